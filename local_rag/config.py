@@ -1,0 +1,195 @@
+"""Settings: defaults < config.yaml < environment < flags, each value with where it came from. Data only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from platformdirs import PlatformDirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from local_rag.errors import ConfigError, UsageError
+
+_DIRS = PlatformDirs("local-rag", appauthor=False)
+ENVIRONMENT = "LOCAL_RAG_"
+
+GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
+EngineName = Literal["extractive"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Section):
+    """How often a graph may try, and how long. A question's own state counts against these."""
+
+    rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
+    generations: int = Field(3, ge=1, le=20, description="how many answers may be tried")
+    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be asked; nothing while it is off")
+    seconds: float = Field(300.0, gt=0, description="wall clock of one question")
+
+
+class Chunks(_Section):
+    size: int = Field(250, ge=16, description="tokens of a passage, never above the embedder's window")
+    overlap: int = Field(0, ge=0, description="tokens that neighbouring passages share")
+
+
+class Values(_Section):
+    """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
+
+    index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
+    graph: GraphName = Field("self-rag", description="the graph that answers")
+    engine: EngineName = Field("extractive", description="the engine that grades and answers")
+    k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
+    embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
+    chunks: Chunks = Chunks()
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag."""
+
+    values: Values
+    origin: Mapping[str, str]
+    config_folder: Path
+    data_folder: Path
+    models: str | None = None
+    trust_models_here: bool = False
+
+    @classmethod
+    def load(cls, **flags: Any) -> Settings:
+        """Read every layer. `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given.
+
+        Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
+        """
+        models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
+        config_folder = Path(os.environ.get(ENVIRONMENT + "CONFIG_DIR") or _DIRS.user_config_dir)
+        data_folder = Path(os.environ.get(ENVIRONMENT + "DATA_DIR") or _DIRS.user_data_dir)
+        merged: dict[str, Any] = {}
+        origin = dict.fromkeys(names(), "default")
+        for name, value, where in [
+            *_file(config_folder / "config.yaml"),
+            *_environment(),
+            *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
+        ]:
+            merged[name] = value
+            origin[name] = where
+        return cls(
+            values=_validated(merged, origin),
+            origin=origin,
+            config_folder=config_folder,
+            data_folder=data_folder,
+            models=models or os.environ.get(ENVIRONMENT + "MODELS") or None,
+            trust_models_here=_truth(os.environ.get(ENVIRONMENT + "TRUST_MODELS", "")) if trust is None else trust,
+        )
+
+    @property
+    def index_path(self) -> Path:
+        """The folder of the index: a name lies in the data folder, anything with a separator is a path."""
+        return index_path(self.values.index, self.data_folder)
+
+    def get(self, name: str) -> Any:
+        """The value of a dotted name."""
+        value: Any = self.values
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
+
+def index_path(index: str, data_folder: Path) -> Path:
+    """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
+    if "/" in index or os.sep in index or index.startswith((".", "~")):
+        return Path(index).expanduser().absolute()
+    if not all(ch.isalnum() or ch in "-_." for ch in index):
+        raise UsageError(
+            f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
+            hint=f"local-rag … --index ./{index}" if index.isprintable() else "local-rag … --index notes",
+        )
+    return data_folder / "indexes" / index
+
+
+def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]:
+    """Dotted name -> description of every setting."""
+    found: dict[str, str] = {}
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= names(kind, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = field.description or ""
+    return found
+
+
+def variable(name: str) -> str:
+    """The environment variable of a dotted name."""
+    return ENVIRONMENT + name.upper().replace(".", "_")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file, empty for an empty file. Raises ConfigError with the line of a mistake."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}")
+    return data
+
+
+def _file(path: Path) -> list[tuple[str, Any, str]]:
+    return _flat(read_yaml(path), str(path)) if path.exists() else []
+
+
+def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[str, Any, str]]:
+    rows: list[tuple[str, Any, str]] = []
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, where, f"{prefix}{key}.")
+        else:
+            rows.append((f"{prefix}{key}", value, where))
+    return rows
+
+
+def _environment() -> list[tuple[str, Any, str]]:
+    return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
+
+
+def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
+    known = names()
+    for name in merged:
+        if name not in known:
+            raise ConfigError(
+                f"{origin.get(name, 'a flag')}: there is no setting '{name}'", hint="local-rag config show lists all"
+            )
+    tree: dict[str, Any] = {}
+    for name, value in merged.items():
+        *parents, leaf = name.split(".")
+        place = tree
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[leaf] = value
+    try:
+        return Values.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise ConfigError(
+            f"{name} = {first['input']!r} ({origin.get(name, '?')}): {first['msg'][0].lower()}{first['msg'][1:]}",
+            hint="local-rag config show lists every setting",
+        ) from error
+
+
+def _truth(value: str) -> bool:
+    return value.strip().lower() in {"1", "true", "yes", "on"}

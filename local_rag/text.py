@@ -1,0 +1,205 @@
+"""Pure text work that several rooms share: spans, sentences, words, stems, numbers and names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+STOP_WORDS = frozenset(
+    """a about above after again against all also am an and any are as at be because been before being below between
+    both but by can could did do does doing down during each either else ever few for from further had has have having
+    he her here hers him his how i if in into is it its itself just let like many may me might more most much must my
+    no nor not now of off on once one only or other our out over own per please shall she should since so some such
+    than that the their them then there these they this those through to too under until up upon us very was we were
+    what when where whether which while who whom whose why will with within without would you your""".split()
+)
+"""English function words. They carry no evidence in word coverage; every other language simply has none here."""
+
+_ABBREVIATIONS = frozenset(
+    """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
+    corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
+    sec ch art bzw z.b d.h usw nr""".split()
+)
+
+_WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+_BREAK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+)")
+_ENDING = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”’）]*")
+_MARK = re.compile(r"[ \t]*\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen 
+        seventeen eighteen nineteen twenty""".split()
+    )
+} | {
+    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
+    "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
+    "once": "1", "twice": "2", "dozen": "12",
+}  # fmt: skip
+
+
+class Span(NamedTuple):
+    """Code points [start, end) of a text."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+def stripped(text: str, start: int, end: int) -> Span:
+    """The span without white space at its ends; empty at `start` if nothing is left."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end)
+
+
+def sentences(text: str) -> list[Span]:
+    """Spans of the sentences, in order and without overlap: blank lines and list items always end one."""
+    found: list[Span] = []
+    for block in _blocks(text):
+        start = block.start
+        for match in _ENDING.finditer(text, block.start, block.end):
+            if _ends_sentence(text, match):
+                found.append(stripped(text, start, match.end()))
+                start = match.end()
+        found.append(stripped(text, start, block.end))
+    return [span for span in found if span.end > span.start]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    start = 0
+    for match in _BREAK.finditer(text):
+        yield Span(start, match.start())
+        start = match.end()
+    yield Span(start, len(text))
+
+
+def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+    """A full stop after an abbreviation, an initial or before a lower-case letter does not end a sentence."""
+    mark = match.group()
+    if mark[0] != "." or mark.startswith(".."):
+        return True
+    before = re.search(r"[\w.]*$", text[max(0, match.start() - 12) : match.start()])
+    word = before.group() if before else ""
+    after = text[match.end() : match.end() + 40].lstrip()
+    if after[:1].islower():
+        return False
+    if word.lower() in _ABBREVIATIONS:
+        return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
+    return not (len(word) == 1 and word.isupper())
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and numbers, accents and compatibility forms folded, in order."""
+    return [match.group() for match in _WORD.finditer(fold(text))]
+
+
+def fold(text: str) -> str:
+    """Lower case without accents (NFKD). The length may change: never use its offsets on the original."""
+    decomposed = unicodedata.normalize("NFKD", text.replace("’", "'"))
+    return "".join(ch for ch in decomposed if not unicodedata.combining(ch)).casefold()
+
+
+@cache
+def _stemmer() -> object:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("porter")
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """Porter's stem of a lower-case word, as SQLite's `porter` tokenizer makes it (M. F. Porter, 1980)."""
+    if not word.isascii():
+        return word
+    stemmed: str = _stemmer().stemWord(word.removesuffix("'s"))  # type: ignore[attr-defined]
+    return stemmed
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning: no stop words and no single letters (single digits stay), in order, once each."""
+    kept = (w for w in words(text) if w not in STOP_WORDS and (len(w) > 1 or w.isdigit() or not w.isascii()))
+    return list(dict.fromkeys(kept))
+
+
+def content_stems(text: str) -> list[str]:
+    """Stems of the content words, in order, once each."""
+    return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+def numbers(text: str) -> set[str]:
+    """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] do not count."""
+    plain = without_marks(text)
+    digits = {_plain_number(match.group()) for match in _NUMBER.finditer(plain)}
+    return digits | {_NUMBER_WORDS[word] for word in words(plain) if word in _NUMBER_WORDS}
+
+
+def _plain_number(number: str) -> str:
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", number):
+        number = number.replace(",", "")
+    return number
+
+
+def names(text: str) -> set[str]:
+    """Folded words that look like names: capitalised inside a sentence, or with capitals or digits inside the word."""
+    found: set[str] = set()
+    plain = without_marks(text)
+    for sentence in sentences(plain):
+        for position, match in enumerate(_WORD.finditer(sentence.of(plain))):
+            word = match.group()
+            inner = any(ch.isupper() for ch in word[1:]) or (
+                any(map(str.isdigit, word)) and any(map(str.isalpha, word))
+            )
+            if inner or (position > 0 and word[0].isupper() and len(word) > 1):
+                found.update(words(word))
+    return {word for word in found if word not in STOP_WORDS}
+
+
+def marks(text: str) -> list[tuple[Span, list[int]]]:
+    """Citation marks [1] or [1, 2] with their span (the blank before included) and numbers."""
+    return [
+        (Span(*match.span()), [int(number) for number in re.findall(r"\d+", match.group(1))])
+        for match in _MARK.finditer(text)
+    ]
+
+
+def without_marks(text: str) -> str:
+    return _MARK.sub("", text)
+
+
+def shorten(text: str, width: int) -> str:
+    """One line of at most `width` characters, cut at a word, with … where something is missing."""
+    line = " ".join(text.split())
+    if len(line) <= width:
+        return line
+    cut = line[: width - 1].rsplit(" ", 1)[0] or line[: width - 1]
+    return cut.rstrip(" ,;:") + "…"
+
+
+def printable(text: str) -> str:
+    """Without ANSI sequences and control characters but newline and tab: nothing read may drive a terminal.
+
+    Bidirectional overrides (Unicode TR 9, section 2) go too: they make a text read otherwise than it is.
+    """
+    return re.sub("[\u202a-\u202e\u2066-\u2069]", "", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """ "1 passage", "2 passages", "2 entries" (`many` where -s is wrong)."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def joined(parts: Iterable[str], last: str = "and") -> str:
+    """ "a, b and c"."""
+    items = list(parts)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""

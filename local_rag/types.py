@@ -1,0 +1,391 @@
+"""The words of the project: frozen values, events and the Protocols between the floors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+if TYPE_CHECKING:
+    import numpy as np
+    from langchain_core.documents import Document
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+Source = Literal["vectorstore", "web_search", "direct"]
+Complexity = Literal["direct", "single", "multi"]
+RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
+Support = Literal["fully", "partially", "no", "unparsed"]
+Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
+Origin = Literal["files", "web"]
+Target = Literal["vectorstore", "web"]
+Kind = Literal["rewrites", "generations", "web_searches"]
+"""What a graph counts and bounds; the wall clock is the fourth bound."""
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+NOT_IN_PASSAGES = "The passages do not contain the answer."
+"""The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""
+
+
+# --- what a task of an engine costs and returns ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    loads: int = 0
+    retries: int = 0
+    unparsed: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            self.loads + other.loads,
+            self.retries + other.retries,
+            self.unparsed + other.unparsed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3)."""
+
+    source: Source
+    complexity: Complexity = "single"
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """The verdict on one document. `score` is in [0, 1], None where the engine gives none.
+
+    One call may grade a list: the first verdict then carries the whole usage, so that sums are right.
+    """
+
+    label: RelevanceLabel
+    score: float | None = None
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1); `sentences` has one support each, or none.
+
+    `usefulness` is 1 (worst) to 5, or 0 where the verdict could not be parsed.
+    """
+
+    support: Support
+    usefulness: int
+    sentences: tuple[Support, ...] = ()
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A bit of an answer as it is written; the last one carries the usage of the whole.
+
+    `logprob` is the natural logarithm of the token's probability, None where unknown.
+    """
+
+    text: str
+    logprob: float | None = None
+    usage: Usage | None = None
+
+
+class Text(str):
+    """A string that an engine wrote, and what it cost."""
+
+    usage: Usage
+
+    def __new__(cls, text: str, usage: Usage | None = None) -> Text:
+        made = super().__new__(cls, text)
+        made.usage = usage or Usage()
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Which try at an answer this is, and what was wrong with the ones before it.
+
+    `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
+    without documents, which only the route `direct` does.
+    """
+
+    number: int = 1
+    failed: tuple[tuple[str, str], ...] = ()
+    direct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a chat and the answer it got."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What a router may know of the index, all of it read from the index itself.
+
+    `nearest` is the cosine of the best passage to the question, None in an empty index. `allowed` are the routes of
+    this run: the web only when it is on, `direct` only when the user allows it.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    titles: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    nearest: float | None = None
+    allowed: tuple[Source, ...] = ("vectorstore",)
+
+
+# --- documents ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""
+
+    start: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocument:
+    """The text of a file, or of one page of it (`page` counts from 1, None for files without pages)."""
+
+    text: str
+    title: str = ""
+    page: int | None = None
+    headings: tuple[Heading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or pages of a file, that could not be indexed."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was."""
+
+    new: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    kept: tuple[Skipped, ...] = ()
+    chunks: int = 0
+    seconds: float = 0.0
+
+
+# --- an answer ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a sentence of the answer stands. `number` is its mark [n]: the n-th passage given to the engine.
+
+    `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
+    (a PDF page is one document). `verified`: see `citations.check`.
+    """
+
+    number: int
+    source: str
+    page: int | None
+    heading: str
+    quote: str
+    start: int
+    end: int
+    url: str
+    verified: bool
+    sentence: str = ""
+    origin: Origin = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, where it stands, and how it came about.
+
+    `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered.
+    """
+
+    question: str
+    text: str
+    status: Status
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
+    dropped_citations: int = 0
+    nearest: tuple[Citation, ...] = ()
+    used_web: bool = False
+    graph: str = ""
+    engine: str = ""
+    path: tuple[str, ...] = ()
+    decisions: tuple[Graded, ...] = ()
+    tries: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# --- events of a stream ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A node has started; `doing` is what a person is shown meanwhile ("grading 4 passages")."""
+
+    node: str
+    doing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node has ended after so many seconds."""
+
+    node: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A verdict: one per passage (with its `chunk_id`), one per check, one for the label that an edge then takes."""
+
+    kind: str
+    verdict: str
+    why: str = ""
+    chunk_id: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1."""
+
+    text: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebQuery:
+    """The exact words that are about to leave this machine, and to which search engine."""
+
+    query: str
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    answer: Answer
+
+
+Event = Started | Step | Graded | Token | WebQuery | Done
+
+
+# --- the seams --------------------------------------------------------------------------------------------------
+
+
+class Engine(Protocol):
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+
+    Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def describe(self) -> str:
+        """One line for stderr: what answers, and how."""
+
+    def route(self, question: str, catalog: Catalog) -> Route: ...
+
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """One verdict per document, in their order."""
+
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+        """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
+
+    def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade: ...
+
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
+        """Another query for the question; `tried` are the earlier ones, the question itself included."""
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as it would be asked without the chat before it."""
+
+
+class Embedder(Protocol):
+    """Text -> unit vectors. `window` is the longest text in tokens, special tokens excluded."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """(start, end) in code points of every token of a text of any length, special tokens excluded."""
+
+
+class Corpus(Protocol):
+    """What graphs and engines may ask of an index."""
+
+    def search(
+        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
+    ) -> list[Document]:
+        """The k best passages, best first; no `chunk_id` in `exclude`; only files that match `within`, if given."""
+
+    def catalog(self) -> Catalog: ...
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term (as the index stems it) occurs."""
+
+
+class WebSearch(Protocol):
+    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called."""
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    def search(self, query: str, k: int) -> list[Document]: ...
+
+
+Metadata = dict[str, Any]
+"""Of a Document: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url."""
