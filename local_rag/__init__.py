@@ -1,0 +1,68 @@
+"""Ask your own files, on your own machine: Self-RAG, Corrective RAG and Adaptive RAG, fully local.
+
+    from local_rag import Rag
+
+    with Rag.open() as rag:
+        print(rag.ask("What is the notice period?"))
+
+The public names are imported when they are used, so that `import local_rag` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from local_rag.config import Settings
+    from local_rag.errors import LocalRagError
+    from local_rag.graphs.adaptive import adaptive
+    from local_rag.graphs.crag import crag
+    from local_rag.graphs.plain import plain
+    from local_rag.graphs.self_rag import self_rag
+    from local_rag.graphs.state import Deps, State
+    from local_rag.index.index import Index
+    from local_rag.rag import Rag
+    from local_rag.types import Answer, Citation
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Answer": "local_rag.types",
+    "Citation": "local_rag.types",
+    "Deps": "local_rag.graphs.state",
+    "Index": "local_rag.index.index",
+    "LocalRagError": "local_rag.errors",
+    "Rag": "local_rag.rag",
+    "Settings": "local_rag.config",
+    "State": "local_rag.graphs.state",
+    "adaptive": "local_rag.graphs.adaptive",
+    "crag": "local_rag.graphs.crag",
+    "plain": "local_rag.graphs.plain",
+    "self_rag": "local_rag.graphs.self_rag",
+}
+
+__all__ = [
+    "Answer",
+    "Citation",
+    "Deps",
+    "Index",
+    "LocalRagError",
+    "Rag",
+    "Settings",
+    "State",
+    "adaptive",
+    "crag",
+    "plain",
+    "self_rag",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'local_rag' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,109 @@
+"""What flows through a graph (State), what it works with (Deps), and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Required, TypedDict
+
+from langchain_core.documents import Document
+from langgraph.channels import UntrackedValue
+from langgraph.runtime import Runtime
+
+from local_rag.cancel import Cancel
+from local_rag.config import Limits
+from local_rag.errors import ContextMissing
+from local_rag.types import Corpus, Engine, Grade, Graded, Kind, Source, Status, Usage, WebSearch
+
+TIME = "time"
+"""The fourth entry of `spent`, beside the three of `Kind`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer that was rejected, the passages it was written from, and why."""
+
+    text: str
+    documents: tuple[Document, ...]
+    grade: Grade
+    status: Status
+    why: str
+
+
+class State(TypedDict, total=False):
+    """The tutorials' keys first. Working fields are untracked: no checkpoint ever keeps them.
+
+    `question` is never overwritten; `query` is what is searched for. `tries` counts per `Kind`, `spent` names the
+    budgets that are used up. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those
+    found irrelevant, `nearest` the best passages seen at all, `tried` every query so far, `dropped` the numbers
+    in the last generation that name no passage.
+    """
+
+    question: Required[str]
+    generation: str
+    documents: Annotated[list[Document], UntrackedValue]
+    query: Annotated[str, UntrackedValue]
+    route: Annotated[Source, UntrackedValue]
+    decisions: Annotated[list[Graded], UntrackedValue]
+    tries: Annotated[dict[Kind, int], UntrackedValue]
+    spent: Annotated[list[str], UntrackedValue]
+    status: Annotated[Status, UntrackedValue]
+    reason: Annotated[str, UntrackedValue]
+    dropped: Annotated[int, UntrackedValue]
+    grade: Annotated[Grade | None, UntrackedValue]
+    drafts: Annotated[list[Draft], UntrackedValue]
+    retrieved: Annotated[int, UntrackedValue]
+    rejected: Annotated[list[str], UntrackedValue]
+    nearest: Annotated[list[Document], UntrackedValue]
+    tried: Annotated[list[str], UntrackedValue]
+    usage: Annotated[Usage, UntrackedValue]
+
+
+Update = dict[str, Any]
+"""What a node returns: some keys of State."""
+
+
+@dataclass(frozen=True)
+class Deps:
+    """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline."""
+
+    index: Corpus
+    engine: Engine
+    web: WebSearch
+    limits: Limits = field(default_factory=Limits)
+    k: int = 4
+    within: Sequence[str] = ()
+    allow_direct: bool = False
+    cancel: Cancel = field(default_factory=Cancel)
+
+    def limit(self, kind: Kind) -> int:
+        """How often a kind may be done. With the web off there is no budget for it, and so no edge leads there."""
+        if kind == "web_searches" and not self.web.enabled:
+            return 0
+        return int(getattr(self.limits, kind))
+
+    def spent(self, tries: Mapping[Kind, int]) -> list[str]:
+        """The budgets that are used up, the clock among them."""
+        kinds: tuple[Kind, ...] = ("rewrites", "generations", "web_searches")
+        used: list[str] = [kind for kind in kinds if tries.get(kind, 0) >= self.limit(kind)]
+        return [*used, TIME] if self.cancel.expired else used
+
+
+def deps_of(runtime: Runtime[Deps]) -> Deps:
+    """The Deps of this run. Raises ContextMissing where LangGraph was given none, or something else."""
+    context: object = runtime.context
+    if not isinstance(context, Deps):
+        given = "none" if context is None else type(context).__name__
+        raise ContextMissing(
+            f"this graph needs context=Deps(...), and was given {given}",
+            hint='app.stream({"question": "…"}, context=rag.context())',
+        )
+    return context
+
+
+def recursion_limit(limits: Limits) -> int:
+    """A backstop above the longest path that the budgets allow.
+
+    Each rewrite, generation and web search is followed by at most five other nodes before the next one.
+    """
+    return 6 * (limits.rewrites + limits.generations + limits.web_searches + 2)

@@ -1,0 +1,258 @@
+"""Rag: the only place that wires index, engine, web and graphs together."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from local_rag import citations
+from local_rag.cancel import Cancel
+from local_rag.config import Settings
+from local_rag.errors import LocalRagError, UsageError
+from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Status, Step, Usage
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from local_rag.engines.extractive import ExtractiveEngine
+    from local_rag.graphs.state import Deps, State
+    from local_rag.index.embedding import SentenceTransformerEmbedder
+    from local_rag.index.index import Index
+
+CLOSING = 2.0
+"""Seconds that a stopped question is waited for. An engine looks at its Cancel far more often."""
+
+POLL = 0.2
+"""Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
+
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+def open_embedder(settings: Settings) -> SentenceTransformerEmbedder:
+    """The configured embedder, not loaded yet. Raises ConfigError, ModelMissing."""
+    from local_rag.index.embedding import SentenceTransformerEmbedder
+    from local_rag.models import load_models
+
+    return SentenceTransformerEmbedder(load_models(settings).embedder(settings.values.embedder))
+
+
+def open_index(settings: Settings, *, create: bool = False) -> Index:
+    """The configured index. Raises IndexMissing unless `create`, and IndexMismatch for another embedder or chunking."""
+    from local_rag.index.index import Index
+
+    chunks = settings.values.chunks
+    return Index.open(
+        settings.index_path,
+        open_embedder(settings),
+        chunk_size=chunks.size,
+        chunk_overlap=chunks.overlap,
+        create=create,
+    )
+
+
+class Rag:
+    """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
+
+    def __init__(self, settings: Settings, index: Index, engine: ExtractiveEngine) -> None:
+        from local_rag.web.search import Off
+
+        self.settings = settings
+        self.index = index
+        self.engine = engine
+        self.web = Off()
+        self._graphs: dict[str, CompiledStateGraph[State, Deps]] = {}
+        self._running: set[Cancel] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, **flags: Any) -> Rag:
+        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
+
+        Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError.
+        """
+        from local_rag.engines.extractive import ExtractiveEngine
+
+        for name, value in OFFLINE.items():
+            os.environ[name] = value
+        if settings and flags:
+            raise UsageError("give Rag.open either settings or single values, not both")
+        settings = settings or Settings.load(**flags)
+        index = open_index(settings)
+        return cls(settings, index, ExtractiveEngine(index.embedder, index))
+
+    def ask(
+        self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
+    ) -> Answer:
+        """The answer to a question. `within` restricts it to files (paths or globs).
+
+        Raises UsageError for an empty question or an unknown graph, EngineError where the engine fails.
+        """
+        for event in self.stream(question, graph=graph, k=k, within=within):
+            if isinstance(event, Done):
+                return event.answer
+        raise LocalRagError("the graph ended without an answer")
+
+    def stream(
+        self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
+    ) -> Iterator[Event]:
+        """Events as they happen, `Done` last. Closing the iterator stops the question."""
+        if not question.strip():
+            raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+        name = graph or self.settings.values.graph
+        deps = self.context(k=k, within=within)
+        return _Run(self.graph(name), name, self.engine.name, question.strip(), deps, self._running).events()
+
+    def graph(self, name: str) -> CompiledStateGraph[State, Deps]:
+        """The compiled graph of that name, for a LangGraph program of one's own. Raises UsageError."""
+        from local_rag.graphs import GRAPHS
+        from local_rag.graphs.state import recursion_limit
+
+        if name not in GRAPHS:
+            raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
+        with self._lock:
+            if name not in self._graphs:
+                limit = recursion_limit(self.settings.values.limits)
+                self._graphs[name] = GRAPHS[name]().compile(name=name).with_config(recursion_limit=limit)
+            return self._graphs[name]
+
+    def context(self, *, k: int | None = None, within: Sequence[str] = ()) -> Deps:
+        """Fresh Deps for one question; its clock starts now."""
+        from local_rag.graphs.state import Deps
+
+        values = self.settings.values
+        if k is not None and k < 1:
+            raise UsageError(f"k must be at least 1, not {k}")
+        return Deps(
+            index=self.index,
+            engine=self.engine,
+            web=self.web,
+            limits=values.limits,
+            k=k or values.k,
+            within=tuple(within),
+            cancel=Cancel(values.limits.seconds),
+        )
+
+    def close(self) -> None:
+        """Stop every question that is running and close the index."""
+        for cancel in list(self._running):
+            cancel.stop()
+        self.index.close()
+
+    def __enter__(self) -> Rag:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass
+class _Run:
+    """One question on a thread of its own, so that Ctrl-C and a closed iterator reach it while a node works.
+
+    The thread has a context of its own: LangSmith is switched off in there, and the host's own tracing stays as it is.
+    """
+
+    graph: CompiledStateGraph[State, Deps]
+    name: str
+    engine: str
+    question: str
+    deps: Deps
+    running: set[Cancel]
+    path: list[str] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
+
+    def events(self) -> Iterator[Event]:
+        started = time.monotonic()
+        thread = threading.Thread(
+            target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True
+        )
+        self.running.add(self.deps.cancel)
+        thread.start()
+        try:
+            while (event := self._next()) is not None:
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+            yield Done(self._answer(time.monotonic() - started))
+        finally:
+            self.deps.cancel.stop()
+            thread.join(CLOSING)
+            self.running.discard(self.deps.cancel)
+
+    def _next(self) -> Event | BaseException | None:
+        while True:
+            with suppress(queue.Empty):
+                return self.out.get(timeout=POLL)
+
+    def _work(self) -> None:
+        from langsmith import tracing_context
+
+        try:
+            with tracing_context(enabled=False):
+                self._drive()
+            self.out.put(None)
+        except BaseException as error:
+            self.out.put(error)
+
+    def _drive(self) -> None:
+        starts: dict[str, float] = {}
+        parts = self.graph.stream(
+            {"question": self.question},
+            context=self.deps,
+            stream_mode=["tasks", "updates", "custom"],
+            version="v2",
+        )
+        for part in parts:
+            kind, data = part["type"], part["data"]
+            if kind == "custom":
+                self.out.put(data)
+            elif kind == "updates":
+                self._note(data)
+            elif "result" in data:
+                self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]]))
+            else:
+                starts[data["id"]] = time.monotonic()
+                self.path.append(data["name"])
+
+    def _note(self, update: Mapping[str, Any]) -> None:
+        for values in update.values():
+            self.state |= values or {}
+
+    def _answer(self, seconds: float) -> Answer:
+        state = self.state
+        documents = state.get("documents", [])
+        text: str = state.get("generation") or NOT_IN_PASSAGES
+        status: Status = state.get("status", "abstained")
+        silent = status == "abstained"
+        checked = citations.check(text, [] if silent else documents)
+        decisions: list[Graded] = state.get("decisions", [])
+        return Answer(
+            question=self.question,
+            text=NOT_IN_PASSAGES if silent else checked.text,
+            status=status,
+            reason=state.get("reason", ""),
+            citations=checked.citations,
+            dropped_citations=state.get("dropped", 0),
+            nearest=citations.nearest(state.get("nearest", []), self.question) if silent else (),
+            used_web=state.get("tries", {}).get("web_searches", 0) > 0,
+            graph=self.name,
+            engine=self.engine,
+            path=tuple(self.path),
+            decisions=tuple(decisions),
+            tries=dict(state.get("tries", {})),
+            usage=state.get("usage", Usage()),
+            seconds=seconds,
+        )

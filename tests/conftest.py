@@ -1,0 +1,63 @@
+"""Every test has a home of its own and may only speak to this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+
+import pytest
+
+_CALLS_OUT: list[str] = []
+
+
+def _guard(event, arguments):
+    """An audit hook: it also sees sockets that a library opens in C through Python's socket module."""
+    if event in ("socket.connect", "socket.sendto"):
+        _refuse_outside(arguments[1])
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        host = arguments[0]
+        host = host.decode() if isinstance(host, bytes) else host
+        if host and not _loopback(host):
+            _CALLS_OUT.append(str(host))
+            raise OSError(f"a test looked up {host}: tests speak to loopback only")
+
+
+def _refuse_outside(address):
+    if isinstance(address, tuple) and not _loopback(str(address[0])):
+        _CALLS_OUT.append(str(address))
+        raise OSError(f"a test called {address}: tests speak to loopback only")
+
+
+def _loopback(host):
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.split("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+sys.addaudithook(_guard)
+socket.setdefaulttimeout(30)
+
+
+@pytest.fixture(autouse=True)
+def no_calls_out():
+    """A call that some library swallowed still fails the test that made it."""
+    before = len(_CALLS_OUT)
+    yield
+    assert _CALLS_OUT[before:] == [], "a socket that is not loopback"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    """Settings and indexes of the person who runs the tests are never seen."""
+    folder = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
+    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
+    monkeypatch.setenv("HOME", str(folder))
+    return folder

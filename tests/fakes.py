@@ -1,0 +1,108 @@
+"""The parts that a graph works with, scripted: an engine, a corpus and a web, about ten lines each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+
+from langchain_core.documents import Document
+
+from local_rag.types import NOT_IN_PASSAGES, Catalog, Grade, Piece, Relevance, Route, Text, Usage
+
+ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
+
+
+def passage(number, text="", score=0.5, **about):
+    text = text or f"Passage {number} says that the plan costs {number}00 euros."
+    base = {"source": f"/notes/{number}.md", "title": "", "page": None, "heading": "", "start": 0, "end": len(text)}
+    scores = {"chunk_id": str(number), "score": score, "rank_score": 0.1, "origin": "files", "url": ""}
+    return Document(text, metadata=base | scores | about)
+
+
+def then_last(values):
+    """The values in turn, the last one for ever."""
+    return chain(values, repeat(values[-1]))
+
+
+@dataclass
+class ScriptedEngine:
+    """Obeys a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites."""
+
+    relevant: list[str] = field(default_factory=lambda: ["y"])
+    drafts: list[str] = field(default_factory=lambda: ["It costs 100 euros [1]."])
+    grades: list[tuple[str, int]] = field(default_factory=lambda: [("fully", 5)])
+    source: str = "vectorstore"
+    rewrites: list[str] | None = None
+    name: str = "scripted"
+    describe: str = "obeys a script"
+
+    def __post_init__(self):
+        self.asked = []
+        self._relevant, self._drafts, self._grades = map(then_last, (self.relevant, self.drafts, self.grades))
+        self._rewrites = iter(self.rewrites) if self.rewrites is not None else None
+
+    def route(self, question, catalog: Catalog):
+        self.asked.append(("route", question, catalog))
+        return Route(self.source, usage=ONE_CALL)
+
+    def relevance(self, question, documents):
+        self.asked.append(("relevance", question, tuple(documents)))
+        letters = (next(self._relevant) * len(documents))[: len(documents)]
+        labels = {"y": "relevant", "n": "irrelevant", "?": "unparsed"}
+        return [Relevance(labels[x], None, "", ONE_CALL if i == 0 else Usage()) for i, x in enumerate(letters)]
+
+    def answer(self, question, documents, attempt):
+        self.asked.append(("answer", tuple(documents), attempt))
+        for word in next(self._drafts).split(" "):
+            yield Piece(word + " ")
+        yield Piece("", usage=ONE_CALL)
+
+    def grade(self, question, documents, generation):
+        assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
+        self.asked.append(("grade", question, generation))
+        support, usefulness = next(self._grades)
+        return Grade(support, usefulness, usage=ONE_CALL)
+
+    def rewrite(self, question, tried, target):
+        self.asked.append(("rewrite", question, tuple(tried), target))
+        return Text(next(self._rewrites) if self._rewrites else f"{question} {len(tried)}", ONE_CALL)
+
+    def standalone(self, question, history):
+        return question
+
+
+@dataclass
+class FakeCorpus:
+    """Always finds its passages, less what is excluded."""
+
+    passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
+
+    def __post_init__(self):
+        self.queries = []
+
+    def search(self, query, k, *, within=(), exclude=()):
+        self.queries.append((query, k, tuple(within), tuple(exclude)))
+        return [one for one in self.passages if one.metadata["chunk_id"] not in exclude][:k]
+
+    def catalog(self):
+        return Catalog(1, len(self.passages), ("Plan",), ("plan",))
+
+    def document_frequency(self, terms):
+        return {term: 1 for term in terms}
+
+
+@dataclass
+class FakeWeb:
+    enabled: bool = True
+    engine: str = "stand-in"
+    found: int = 1
+
+    def __post_init__(self):
+        self.queries = []
+
+    def search(self, query, k):
+        self.queries.append(query)
+        return [
+            passage(90 + n, "The web says that the plan costs 900 euros.", origin="web", url=f"https://web.test/{n}")
+            for n in range(min(self.found, k))
+        ]
