@@ -1,0 +1,380 @@
+"""The command line. Commands are thin: they read options, call the parts, and let `show` write what came out.
+
+Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 error, 2 usage, 3 abstained,
+4 partial, ungrounded or direct, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from local_rag.errors import LocalRagError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from local_rag.config import Settings
+    from local_rag.types import Answer
+
+ABSTAINED, NOT_GROUNDED, INTERRUPTED = 3, 4, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
+)
+config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The settings in force.")
+app.add_typer(config_app, name="config")
+
+IndexOption = Annotated[str | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
+ModelsOption = Annotated[str | None, typer.Option("--models", metavar="FILE", help="A models.yaml to read first.")]
+TrustOption = Annotated[
+    bool | None, typer.Option("--trust-models-here", help="Read ./models.yaml too.", show_default=False)
+]
+EmbedderOption = Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="A model of models.yaml.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
+InOption = Annotated[
+    list[str] | None, typer.Option("--in", metavar="PATH|GLOB", help="Only these files; may be given several times.")
+]
+KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
+
+
+def main() -> None:
+    """The program `local-rag`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; the exit code. An error is one line and a hint on stderr, a traceback only with --debug."""
+    arguments = list(arguments)
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in words or bool(os.environ.get("LOCAL_RAG_DEBUG"))
+    arguments = [word for position, word in enumerate(arguments) if word != "--debug" or position >= len(words)]
+    try:
+        result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (KeyboardInterrupt, Abort):
+        return _say("stopped", "", INTERRUPTED)
+    except TyperException as error:
+        return _usage(error)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except LocalRagError as error:
+        if debug:
+            raise
+        return _say(f"error: {error}", error.hint, error.exit_code)
+    except Exception as error:
+        if debug:
+            raise
+        return _say(f"error: {type(error).__name__}: {error}", "the same command with --debug shows where", 1)
+
+
+def _say(line: str, hint: str, code: int) -> int:
+    from local_rag.show import write
+    from local_rag.text import printable
+
+    write(printable(" ".join(line.split())), sys.stderr)
+    if hint:
+        write(f"hint: {printable(hint)}", sys.stderr)
+    return code
+
+
+def _usage(error: TyperException) -> int:
+    from local_rag.show import write
+
+    if type(error).__name__ == "NoArgsIsHelpError":
+        write(error.format_message())
+        return 2
+    context = getattr(error, "ctx", None)
+    return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
+
+
+def _settings(index: str | None, models: str | None = None, trust: bool | None = None, **flags: Any) -> Settings:
+    from local_rag.config import Settings
+
+    return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from local_rag import __version__
+        from local_rag.show import write
+
+        write(f"local-rag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options before the command; --debug may stand anywhere."""
+
+
+@app.command()
+def index(
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders.")] = None,
+    index: IndexOption = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out, as .gitignore would.")
+    ] = None,
+    include_secrets: Annotated[
+        bool, typer.Option("--include-secrets", help="Private keys and .env files too.")
+    ] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove what cannot be seen any more.")] = False,
+    reembed: Annotated[bool, typer.Option("--reembed", help="New vectors from the stored text.")] = False,
+    chunk_size: Annotated[int | None, typer.Option("--chunk-size", metavar="TOKENS")] = None,
+    chunk_overlap: Annotated[int | None, typer.Option("--chunk-overlap", metavar="TOKENS")] = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Index files and folders; without PATH, bring everything that was indexed before up to date."""
+    from local_rag.indexing import index_files
+
+    settings = _settings(
+        index,
+        models,
+        trust_models_here,
+        embedder=embedder,
+        chunks__size=chunk_size,
+        chunks__overlap=chunk_overlap,
+    )
+    return index_files(
+        settings,
+        paths or [],
+        _console(),
+        excludes=exclude or [],
+        secrets=include_secrets,
+        prune=prune,
+        reembed=reembed,
+        json=json,
+    )
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="A question about your files.")],
+    graph: Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")] = None,
+    index: IndexOption = None,
+    within: InOption = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="extractive", help="What grades and answers.")
+    ] = None,
+    k: KOption = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of the question.")] = None,
+    json: JsonOption = False,
+    trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+) -> int:
+    """Answer a question from your files, with citations, or say that they do not say."""
+    from local_rag.rag import Rag
+    from local_rag.show import Live, write_json
+
+    settings = _settings(
+        index, models, trust_models_here, graph=graph, engine=engine, k=k, embedder=embedder, limits__seconds=seconds
+    )
+    console = _console()
+    with Rag.open(settings) as rag:
+        console.print(f"engine: {rag.engine.describe}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        answer = Live(console, trace=trace).follow(rag.stream(question, within=within or ()))
+    if json:
+        write_json(answer)
+    else:
+        _print_answer(answer)
+    return exit_code(answer)
+
+
+def _print_answer(answer: Answer) -> None:
+    from local_rag.show import answer_lines, write
+
+    for line in answer_lines(answer, links=sys.stdout.isatty()):
+        write(line)
+
+
+def exit_code(answer: Answer) -> int:
+    """0 grounded, 3 abstained, 4 for what is partial, ungrounded or direct."""
+    return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="Words or a question.")],
+    k: KOption = None,
+    within: InOption = None,
+    index: IndexOption = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Show the passages that fit best; no answer is written."""
+    from local_rag.rag import open_index
+    from local_rag.show import document_lines, write, write_json
+
+    settings = _settings(index, models, trust_models_here, k=k, embedder=embedder)
+    with open_index(settings) as opened:
+        found = opened.search(query, settings.values.k, within=within or ())
+    if json:
+        write_json([{"text": one.page_content, **one.metadata} for one in found])
+        return 0
+    for rank, one in enumerate(found, start=1):
+        for line in document_lines(rank, one, links=sys.stdout.isatty()):
+            write(line)
+    if not found:
+        write("nothing found")
+    return 0
+
+
+@app.command()
+def status(
+    index: IndexOption = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    json: JsonOption = False,
+) -> int:
+    """What is indexed, where it lies, how big it is, and which model made it."""
+    from local_rag.rag import open_index
+    from local_rag.show import status_lines, write, write_json
+
+    with open_index(_settings(index, models, trust_models_here, embedder=embedder)) as opened:
+        found = opened.status()
+    if json:
+        write_json(found)
+        return 0
+    for line in status_lines(found):
+        write(line)
+    return 0
+
+
+@app.command()
+def remove(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders to forget.")
+    ] = None,
+    index: IndexOption = None,
+) -> int:
+    """Forget files or folders; with --index and no PATH, delete that whole index. Your own files are never touched."""
+    from local_rag.index.index import Index
+    from local_rag.rag import open_index
+    from local_rag.show import short_path, write
+    from local_rag.text import plural
+
+    settings = _settings(index)
+    if not paths:
+        if index is None:
+            raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
+        where = settings.index_path
+        if sys.stdin.isatty() and not typer.confirm(f"Delete the index {short_path(where)}?", err=True):
+            return 1
+        Index.destroy(where)
+        write(f"deleted the index {short_path(where)}")
+        return 0
+    with open_index(settings) as opened:
+        removed = opened.remove([path.absolute() for path in paths])
+    write(f"{plural(len(removed), 'file')} removed")
+    if not removed:
+        raise UsageError("none of these paths is in the index", hint="local-rag status shows what is")
+    return 0
+
+
+@app.command()
+def doctor(
+    index: IndexOption = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Check this machine, the model and the index; each problem comes with the command that fixes it."""
+    from local_rag.doctor import examine
+    from local_rag.show import check_lines, write, write_json
+
+    checks = examine(_settings(index, models, trust_models_here, embedder=embedder))
+    if json:
+        write_json(checks)
+    else:
+        for line in check_lines(checks, colour=sys.stdout.isatty()):
+            write(line)
+    return 0 if all(check.state != "bad" for check in checks) else 1
+
+
+@app.command()
+def graph(
+    name: Annotated[str, typer.Argument(metavar="plain|self-rag|crag|adaptive")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid text, in a terminal too.")] = False,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="An ASCII drawing, in a pipe too.")] = False,
+) -> int:
+    """Draw a graph: ASCII in a terminal, Mermaid in a pipe."""
+    from local_rag.drawing import ascii_drawing, mermaid_drawing
+    from local_rag.show import write
+
+    as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
+    write(ascii_drawing(name) if as_ascii else mermaid_drawing(name))
+    return 0
+
+
+@app.command()
+def demo() -> int:
+    """Index the handbook that ships with local-rag and ask it two questions."""
+    from local_rag.demo import run_demo
+
+    return run_demo(_console())
+
+
+@config_app.command("show")
+def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
+    """Every setting, its value, and where that came from."""
+    from local_rag.config import names, variable
+    from local_rag.show import table_lines, write, write_json
+
+    settings = _settings(index)
+    rows = [
+        {
+            "name": name,
+            "value": settings.get(name),
+            "origin": settings.origin[name],
+            "variable": variable(name),
+            "meaning": meaning,
+        }
+        for name, meaning in names().items()
+    ]
+    if json:
+        write_json(rows)
+        return 0
+    for line in table_lines(("setting", "value", "from", "meaning"), [list(map(str, _shown(row))) for row in rows]):
+        write(line)
+    write()
+    write(f"config file: {settings.config_folder / 'config.yaml'}")
+    write(f"indexes:     {settings.data_folder / 'indexes'}")
+    return 0
+
+
+def _shown(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["name"], row["value"], row["origin"], row["meaning"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Is everything well on this machine? Each check says what it found and, where that is wrong, what to type."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from local_rag.config import Settings
+from local_rag.errors import IndexMissing, LocalRagError
+from local_rag.show import short_path, size
+from local_rag.text import joined, plural
+
+FREE_DISK = 1_000_000_000
+"""Bytes below which a note is made: the model's package and a mid-sized index fit in that."""
+
+MEMORY = 2_000_000_000
+"""Bytes of RAM below which a note is made: PyTorch, MiniLM and the parser's worker together stay under it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. `fix` is a command, empty where all is well."""
+
+    name: str
+    state: Literal["ok", "note", "bad"]
+    found: str
+    fix: str = ""
+
+
+def examine(settings: Settings) -> list[Check]:
+    """All checks, in the order in which a person would mend things. A check that fails itself is a finding."""
+    checks: list[Check] = []
+    for name, look in _CHECKS:
+        try:
+            checks += look(settings)
+        except LocalRagError as error:
+            checks.append(Check(name, "bad", str(error), error.hint))
+    return checks
+
+
+def _python(_: Settings) -> Iterator[Check]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    fine = sys.version_info >= (3, 11)
+    yield Check("Python", "ok" if fine else "bad", version, "" if fine else "install Python 3.11 or newer")
+
+
+def _packages(_: Settings) -> Iterator[Check]:
+    try:
+        needed = metadata.requires("local-rag") or []
+    except metadata.PackageNotFoundError:
+        yield Check("packages", "bad", "local-rag itself is not installed", "python3 scripts/quickstart.py")
+        return
+    wrong = [problem for line in needed if "extra ==" not in line and (problem := _problem(line))]
+    if wrong:
+        yield Check("packages", "bad", "; ".join(wrong), f"{_pip()} install --upgrade local-rag")
+    else:
+        yield Check("packages", "ok", f"{plural(len(needed), 'requirement')} met, torch {metadata.version('torch')}")
+
+
+def _problem(line: str) -> str:
+    """What is wrong with an installed requirement, empty if nothing is."""
+    from packaging.requirements import Requirement
+
+    requirement = Requirement(line)
+    try:
+        version = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return f"{requirement.name} is missing"
+    if requirement.specifier.contains(version, prereleases=True):
+        return ""
+    return f"{requirement.name} {version} is installed, {requirement.specifier} is needed"
+
+
+def _pip() -> str:
+    return f"{short_path(sys.executable)} -m pip"
+
+
+def _disk(settings: Settings) -> Iterator[Check]:
+    folder = _existing(settings.index_path)
+    free = shutil.disk_usage(folder).free
+    found = f"{size(free)} free in {short_path(folder)}"
+    if not os.access(folder, os.W_OK):
+        yield Check("disk", "bad", f"{short_path(folder)} cannot be written", "local-rag index FOLDER --index PATH")
+    elif free < FREE_DISK:
+        yield Check("disk", "note", found, "free some space, or put the index elsewhere: --index PATH")
+    else:
+        yield Check("disk", "ok", found)
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _memory(_: Settings) -> Iterator[Check]:
+    total = total_memory()
+    if total is None:
+        yield Check("memory", "note", "this system does not say how much there is")
+    elif total < MEMORY:
+        yield Check("memory", "note", f"{size(total)}: indexing may be slow", "close other programs while indexing")
+    else:
+        yield Check("memory", "ok", size(total))
+
+
+def total_memory() -> int | None:
+    """Bytes of RAM, None where the system does not tell without further libraries."""
+    if sys.platform == "win32":
+        return _windows_memory()
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def _windows_memory() -> int | None:
+    """GlobalMemoryStatusEx of the Win32 API (learn.microsoft.com, sysinfoapi.h)."""
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong)
+            for name in ("total", "free", "page_total", "page_free", "virtual", "virtual_free", "extended")
+        ]
+
+    status = Status()
+    status.length = ctypes.sizeof(Status)
+    library = getattr(ctypes, "windll", None)
+    if library is None or not library.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+        return None
+    return int(status.total)
+
+
+def _models(settings: Settings) -> Iterator[Check]:
+    from local_rag.models import load_models
+
+    models = load_models(settings)
+    yield Check("models.yaml", "ok", f"embedders: {joined(sorted(models.embedders))}")
+    if models.untrusted:
+        found = f"{short_path(models.untrusted)} is not read, because nobody said that it may be"
+        yield Check("models.yaml", "note", found, "local-rag … --trust-models-here")
+
+
+def _embedder(settings: Settings) -> Iterator[Check]:
+    from local_rag.rag import open_embedder
+
+    embedder = open_embedder(settings)
+    embedder.verify()
+    yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
+
+
+def _index(settings: Settings) -> Iterator[Check]:
+    from local_rag.rag import open_index
+
+    try:
+        with open_index(settings) as index:
+            index.verify()
+            status = index.status()
+    except IndexMissing as error:
+        yield Check("index", "note", str(error), error.hint)
+        return
+    found = f"{short_path(status.path)}: {plural(status.files, 'file')}, {plural(status.chunks, 'passage')}, whole"
+    yield Check("index", "ok", found)
+
+
+_CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
+    ("Python", _python),
+    ("packages", _packages),
+    ("disk", _disk),
+    ("memory", _memory),
+    ("models.yaml", _models),
+    ("embedder", _embedder),
+    ("index", _index),
+)

@@ -1,0 +1,290 @@
+"""What a person sees: answers, reports and tables as text, and the live line while a question is worked on.
+
+Everything that was read from a file passes `printable` before it reaches a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from local_rag.text import joined, plural, printable, shorten
+from local_rag.types import (
+    Answer,
+    Citation,
+    Done,
+    Event,
+    Graded,
+    Skipped,
+    Started,
+    Step,
+    SyncReport,
+    Token,
+    WebQuery,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from local_rag.doctor import Check
+    from local_rag.index.index import IndexStatus
+
+QUOTE_WIDTH = 160
+"""Characters of a quote behind a citation; the whole quote is in --json."""
+
+MARKED = {
+    "partial": "Only partly supported",
+    "ungrounded": "Not supported by your files",
+    "direct": "Not from your files",
+}
+
+
+def write(text: str = "", file: TextIO | None = None) -> None:
+    """A line on stdout (or `file`); a character that it cannot show is replaced, never an error."""
+    out = file or sys.stdout
+    encoding = out.encoding or "utf-8"
+    out.write(f"{text}\n".encode(encoding, "replace").decode(encoding))
+    out.flush()
+
+
+def write_json(value: Any) -> None:
+    """One JSON object on stdout, for programs."""
+    write(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, paths and tuples as what JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def answer_lines(answer: Answer, *, links: bool = False) -> Iterator[str]:
+    """The answer with its citations; whatever is not fully grounded says so in its first line."""
+    if answer.status == "abstained":
+        yield f"Your files do not say{': ' + answer.reason if answer.reason else ''}."
+        if answer.nearest:
+            yield ""
+            yield "Nearest passages:"
+            yield from (f"  {citation_line(nearest, links=links, numbered=False)}" for nearest in answer.nearest)
+        return
+    if answer.status in MARKED:
+        yield f"{MARKED[answer.status]}{': ' + answer.reason if answer.reason else ''}."
+        yield ""
+    yield printable(answer.text)
+    if answer.citations:
+        yield ""
+        yield from (citation_line(citation, links=links) for citation in answer.citations)
+    if answer.dropped_citations:
+        yield f"({plural(answer.dropped_citations, 'citation')} of unknown passages dropped)"
+
+
+def citation_line(citation: Citation, *, links: bool = False, numbered: bool = True) -> str:
+    """[1] notes/plan.pdf, p. 4, "quoted words": with `links`, the file opens on a click (OSC 8)."""
+    where = printable(citation.url or short_path(citation.source))
+    if links:
+        where = f"\x1b]8;;{_address(citation)}\x1b\\{where}\x1b]8;;\x1b\\"
+    parts = [where]
+    if citation.page is not None:
+        parts.append(f"p. {citation.page}")
+    elif citation.heading:
+        parts.append(f"§ {printable(shorten(citation.heading, 80))}")
+    parts.append(f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"')
+    line = ", ".join(parts)
+    if citation.origin == "web":
+        line += " (web)"
+    if numbered and not citation.verified:
+        line += " (not verified)"
+    return f"[{citation.number}] {line}" if numbered else line
+
+
+def _address(citation: Citation) -> str:
+    if citation.url:
+        return printable(citation.url)
+    page = f"#page={citation.page}" if citation.page is not None else ""
+    path = Path(citation.source)
+    return (path.as_uri() if path.is_absolute() else str(path)) + page
+
+
+def short_path(path: str | Path) -> str:
+    """Relative to where the person stands when it lies below, with ~ for the home folder otherwise."""
+    full = Path(path)
+    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
+        if full.is_relative_to(base):
+            relative = full.relative_to(base)
+            return str(Path(prefix) / relative) if prefix else str(relative)
+    return str(full)
+
+
+def report_lines(report: SyncReport) -> Iterator[str]:
+    """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then each skipped or kept path with its reason."""
+    counts = {
+        "new": len(report.new),
+        "updated": len(report.updated),
+        "unchanged": report.unchanged,
+        "removed": len(report.removed),
+        "skipped": len(report.skipped),
+    }
+    yield ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    yield from _reasons("Skipped", report.skipped)
+    yield from _reasons("Could not be seen, so what was indexed is kept", report.kept)
+
+
+def _reasons(title: str, rows: Iterable[Skipped]) -> Iterator[str]:
+    lines = [f"  {printable(short_path(row.path))}: {printable(row.reason)}" for row in rows]
+    if lines:
+        yield f"{title}:"
+        yield from lines
+
+
+def trace_line(event: Event) -> str:
+    """One line of --trace, empty for events that it leaves out."""
+    if isinstance(event, Step):
+        return f"  {event.node}: {event.seconds:.2f} s"
+    if isinstance(event, Graded):
+        score = f" {event.score:.2f}" if event.score is not None else ""
+        about = f" passage {event.chunk_id}" if event.chunk_id else ""
+        why = f" ({printable(event.why)})" if event.why else ""
+        return f"    {event.kind}{about}: {printable(event.verdict)}{score}{why}"
+    return ""
+
+
+def usage_line(answer: Answer) -> str:
+    """The last line of --trace."""
+    usage = answer.usage
+    parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
+    if usage.calls:
+        parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens} + {usage.output_tokens} tokens")
+    if answer.tries:
+        parts.append(joined(f"{count} {kind.replace('_', ' ')}" for kind, count in answer.tries.items()))
+    return "; ".join(parts)
+
+
+class Live:
+    """Stages and the live draft on stderr: one line that is wiped in a terminal, a line per stage elsewhere."""
+
+    def __init__(self, console: Console, *, trace: bool = False, quiet: bool = False) -> None:
+        self.console = console
+        self.trace = trace
+        self.quiet = quiet
+        self._draft = ""
+        self._attempt = 0
+        self._doing = ""
+
+    def follow(self, events: Iterable[Event]) -> Answer:
+        """Show events until `Done`, and return its answer."""
+        from rich.live import Live as Region
+
+        if not self.console.is_terminal or self.quiet:
+            return self._drain(events)
+        with Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region):
+            return self._drain(events)
+
+    def _drain(self, events: Iterable[Event]) -> Answer:
+        for event in events:
+            if isinstance(event, Done):
+                if self.trace:
+                    self._line(usage_line(event.answer))
+                return event.answer
+            self._show(event)
+        raise AssertionError("a stream ends with Done")
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._doing = event.doing
+            if not self.console.is_terminal and not self.quiet:
+                self._line(f"{event.doing}…")
+        elif isinstance(event, Token):
+            if event.attempt != self._attempt:
+                self._attempt, self._draft = event.attempt, ""
+            self._draft += printable(event.text)
+        elif isinstance(event, WebQuery):
+            self._line(f"asking {event.engine}: {printable(event.query)}")
+        if self.trace and (line := trace_line(event)):
+            self._line(line)
+
+    def _line(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _region(self) -> Any:
+        from rich.console import Group
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        if not hasattr(self, "_spinner"):
+            self._spinner = Spinner("dots", style="cyan")
+        self._spinner.update(text=Text(f"{self._doing}…" if self._doing else "…", style="dim"))
+        return Group(self._spinner, Text(self._draft[-1200:], style="dim")) if self._draft else self._spinner
+
+
+def document_lines(rank: int, found: Any, *, links: bool = False) -> Iterator[str]:
+    """One hit of `search`: where it stands, its scores, and how it begins."""
+    about = found.metadata
+    citation = Citation(
+        number=rank,
+        source=about["source"],
+        page=about["page"],
+        heading=about["heading"],
+        quote=found.page_content,
+        start=about["start"],
+        end=about["end"],
+        url=about["url"],
+        verified=True,
+        origin=about["origin"],
+    )
+    where, _, _ = citation_line(citation, links=links).partition(', "')
+    yield f"{where}  (similarity {about['score']:.3f}, rank score {about['rank_score']:.4f})"
+    yield f"    {printable(shorten(found.page_content, 300))}"
+
+
+def status_lines(status: IndexStatus) -> Iterator[str]:
+    """What `local-rag status` says of an index."""
+    roots = joined(short_path(root) for root in status.roots) or "none"
+    rows = [
+        ("index", short_path(status.path)),
+        ("files", f"{status.files:,} ({plural(status.documents, 'document')}, {plural(status.chunks, 'passage')})"),
+        ("from", roots),
+        ("size", size(status.bytes)),
+        ("last sync", status.last_sync or "never"),
+        ("embedder", f"{status.embedder} ({plural(status.dimension, 'dimension')})"),
+        ("passages", f"at most {status.chunk_size} tokens, overlap {status.chunk_overlap}"),
+        ("fingerprint", status.fingerprint),
+        ("FAISS cache", "up to date" if status.cache_fresh else "will be rebuilt at the next search"),
+    ]
+    yield from (f"{name:<12} {printable(value)}" for name, value in rows)
+
+
+def check_lines(checks: Iterable[Check], *, colour: bool = False) -> Iterator[str]:
+    """One line per check, and below what is not well the command that mends it."""
+    signs = {"ok": ("ok  ", 32), "note": ("note", 33), "bad": ("BAD ", 31)}
+    for check in checks:
+        sign, code = signs[check.state]
+        shown = f"\x1b[{code}m{sign}\x1b[0m" if colour else sign
+        yield f"{shown}  {check.name}: {printable(check.found)}"
+        if check.fix:
+            yield f"      -> {check.fix}"
+
+
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns as wide as their widest cell."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def size(count: int) -> str:
+    """Bytes for people, in powers of 1,000."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    raise AssertionError
