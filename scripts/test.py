@@ -1,0 +1,67 @@
+"""Everything that must pass: python3 scripts/test.py, or python3 scripts/test.py ARGUMENTS-OF-PYTEST for pytest alone.
+
+Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
+"""
+
+import sys
+
+import python_version
+
+EXTRAS = ("minilm", "test", "demo-documents")
+
+
+def main() -> int:
+    python_version.require()
+    import setup_console
+
+    return setup_console.run(check)
+
+
+def check() -> int:
+    """Run every check to its end and return the exit status of the first that failed."""
+    import argparse
+
+    import setup_environment as setup
+    from setup_console import STOPPED, call, say
+
+    parser = argparse.ArgumentParser(
+        prog="test.py",
+        allow_abbrev=False,
+        description="Sets up .venv with the test tools, then runs ruff check, ruff format --check, mypy and pytest.",
+        epilog="All other arguments go to pytest, which then runs alone; so does everything after --.",
+    )
+    parser.add_argument("--recreate", action="store_true", help="delete .venv first and install everything anew")
+    own, after = split(sys.argv[1:])
+    options, unknown = parser.parse_known_args(own)
+
+    environment = setup.Environment(setup.CHECKOUT)
+    setup.prepare(environment, EXTRAS, recreate=options.recreate)
+    failed = []
+    for module, arguments in checks(unknown + after):
+        say("\n$ " + " ".join([module, *arguments]))
+        status = call([environment.python, "-m", module, *arguments], environment.variables, environment.checkout)
+        if status == STOPPED:
+            raise KeyboardInterrupt
+        if status != 0:
+            failed.append((module, status))
+    say("\nfailed: " + ", ".join(module for module, _ in failed) if failed else "\nall passed")
+    return failed[0][1] if failed else 0
+
+
+def split(arguments: "list[str]") -> "tuple[list[str], list[str]]":
+    """Our own arguments, and those after --."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def checks(for_pytest: "list[str]") -> "list[tuple[str, list[str]]]":
+    """The modules to run with their arguments: all four, or pytest alone when it is given arguments."""
+    if for_pytest:
+        return [("pytest", for_pytest)]
+    return [("ruff", ["check"]), ("ruff", ["format", "--check"]), ("mypy", []), ("pytest", [])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Write what the code says of itself into README.md: the graphs' diagrams and the commands' help. A test compares."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def updated(text: str) -> str:
+    """The README with every generated block made anew."""
+    return BLOCK.sub(lambda block: f"{block.group(1)}{generated(block.group('what'))}\n{block.group(3)}", text)
+
+
+def generated(what: str) -> str:
+    """The content of one block: "graph NAME" or "help COMMAND"."""
+    kind, _, name = what.partition(" ")
+    if kind == "graph":
+        from local_rag.drawing import mermaid_drawing
+
+        return f"```mermaid\n{mermaid_drawing(name)}\n```"
+    command = [sys.executable, "-m", "local_rag.cli", *name.split(), "--help"]
+    environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    return f"```text\n{shown.strip()}\n```"
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")

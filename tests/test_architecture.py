@@ -1,0 +1,140 @@
+"""The house keeps its shape: imports go down, heavy libraries stay in their room, and importing does no work."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import local_rag
+
+PACKAGE = Path(local_rag.__file__).parent
+
+FLOORS = [
+    {"types", "errors", "config", "text", "cancel", "models", "chunking"},
+    {"index", "engines", "web", "citations"},
+    {"graphs"},
+    {"rag"},
+    {"cli", "doctor", "demo", "show", "indexing", "drawing"},
+]
+PARTS = {"index", "engines", "web", "citations"}
+
+HOME_OF = {
+    "langgraph": {"graphs", "rag"},
+    "langsmith": {"rag"},
+    "faiss": {"index/store", "index/vectors"},
+    "sqlite3": {"index"},
+    "sentence_transformers": {"index/embedding"},
+    "tokenizers": {"index/embedding"},
+    "transformers": {"index/embedding"},
+    "torch": set(),
+    "typer": {"cli"},
+    "pickle": set(),
+    "requests": set(),
+    "httpx": set(),
+    "urllib.request": set(),
+}
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield (
+            path.relative_to(PACKAGE).with_suffix("").as_posix().removesuffix("/__init__"),
+            ast.parse(path.read_text()),
+        )
+
+
+def imports(tree):
+    """(name, whether it happens at run time when the module is imported) of every import."""
+    typing_only = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.walk(node)
+    }
+    inside = {id(child) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for child in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) not in inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "absolute imports only"
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "local_rag" else [node.module]
+            )
+            yield from ((name, id(node) not in inside) for name in names)
+
+
+def floor(room):
+    return next((number for number, rooms in enumerate(FLOORS) if room in rooms), None)
+
+
+@pytest.mark.parametrize(("module", "tree"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+def test_imports_only_go_down(module, tree):
+    room = module.split("/")[0]
+    if room in ("__init__", "local_rag", ""):
+        return
+    assert floor(room) is not None, f"{room} stands on no floor: add it to FLOORS and to CONTRIBUTING.md"
+    for name, _ in imports(tree):
+        if not name.startswith("local_rag."):
+            continue
+        other = name.split(".")[1]
+        if other == room or other == "__version__":
+            continue
+        assert floor(other) is not None, name
+        assert floor(other) <= floor(room), f"{module} imports {name} from a floor above"
+        assert not (room in PARTS and other in PARTS), f"{module} knows its neighbour {name}"
+
+
+@pytest.mark.parametrize(("module", "tree"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+def test_libraries_stay_in_their_room(module, tree):
+    for name, _ in imports(tree):
+        for library, homes in HOME_OF.items():
+            if name == library or name.startswith(f"{library}."):
+                assert any(module == home or module.startswith(f"{home}/") for home in homes), f"{module}: {name}"
+
+
+def loaded_by(code):
+    """Names of the modules that a fresh Python has after running the code."""
+    program = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+HEAVY = {
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "faiss",
+    "langgraph",
+    "langchain_core",
+    "numpy",
+    "trafilatura",
+}
+NATIVE_CLIENTS = {"ddgs", "primp", "hf_xet"}
+
+
+def test_importing_the_package_and_asking_for_help_load_nothing_heavy():
+    assert not loaded_by("import local_rag") & (HEAVY | {"pydantic", "yaml", "sqlite3"})
+    assert not loaded_by("from local_rag.cli import run; run(['--help'])") & HEAVY
+    assert not loaded_by("from local_rag.cli import run; run(['config', 'show'])") & HEAVY
+
+
+def test_the_public_names_are_there():
+    for name in local_rag.__all__:
+        assert getattr(local_rag, name)
+    assert set(local_rag.__all__) <= set(dir(local_rag))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        local_rag.nothing  # noqa: B018
+
+
+def test_files_and_functions_fit_a_screen():
+    for module, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 70, f"{module}: {node.name}"
