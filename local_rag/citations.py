@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from local_rag.text import (
@@ -37,6 +37,9 @@ three.
 
 QUOTE_SENTENCES = 3
 """The longest quote, in sentences of the passage, that is put beside a sentence which is no verbatim copy."""
+
+SAYS_SOMETHING = 5
+"""Words from which a sentence of a near passage is worth showing; headings are shorter."""
 
 _NEGATIONS = frozenset("not no never none nor neither cannot without nothing nobody".split())
 
@@ -89,11 +92,27 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     return Checked(known, tuple(dict.fromkeys(citations)), dropped, uncited)
 
 
+def renumbered(checked: Checked) -> Checked:
+    """The same with the numbers 1, 2, … in the order in which a reader meets them."""
+    order = dict.fromkeys(number for _, cited in marks(checked.text) for number in cited)
+    new = {number: position for position, number in enumerate(order, start=1)}
+    parts: list[str] = []
+    end = 0
+    for span, cited in marks(checked.text):
+        parts += [checked.text[end : span.start], _mark(span.of(checked.text), [new[number] for number in cited])]
+        end = span.end
+    return replace(
+        checked,
+        text="".join([*parts, checked.text[end:]]),
+        citations=tuple(replace(citation, number=new[citation.number]) for citation in checked.citations),
+    )
+
+
 def nearest(documents: Iterable[Document], question: str, limit: int = 3) -> tuple[Citation, ...]:
     """The passages that came closest to a question that nothing answered, each with its best sentence."""
     found = []
     for number, document in enumerate(documents, start=1):
-        span = _best_window(content_stems(question), document.page_content, longest=1)
+        span = _best_window(content_stems(question), document.page_content, longest=1, shortest=SAYS_SOMETHING)
         found.append(_citation(number, document, span, verified=False, sentence=""))
     return tuple(found[:limit])
 
@@ -142,10 +161,14 @@ def _known_marks(text: str, count: int) -> tuple[str, int]:
         dropped += len(cited) - len(good)
         parts.append(text[end : span.start])
         if good:
-            blank = re.match(r"[ \t]*", span.of(text))
-            parts.append(f"{blank.group() if blank else ''}[{', '.join(map(str, good))}]")
+            parts.append(_mark(span.of(text), good))
         end = span.end
     return "".join([*parts, text[end:]]).strip(), dropped
+
+
+def _mark(old: str, numbers: Sequence[int]) -> str:
+    """A mark with other numbers and the same blanks before it."""
+    return f"{old[: old.index('[')]}[{', '.join(map(str, numbers))}]"
 
 
 def _claims(text: str, documents: Sequence[Document]) -> list[_Claim]:
@@ -212,9 +235,13 @@ def _coverage(stems: Sequence[str], quote: str) -> float:
     return sum(stem in there for stem in stems) / len(stems)
 
 
-def _best_window(stems: Sequence[str], passage: str, longest: int, sentence: str = "") -> Span:
-    """The shortest run of up to `longest` sentences that covers most of the stems (and carries the sentence)."""
+def _best_window(stems: Sequence[str], passage: str, longest: int, sentence: str = "", shortest: int = 1) -> Span:
+    """The shortest run of up to `longest` sentences that covers most of the stems (and carries the sentence).
+
+    Sentences of fewer than `shortest` words, such as headings, are passed over where there are others.
+    """
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
+    spans = [span for span in spans if len(words(span.of(passage))) >= shortest] or spans
     best, best_key = spans[0], (-1.0, 0.0, 0)
     for size in range(1, longest + 1):
         for first in range(len(spans) - size + 1):

@@ -295,8 +295,6 @@ def remove(
     with open_index(settings) as opened:
         removed = opened.remove([path.absolute() for path in paths])
     write(f"{plural(len(removed), 'file')} removed")
-    if not removed:
-        raise UsageError("none of these paths is in the index", hint="local-rag status shows what is")
     return 0
 
 

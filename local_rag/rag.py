@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import os
 import queue
 import threading
 import time
@@ -16,7 +15,7 @@ from local_rag import citations
 from local_rag.cancel import Cancel
 from local_rag.config import Settings
 from local_rag.errors import LocalRagError, UsageError
-from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Status, Step, Usage
+from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Embedder, Event, Graded, Status, Step, Usage
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -32,33 +31,33 @@ CLOSING = 2.0
 POLL = 0.2
 """Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
 
-OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
-
 
 def open_embedder(settings: Settings) -> SentenceTransformerEmbedder:
     """The configured embedder, not loaded yet. Raises ConfigError, ModelMissing."""
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.models import load_models
 
-    return SentenceTransformerEmbedder(load_models(settings).embedder(settings.values.embedder))
+    spec = load_models(settings).embedder(settings.values.embedder)
+    return SentenceTransformerEmbedder(spec, settings.data_folder / "weights.json")
 
 
-def open_index(settings: Settings, *, create: bool = False) -> Index:
-    """The configured index. Raises IndexMissing unless `create`, and IndexMismatch for another embedder or chunking."""
+def open_index(
+    settings: Settings, embedder: Embedder | None = None, *, create: bool = False, reembed: bool = False
+) -> Index:
+    """The configured index, with the configured embedder unless another is given.
+
+    Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
+    """
     from local_rag.index.index import Index
 
     chunks = settings.values.chunks
     return Index.open(
         settings.index_path,
-        open_embedder(settings),
+        embedder or open_embedder(settings),
         chunk_size=chunks.size,
         chunk_overlap=chunks.overlap,
         create=create,
+        reembed=reembed,
     )
 
 
@@ -84,13 +83,12 @@ class Rag:
         """
         from local_rag.engines.extractive import ExtractiveEngine
 
-        for name, value in OFFLINE.items():
-            os.environ[name] = value
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
-        index = open_index(settings)
-        return cls(settings, index, ExtractiveEngine(index.embedder, index))
+        embedder = open_embedder(settings)
+        index = open_index(settings, embedder)
+        return cls(settings, index, ExtractiveEngine(embedder, index))
 
     def ask(
         self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
@@ -209,7 +207,7 @@ class _Run:
 
     def _drive(self) -> None:
         starts: dict[str, float] = {}
-        parts = self.graph.stream(
+        parts: Iterator[Any] = self.graph.stream(
             {"question": self.question},
             context=self.deps,
             stream_mode=["tasks", "updates", "custom"],
@@ -237,7 +235,7 @@ class _Run:
         text: str = state.get("generation") or NOT_IN_PASSAGES
         status: Status = state.get("status", "abstained")
         silent = status == "abstained"
-        checked = citations.check(text, [] if silent else documents)
+        checked = citations.renumbered(citations.check(text, [] if silent else documents))
         decisions: list[Graded] = state.get("decisions", [])
         return Answer(
             question=self.question,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from local_rag.doctor import Check
-    from local_rag.index.index import IndexStatus
+    from local_rag.index.status import IndexStatus
 
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
@@ -82,9 +82,20 @@ def answer_lines(answer: Answer, *, links: bool = False) -> Iterator[str]:
     yield printable(answer.text)
     if answer.citations:
         yield ""
-        yield from (citation_line(citation, links=links) for citation in answer.citations)
+        yield from _citation_lines(answer.citations, links=links)
     if answer.dropped_citations:
         yield f"({plural(answer.dropped_citations, 'citation')} of unknown passages dropped)"
+
+
+def _citation_lines(citations: Sequence[Citation], *, links: bool) -> Iterator[str]:
+    """A line per passage; what else is quoted from it stands below."""
+    last = None
+    for citation in sorted(citations, key=lambda one: one.number):
+        line = citation_line(citation, links=links)
+        if citation.number == last:
+            line = " " * len(f"[{last}] ") + line[line.index(', "') + 2 :]
+        yield line
+        last = citation.number
 
 
 def citation_line(citation: Citation, *, links: bool = False, numbered: bool = True) -> str:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 STOP_WORDS = frozenset(
@@ -26,7 +27,17 @@ _ABBREVIATIONS = frozenset(
 
 _WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
-_BREAK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+)")
+_LINE = re.compile(r"[^\n]*\n?")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
+_RULE = re.compile(r"[ \t]*(?:([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,})[ \t]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]+\S")
+_LABEL = re.compile(
+    r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
+)
+_LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is a whole paragraph
+_ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
+_NARROWEST = 40  # columns of a page; what is narrower was not wrapped
+_WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
 _ENDING = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”’）]*")
 _MARK = re.compile(r"[ \t]*\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -64,12 +75,16 @@ def stripped(text: str, start: int, end: int) -> Span:
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of the sentences, in order and without overlap: blank lines and list items always end one."""
+    """Spans of the sentences, in order and without overlap.
+
+    Blank lines, list items, headings, table rows and rulers always end one. So does the end of a line that was not
+    wrapped there: a paragraph on a single line, or a line that had room for the word that begins the next.
+    """
     found: list[Span] = []
     for block in _blocks(text):
         start = block.start
         for match in _ENDING.finditer(text, block.start, block.end):
-            if _ends_sentence(text, match):
+            if _ends_sentence(text, match) and not _LABEL.fullmatch(text[start : match.end()].strip()):
                 found.append(stripped(text, start, match.end()))
                 start = match.end()
         found.append(stripped(text, start, block.end))
@@ -77,23 +92,60 @@ def sentences(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    start = 0
-    for match in _BREAK.finditer(text):
-        yield Span(start, match.start())
-        start = match.end()
-    yield Span(start, len(text))
+    for lines in _paragraphs(text):
+        width = max(_NARROWEST, *(line.end - line.start for line in lines))
+        start = lines[0].start
+        for line, following in pairwise(lines):
+            if _deliberate(line.of(text), following.of(text), width):
+                yield Span(start, line.end)
+                start = following.start
+        yield Span(start, lines[-1].end)
+
+
+def _paragraphs(text: str) -> Iterator[list[Span]]:
+    """Runs of lines without a blank line or a ruler (`----`, a code fence) between them."""
+    lines: list[Span] = []
+    for match in _LINE.finditer(text):
+        line = match.group().rstrip()
+        if line and not _RULE.match(line):
+            lines.append(Span(match.start(), match.start() + len(line)))
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _deliberate(line: str, following: str, width: int) -> bool:
+    """Whether somebody ended the line there, and not the width of the page."""
+    head, after = line.lstrip(), following.lstrip()
+    if _LIST_ITEM.match(following) or max(len(line), len(following)) > _LONG_LINE:
+        return True
+    if _HEADING.match(head) or _HEADING.match(after) or "|" in {head[0], after[0]} or " | " in line:
+        return True
+    if after[0].islower() or head[-1] in ",;-–—(":
+        return False
+    return len(line) + 1 + len(after.split(maxsplit=1)[0]) <= width * _WRAP_SLACK
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
-    """A full stop after an abbreviation, an initial or before a lower-case letter does not end a sentence."""
+    """A full stop after an abbreviation, an initial or before a lower-case letter does not end a sentence.
+
+    It does before a capitalised function word, "equal to P. Again" but "J. Smith", and before a name like iPhone.
+    Neither does an ellipsis or a quotation that the sentence goes on after: "Why?" he said.
+    """
     mark = match.group()
     if mark[0] != "." or mark.startswith(".."):
-        return True
+        goes_on = text[match.end() : match.end() + 2].lstrip()[:1].islower()
+        return not (goes_on and (mark[0] in ".…" or mark[-1] in '"”’'))
     before = re.search(r"[\w.]*$", text[max(0, match.start() - 12) : match.start()])
     word = before.group() if before else ""
     after = text[match.end() : match.end() + 40].lstrip()
     if after[:1].islower():
-        return False
+        return len(word) > 3 and word.lower() not in _ABBREVIATIONS and bool(_ODD_NAME.match(after))
+    next_word = re.match(r"[^\W\d_]+", after)
+    if next_word and next_word.group().lower() in STOP_WORDS:
+        return word.lower() not in {"e.g", "i.e"}
     if word.lower() in _ABBREVIATIONS:
         return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
     return not (len(word) == 1 and word.isupper())
@@ -138,10 +190,10 @@ def content_stems(text: str) -> list[str]:
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] do not count."""
+    """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] and the word "one" do not count."""
     plain = without_marks(text)
     digits = {_plain_number(match.group()) for match in _NUMBER.finditer(plain)}
-    return digits | {_NUMBER_WORDS[word] for word in words(plain) if word in _NUMBER_WORDS}
+    return digits | {_NUMBER_WORDS[word] for word in words(plain) if word in _NUMBER_WORDS and word != "one"}
 
 
 def _plain_number(number: str) -> str:
@@ -195,11 +247,11 @@ def printable(text: str) -> str:
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
-    """ "1 passage", "2 passages", "2 entries" (`many` where -s is wrong)."""
+    """A count with its noun: 1 passage, 2 passages, 2 entries (`many` where -s is wrong)."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
 def joined(parts: Iterable[str], last: str = "and") -> str:
-    """ "a, b and c"."""
+    """A list in words: a, b and c."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""

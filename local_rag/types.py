@@ -202,7 +202,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a sentence of the answer stands. `number` is its mark [n]: the n-th passage given to the engine.
+    """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
 
     `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
     (a PDF page is one document). `verified`: see `citations.check`.

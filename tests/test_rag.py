@@ -84,6 +84,13 @@ def test_an_answer_says_everything_about_itself():
     assert str(answer) == answer.text
 
 
+def test_marks_are_numbered_as_a_reader_meets_them():
+    engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Another costs 100 euros [1]. It costs 300 euros [3]."])
+    answer = opened(engine).ask("What does the plan cost?")
+    assert answer.text == "It costs 300 euros [1]. Another costs 100 euros [2]. It costs 300 euros [1]."
+    assert [(one.number, one.source) for one in answer.citations] == [(1, "/notes/3.md"), (2, "/notes/1.md")]
+
+
 def test_an_abstention_has_no_citations_and_names_the_nearest():
     answer = opened(ScriptedEngine(relevant=["n"])).ask("What does the plan cost?")
     assert (answer.status, answer.citations) == ("abstained", ())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DOCUMENTS = Path(__file__).parent / "documents"
 INDEX = "demo"
 
-ANSWERED = "What does Corrective RAG do when every retrieved document is irrelevant?"
+ANSWERED = "What does CRAG do when every retrieved document is irrelevant?"
 NOT_ANSWERED = "What is the notice period in my rental contract?"
 """The first question is answered by the handbook, the second is not."""
 

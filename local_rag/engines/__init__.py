@@ -1,0 +1,1 @@
+"""Engines: what grades, answers and rewrites. The extractive one needs no language model."""

@@ -1,0 +1,79 @@
+"""Whether the passages say what a text says: by words, numbers, names and negations, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from local_rag import text
+from local_rag.types import Support
+
+NEAR = 0.9
+"""Share of a sentence's content stems that a passage must hold to say the same."""
+PART = 0.6
+"""The same for a sentence that is supported in part."""
+
+_NEGATIONS = frozenset("not no never none nobody nothing neither nor without cannot".split())
+
+
+def sentence_supports(generation: str, passages: Sequence[str]) -> list[tuple[str, Support]]:
+    """Each sentence of a text, citation marks and bullets aside, with its support."""
+    plain_passages = [text.without_marks(passage) for passage in passages]
+    folded = [_folded(passage) for passage in plain_passages]
+    split = [[span.of(passage) for span in text.sentences(passage)] for passage in plain_passages]
+    pieces = [span.of(claim) for claim in _claims(generation) for span in text.sentences(claim)]
+    return [(piece, _support(piece, folded, split)) for piece in pieces if text.words(piece)]
+
+
+def _claims(generation: str) -> Iterator[str]:
+    """What stands between the marks; a quote that was cut has no full stop to end it."""
+    start = 0
+    for span, _ in text.marks(generation):
+        yield generation[start : span.start]
+        start = span.end
+    yield generation[start:]
+
+
+def overall(supports: Sequence[Support]) -> Support:
+    """`fully` if every sentence is, `no` if none is even in part (Self-RAG, ISSUP of table 1)."""
+    if not supports or all(support == "no" for support in supports):
+        return "no"
+    return "fully" if all(support == "fully" for support in supports) else "partially"
+
+
+def _folded(passage: str) -> str:
+    return f" {' '.join(text.words(passage))} "
+
+
+def _support(sentence: str, folded: Sequence[str], passages: Sequence[Sequence[str]]) -> Support:
+    """Judged by the nearest single sentences; by two neighbours only where no single one says even a part of it."""
+    verbatim = _folded(sentence)
+    if any(verbatim in passage for passage in folded):
+        return "fully"
+    stems = _stems(sentence)
+    near = [one for pieces in passages for one in pieces if _held(stems, one) >= PART] or [
+        f"{one} {other}" for pieces in passages for one, other in pairwise(pieces)
+    ]
+    best = max((_held(stems, one) for one in near if _agrees(sentence, one)), default=0.0)
+    return "fully" if best >= NEAR else "partially" if best >= PART else "no"
+
+
+def _stems(sentence: str) -> set[str]:
+    """The content stems without numbers, which are compared by value."""
+    return {stem for stem in text.content_stems(sentence) if not text.numbers(stem)}
+
+
+def _held(stems: set[str], passage: str) -> float:
+    return len(stems & _stems(passage)) / len(stems) if stems else 0.0
+
+
+def _agrees(sentence: str, passage: str) -> bool:
+    """Whether the passage holds every number and name of the sentence and denies just when the sentence does."""
+    if _denies(sentence) != _denies(passage):
+        return False
+    held = set(text.words(passage))
+    return text.numbers(sentence) <= text.numbers(passage) and text.names(sentence) <= held
+
+
+def _denies(sentence: str) -> bool:
+    return any(word in _NEGATIONS or word.endswith("n't") for word in text.words(sentence))

@@ -1,0 +1,234 @@
+"""Fit and measure the constants of the extractive engine on question sets in SQuAD v2's JSON.
+
+    python scripts/measure_extractive.py DEV.json TEST.json [--more PASSAGES.jsonl …] [--cache FILE.npz]
+
+Weights and thresholds are fitted on the first file and reported on every file. Each answerable question is asked
+twice: of an index of all passages, and of the same index without the question's article, where every answer is wrong.
+Each file gets an index of its own passages, and one of all passages of all files and of `--more` (objects with title
+and text).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from langchain_core.documents import Document
+from numpy.typing import NDArray
+
+from local_rag import text
+from local_rag.config import Settings
+from local_rag.engines import extractive, scoring
+from local_rag.engines.quotes import as_written, quotes
+from local_rag.index.embedding import SentenceTransformerEmbedder
+from local_rag.models import load_models
+from local_rag.types import Catalog
+
+K = 4
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+
+class Question(NamedTuple):
+    text: str
+    article: str
+    passage: str
+    gold: frozenset[str]
+
+
+class Asked(NamedTuple):
+    """A question with its reading of what was retrieved; `outside` says that its article was left out."""
+
+    question: Question
+    outside: bool
+    reading: scoring.Reading
+
+
+class CachedEmbedder(SentenceTransformerEmbedder):
+    """Embeds every text once, also between two runs when given a file."""
+
+    def open(self, file: Path | None) -> None:
+        self.file = file
+        self.rows: dict[str, Vectors] = {}
+        if file and file.exists():
+            with np.load(file) as kept:
+                self.rows = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
+
+    def save(self) -> None:
+        if self.file:
+            np.savez(self.file, keys=np.array(list(self.rows)), vectors=np.stack(list(self.rows.values())))
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        keys = [hashlib.sha1(one.encode()).hexdigest() for one in texts]
+        missing = {key: one for key, one in zip(keys, texts, strict=True) if key not in self.rows}
+        self.rows |= zip(missing, super().embed_documents(list(missing.values())), strict=True)
+        return np.stack([self.rows[key] for key in keys])
+
+    embed_queries = embed_documents
+
+
+class Passages:
+    """An exact index, and itself without one article as `Corpus` sees it."""
+
+    def __init__(self, documents: Sequence[Document], embedder: CachedEmbedder, without: str = "") -> None:
+        self.embedder = embedder
+        self.documents = [document for document in documents if document.metadata["title"] != without]
+        self.vectors = embedder.embed_documents([document.page_content for document in self.documents])
+        stems = (set(text.content_stems(document.page_content)) for document in self.documents)
+        self.frequency = Counter(stem for found in stems for stem in found)
+
+    def search(self, query: str, k: int, **_: Any) -> list[Document]:
+        order = np.argsort(-(self.vectors @ self.embedder.embed_queries([query])[0]), kind="stable")
+        return [self.documents[place] for place in order[:k]]
+
+    def catalog(self) -> Catalog:
+        return Catalog(chunks=len(self.documents))
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        return {term: self.frequency[text.stem(term)] for term in terms}
+
+
+def articles(file: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["data"]
+    return found
+
+
+def passages(file: Path) -> Iterator[Document]:
+    if file.suffix == ".jsonl":
+        for line in file.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            yield Document(row["text"], metadata={"title": row["title"]})
+        return
+    for article in articles(file):
+        for paragraph in article["paragraphs"]:
+            yield Document(paragraph["context"], metadata={"title": article["title"]})
+
+
+def questions(file: Path) -> Iterator[Question]:
+    """All questions of a file; an unanswerable one has no gold."""
+    for article in articles(file):
+        for paragraph in article["paragraphs"]:
+            for row in paragraph["qas"]:
+                gold = frozenset(answer["text"] for answer in row["answers"] if not row["is_impossible"])
+                yield Question(row["question"], article["title"], paragraph["context"], gold)
+
+
+def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> list[Asked]:
+    """Every question of a file, and every answerable one again with its article left out."""
+    memo = scoring.Memo(embedder)
+    whole = Passages(documents, embedder)
+    partial = {title: Passages(documents, embedder, title) for title in {q.article for q in questions(file)}}
+    found = []
+    for question in questions(file):
+        for outside in (False, True) if question.gold else (False,):
+            index = partial[question.article] if outside else whole
+            near = index.search(question.text, K)
+            reading = scoring.Reading(question.text, near, quotes(near), memo, index)
+            found.append(Asked(question, outside, reading))
+    return found
+
+
+def fit(rows: Floats, labels: Floats, weights: Floats, ridge: float = 1.0) -> Floats:
+    """Logistic regression by Newton's method; the last weight is the bias, which is not penalised."""
+    design = np.column_stack([rows, np.ones(len(rows))])
+    penalty = np.diag([ridge] * rows.shape[1] + [0.0])
+    beta = np.zeros(design.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+        gradient = design.T @ (weights * (chance - labels)) + penalty @ beta
+        curvature = (design * (weights * chance * (1 - chance))[:, None]).T @ design + penalty
+        beta -= np.linalg.solve(curvature, gradient)
+    return beta
+
+
+def fit_passages(asked: Sequence[Asked]) -> Floats:
+    rows, labels = [], []
+    for question, outside, reading in asked:
+        for document, features in zip(reading.documents, reading.features, strict=True):
+            gold = document.page_content == question.passage and not outside
+            if outside or (gold and question.gold):
+                rows.append(features)
+                labels.append(float(gold))
+    y = np.array(labels)
+    print(f"gold passages {int(y.sum())}, passages of other articles {int((1 - y).sum())}")
+    return fit(np.array(rows), y, np.where(y > 0, 0.5 / y.mean(), 0.5 / (1 - y).mean()))
+
+
+def fit_quotes(asked: Sequence[Asked]) -> Floats:
+    rows, labels = [], []
+    for question, outside, reading in asked:
+        holds = [any(gold in quote.text for gold in question.gold) for quote in reading.quotes]
+        if not outside and any(holds):
+            rows += [reading.quote(place) for place in range(len(holds))]
+            labels += holds
+    print(f"sentences with the gold answer {sum(labels)}, without {len(labels) - sum(labels)}")
+    return fit(np.array(rows), np.array(labels, dtype=float), np.ones(len(rows)))
+
+
+def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
+    """The best answer's logit where it is also relevant: answerable, article left out, adversarial."""
+    kinds: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for question, outside, reading in asked:
+        relevant = [
+            logit
+            for quote, logit in zip(reading.quotes, reading.answers, strict=True)
+            if scoring.probability(reading.passages[quote.document]) >= extractive.RELEVANT
+        ]
+        kinds[1 if outside else 0 if question.gold else 2].append(max(relevant, default=-20.0))
+    return np.array(kinds[0]), np.array(kinds[1]), np.array(kinds[2])
+
+
+def report(name: str, asked: Sequence[Asked]) -> None:
+    """Refusals of the final decision, and how many answers hold the gold string."""
+    inside, outside, adversarial = scores(asked)
+    refused, wrongly = int((outside < 0).sum()), int((inside < 0).sum())
+    print(
+        f"{name}: not in the corpus: precision {refused / (refused + wrongly):.3f} recall {refused / len(outside):.3f}"
+    )
+    limits = np.quantile(np.concatenate([inside, outside]), np.linspace(0.01, 0.99, 500))
+    curve = [
+        ((outside < x).sum() / max(1, (outside < x).sum() + (inside < x).sum()), (outside < x).mean(), x)
+        for x in limits
+    ]
+    balance = min((point for point in curve if point[1] > 0), key=lambda point: abs(point[0] - point[1]))
+    print("  balance: precision {:.3f} recall {:.3f} at logit {:.2f}".format(*balance))
+    print(f"  adversarial: refused {(adversarial < 0).mean():.3f}; answerable: refused {(inside < 0).mean():.3f}")
+    answers = [
+        (a.question, a.reading, extractive.choose(a.reading, "")) for a in asked if a.question.gold and not a.outside
+    ]
+    texts = [(q.gold, " ".join(as_written(quote, set(r.weights)) for quote in chosen)) for q, r, chosen in answers]
+    hits = sum(any(gold in answer for gold in golds) for golds, answer in texts)
+    sentences = sum(len(chosen) for *_, chosen in answers) / len(answers)
+    print(f"  gold string in the answer: {hits / len(answers):.3f}, {sentences:.2f} sentences each, n = {len(answers)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="+", help="SQuAD v2 JSON; the first is the one to fit on")
+    parser.add_argument("--more", type=Path, nargs="*", default=[], help="JSON lines of further passages")
+    parser.add_argument("--cache", type=Path, help="keeps the vectors between runs (.npz)")
+    given = parser.parse_args()
+    embedder = CachedEmbedder(load_models(Settings.load()).embedder("minilm"))
+    embedder.open(given.cache)
+    every = [document for file in [*given.files, *given.more] for document in passages(file)]
+    asked = {
+        (file, size): ask(file, documents, embedder)
+        for file in given.files
+        for size, documents in (("own", list(passages(file))), ("all", every))
+    }
+    embedder.save()
+    fitted = [one for size in ("own", "all") for one in asked[given.files[0], size]]
+    print("passage weights, bias:", fit_passages(fitted).round(3).tolist())
+    print("quote weights, bias:", fit_quotes(fitted).round(3).tolist())
+    for (file, size), rows in asked.items():
+        report(f"{file.stem}, index of {size} passages", rows)
+
+
+if __name__ == "__main__":
+    main()

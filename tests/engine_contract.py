@@ -1,0 +1,186 @@
+"""What every engine must hold to. A test class inherits it and says which engine, which passages and which question."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from local_rag import cancel, text
+from local_rag.errors import Stopped
+from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Engine, Turn, Usage
+
+LABELS = {"relevant", "irrelevant", "unparsed"}
+SUPPORTS = {"fully", "partially", "no", "unparsed"}
+FULL_CATALOG = Catalog(2, 3, ("Plan",), ("plan",), 0.6, ("vectorstore", "web_search", "direct"))
+PROMPT = 1.0
+"""Seconds within which a stopped engine must let go."""
+
+
+class EngineContract:
+    """Override `engine`, `documents` and, where another question fits the documents, `question`."""
+
+    @pytest.fixture
+    def engine(self) -> Engine:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def documents(self):
+        raise NotImplementedError
+
+    @pytest.fixture
+    def question(self):
+        return "When does the warranty of a pump end?"
+
+    @pytest.fixture
+    def other_question(self):
+        return "How many people work in the Lyon office?"
+
+    def test_it_says_what_it_is(self, engine):
+        assert engine.name and engine.describe
+        assert "\n" not in engine.describe
+
+    def test_one_verdict_for_each_document_in_order(self, engine, question, documents):
+        verdicts = engine.relevance(question, documents)
+        assert len(verdicts) == len(documents)
+        assert {verdict.label for verdict in verdicts} <= LABELS
+        assert all(verdict.score is None or 0 <= verdict.score <= 1 for verdict in verdicts)
+        turned = engine.relevance(question, documents[::-1])
+        assert [verdict.label for verdict in turned] == [verdict.label for verdict in verdicts][::-1]
+
+    def test_the_first_verdict_carries_the_usage_of_a_listwise_call(self, engine, question, documents):
+        verdicts = engine.relevance(question, documents)
+        assert all(isinstance(verdict.usage, Usage) for verdict in verdicts)
+        assert sum(verdict.usage.seconds for verdict in verdicts) > 0
+
+    def test_the_same_question_gives_the_same_result(self, engine, question, documents):
+        assert _verdicts(engine, question, documents) == _verdicts(engine, question, documents)
+        assert _answer(engine, question, documents) == _answer(engine, question, documents)
+        draft = _answer(engine, question, documents)
+        first, second = (engine.grade(question, documents, draft) for _ in range(2))
+        assert (first.support, first.usefulness) == (second.support, second.usefulness)
+        assert engine.rewrite(question, [question], "vectorstore") == engine.rewrite(
+            question, [question], "vectorstore"
+        )
+
+    def test_an_answer_cites_given_documents_or_is_the_fixed_reply(self, engine, question, documents):
+        answer = _answer(engine, question, documents)
+        if answer == NOT_IN_PASSAGES:
+            return
+        cited = [number for _, numbers in text.marks(answer) for number in numbers]
+        assert cited, f"an answer without a citation mark: {answer!r}"
+        assert all(1 <= number <= len(documents) for number in cited)
+        assert NOT_IN_PASSAGES not in answer
+
+    def test_the_last_piece_alone_carries_the_usage(self, engine, question, documents):
+        pieces = list(engine.answer(question, documents, Attempt()))
+        assert pieces[-1].usage is not None
+        assert pieces[-1].usage.seconds > 0
+        assert all(piece.usage is None for piece in pieces[:-1])
+
+    def test_without_documents(self, engine, question):
+        assert engine.relevance(question, []) == []
+        assert _answer(engine, question, []) == NOT_IN_PASSAGES
+        assert engine.grade(question, [], "The plan costs 7 euros [1].").support in {"no", "unparsed"}
+
+    def test_grades_are_in_range(self, engine, question, documents):
+        drafts = [_answer(engine, question, documents), "Pumps fly to the moon on 3 May 1999 [1].", NOT_IN_PASSAGES]
+        for draft in drafts:
+            grade = engine.grade(question, documents, draft)
+            assert grade.support in SUPPORTS
+            assert set(grade.sentences) <= SUPPORTS
+            assert 0 <= grade.usefulness <= 5
+            assert grade.usage.seconds > 0
+
+    @pytest.mark.parametrize("target", ["vectorstore", "web"])
+    @pytest.mark.parametrize("asked", [None, "Why?", "???", "Acme"])
+    def test_a_rewrite_differs_from_everything_tried(self, engine, question, target, asked):
+        tried = [asked or question]
+        for _ in range(8):
+            query = engine.rewrite(tried[0], tried, target)
+            assert query.strip()
+            assert _same(query) not in {_same(earlier) for earlier in tried}
+            tried.append(str(query))
+
+    @pytest.mark.parametrize(
+        "allowed", [("vectorstore",), ("vectorstore", "web_search"), ("web_search",), FULL_CATALOG.allowed]
+    )
+    @pytest.mark.parametrize("nearest", [None, 0.0, 0.9])
+    def test_a_route_is_one_of_those_allowed(self, engine, question, allowed, nearest):
+        route = engine.route(question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed))
+        assert route.source in allowed
+        assert route.complexity in {"direct", "single", "multi"}
+
+    def test_a_question_without_history_stands_alone(self, engine, question):
+        assert str(engine.standalone(question, [])) == question
+
+    def test_questions_do_not_disturb_each_other(self, engine, question, other_question, documents):
+        alone = _answer(engine, question, documents), _answer(engine, other_question, documents)
+        first = engine.answer(question, documents, Attempt())
+        second = engine.answer(other_question, documents, Attempt())
+        mixed: list[list[str]] = [[], []]
+        running = [(0, first), (1, second)]
+        while running:
+            for which, stream in list(running):
+                piece = next(stream, None)
+                if piece is None:
+                    running.remove((which, stream))
+                else:
+                    mixed[which].append(piece.text)
+        assert tuple("".join(texts) for texts in mixed) == alone
+
+    def test_two_threads_may_share_it(self, engine, question, other_question, documents):
+        alone = [_everything(engine, asked, documents) for asked in (question, other_question)]
+        with ThreadPoolExecutor(2) as pool:
+            together = list(pool.map(lambda asked: _everything(engine, asked, documents), (question, other_question)))
+        assert together == alone
+
+    def test_it_stops_at_once(self, engine, question, documents):
+        tasks = [
+            lambda: engine.relevance(question, documents),
+            lambda: _answer(engine, question, documents),
+            lambda: engine.grade(question, documents, "The warranty ends after two years [1]."),
+            lambda: engine.rewrite(question, [question], "vectorstore"),
+            lambda: engine.standalone("And why?", [Turn(question, "")]),
+            lambda: engine.route(question, FULL_CATALOG),
+        ]
+        for task in tasks:
+            stopped = cancel.Cancel()
+            stopped.stop()
+            started = time.monotonic()
+            with cancel.scope(stopped), pytest.raises(Stopped):
+                task()
+            assert time.monotonic() - started < PROMPT
+
+    def test_it_stops_in_the_middle_of_an_answer(self, engine, question, documents):
+        _answer(engine, question, documents)  # weights load on the first question, which cannot be stopped
+        stopped = cancel.Cancel()
+        with cancel.scope(stopped):
+            stream = engine.answer(question, documents * 20, Attempt())
+            timer = threading.Timer(0.05, stopped.stop)
+            timer.start()
+            started = time.monotonic()
+            with pytest.raises(Stopped):
+                for _ in stream:
+                    stopped.wait(2)
+            timer.cancel()
+        assert time.monotonic() - started < PROMPT + 0.05
+
+
+def _verdicts(engine, question, documents):
+    return [(verdict.label, verdict.score) for verdict in engine.relevance(question, documents)]
+
+
+def _answer(engine, question, documents, attempt=Attempt()):  # noqa: B008
+    return "".join(piece.text for piece in engine.answer(question, documents, attempt)).strip()
+
+
+def _everything(engine, question, documents):
+    return _verdicts(engine, question, documents), _answer(engine, question, documents)
+
+
+def _same(query):
+    return " ".join(re.sub(r"\s+", " ", str(query)).casefold().split())

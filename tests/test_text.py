@@ -1,0 +1,93 @@
+"""Sentences, words, numbers and names, on the kinds of text that files hold."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_rag.text import content_stems, marks, names, numbers, sentences, shorten, without_marks
+
+
+def split(text):
+    return [span.of(text) for span in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        (
+            "Dr. Smith of the U.S. Army came, e.g. in May. He left.",
+            ["Dr. Smith of the U.S. Army came, e.g. in May.", "He left."],
+        ),
+        ("He met J. R. R. Tolkien. It rained.", ["He met J. R. R. Tolkien.", "It rained."]),
+        ("It is equal to P. Again, nobody knows.", ["It is equal to P.", "Again, nobody knows."]),
+        ("Version 1.2 is out. See Sec. 3.2 of it.", ["Version 1.2 is out.", "See Sec. 3.2 of it."]),
+        ('"Is it?" he said. Yes.', ['"Is it?" he said.', "Yes."]),
+        ("He waited … and left. Then…", ["He waited … and left.", "Then…"]),
+        ("Figure 3. A marmot at rest. It sleeps.", ["Figure 3. A marmot at rest.", "It sleeps."]),
+        ("Install it first. local-rag does the rest.", ["Install it first.", "local-rag does the rest."]),
+        ("It takes approx. two-thirds of it.", ["It takes approx. two-thirds of it."]),
+        ("1. Open the lid.\n2. Pour.", ["1. Open the lid.", "2. Pour."]),
+        ("これは本です。あれはペンです。", ["これは本です。", "あれはペンです。"]),
+        ("", []),
+        (" \n \n", []),
+    ],
+)
+def test_where_a_sentence_ends(text, expected):
+    assert split(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Head\nBody of it.", ["# Head", "Body of it."]),
+        ("Head\n====\nBody of it.", ["Head", "Body of it."]),
+        ("- one\n- two goes\n  on here\n* three", ["- one", "- two goes\n  on here", "* three"]),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |", "| 1 | 2 |"]),
+        ("Run it:\n```sh\nmake\n```\nDone.", ["Run it:", "make", "Done."]),
+        ("From: Ann\nTo: Bob\nSubject: Rent\n\nHi Bob", ["From: Ann", "To: Bob", "Subject: Rent", "Hi Bob"]),
+    ],
+)
+def test_structure_ends_a_sentence(text, expected):
+    assert split(text) == expected
+
+
+def test_wrapped_lines_are_one_sentence_and_a_heading_above_them_is_not_part_of_it():
+    text = (
+        "Notice period\n"
+        "The notice period that Ann and Bob agreed on in the contract of the year is one of\n"
+        "Six months, or less where both of them say so.\n"
+    )
+    heading, sentence = split(text)
+    assert heading == "Notice period"
+    assert sentence.startswith("The notice") and sentence.endswith("say so.")
+
+
+def test_a_line_longer_than_any_page_is_a_paragraph_of_its_own():
+    first = "word " * 40 + "end without a full stop"
+    assert split(f"{first}\nNext paragraph\n{first}") == [first, "Next paragraph", first]
+
+
+@given(st.text(alphabet=" \n.!?:-#|ab1AB\"'”()[]…`=", max_size=200))
+def test_spans_are_in_order_without_overlap_and_lose_no_letter(text):
+    spans = sentences(text)
+    assert all(before.end <= after.start for before, after in pairwise(spans))
+    assert all(span.of(text).strip() == span.of(text) != "" for span in spans)
+    kept = "".join(span.of(text) for span in spans)
+    assert kept.count("b") == text.count("b") or "```" in text
+
+
+def test_numbers_and_names():
+    assert numbers("It costs 1,200 euros for two [3].") == {"1200", "2"}
+    assert names("The board met Marie Dupont at ACME [2].") == {"marie", "dupont", "acme"}
+
+
+def test_marks_and_stems():
+    assert [numbers for _, numbers in marks("So it is [1, 2]. Yes [3].")] == [[1, 2], [3]]
+    assert without_marks("So it is [1, 2].") == "So it is."
+    assert content_stems("The pumps were pumping") == ["pump"]
+    assert shorten("one two three", 9) == "one two…"
