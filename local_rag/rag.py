@@ -15,7 +15,7 @@ from local_rag import citations
 from local_rag.cancel import Cancel
 from local_rag.config import Settings
 from local_rag.errors import LocalRagError, UsageError
-from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Embedder, Event, Graded, Status, Step, Usage
+from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Embedder, Event, Graded, Started, Status, Step, Usage
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -64,12 +64,19 @@ def open_index(
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
 
-    def __init__(self, settings: Settings, index: Index, engine: ExtractiveEngine) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        index: Index,
+        engine: ExtractiveEngine,
+        embedder: SentenceTransformerEmbedder | None = None,
+    ) -> None:
         from local_rag.web.search import Off
 
         self.settings = settings
         self.index = index
         self.engine = engine
+        self.embedder = embedder
         self.web = Off()
         self._graphs: dict[str, CompiledStateGraph[State, Deps]] = {}
         self._running: set[Cancel] = set()
@@ -88,7 +95,7 @@ class Rag:
         settings = settings or Settings.load(**flags)
         embedder = open_embedder(settings)
         index = open_index(settings, embedder)
-        return cls(settings, index, ExtractiveEngine(embedder, index))
+        return cls(settings, index, ExtractiveEngine(embedder, index), embedder)
 
     def ask(
         self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
@@ -110,7 +117,8 @@ class Rag:
             raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
         name = graph or self.settings.values.graph
         deps = self.context(k=k, within=within)
-        return _Run(self.graph(name), name, self.engine.name, question.strip(), deps, self._running).events()
+        run = _Run(self.graph(name), name, self.engine.name, question.strip(), deps, self._running, self.embedder)
+        return run.events()
 
     def graph(self, name: str) -> CompiledStateGraph[State, Deps]:
         """The compiled graph of that name, for a LangGraph program of one's own. Raises UsageError."""
@@ -168,6 +176,7 @@ class _Run:
     question: str
     deps: Deps
     running: set[Cancel]
+    embedder: SentenceTransformerEmbedder | None = None
     path: list[str] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
@@ -200,10 +209,17 @@ class _Run:
 
         try:
             with tracing_context(enabled=False):
+                self._load()
                 self._drive()
             self.out.put(None)
         except BaseException as error:
             self.out.put(error)
+
+    def _load(self) -> None:
+        """Load the embedder before the first node, so that a person sees what the pause is for."""
+        if self.embedder is not None and not self.embedder.loaded:
+            self.out.put(Started("load", f"loading the embedding model {self.embedder.name}"))
+            self.embedder.load()
 
     def _drive(self) -> None:
         starts: dict[str, float] = {}

@@ -1,0 +1,1 @@
+"""The index: files in, passages out."""

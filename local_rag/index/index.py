@@ -1,0 +1,251 @@
+"""Index: the files of a person, searchable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from local_rag import cancel
+from local_rag.errors import IndexDamaged, IndexMismatch, UsageError
+from local_rag.index import catalog as catalogs
+from local_rag.index import lookups, place, status, tables
+from local_rag.index import search as searches
+from local_rag.index.reembed import reembed
+from local_rag.index.rows import IndexedFile, Recipe, Root
+from local_rag.index.search import Mode
+from local_rag.index.status import IndexStatus
+from local_rag.index.store import Store, destroy, writer
+from local_rag.index.sync import Progress, Sync
+from local_rag.types import Catalog, Embedder, SyncReport
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+
+class Index:
+    """One index and the embedder that it was made with. Any thread may search while another one syncs."""
+
+    def __init__(self, store: Store, embedder: Embedder, recipe: Recipe) -> None:
+        self._store, self._embedder, self._recipe = store, embedder, recipe
+        self._catalog: tuple[str, Catalog] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        embedder: Embedder,
+        *,
+        chunk_size: int = 250,
+        chunk_overlap: int = 0,
+        create: bool = False,
+        reembed: bool = False,
+    ) -> Index:
+        """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
+
+        `reembed` opens an index of another embedder too, for the method of that name.
+        Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or schema, UsageError for
+        passages longer than the embedder reads.
+        """
+        if chunk_size > embedder.window:
+            raise UsageError(
+                f"passages of {chunk_size} tokens do not fit '{embedder.name}', which reads {embedder.window}",
+                hint=f"local-rag index … --chunk-size {embedder.window}",
+            )
+        if not 0 <= chunk_overlap <= chunk_size // 2:
+            raise UsageError(
+                f"passages of {chunk_size} tokens may share up to {chunk_size // 2}, not {chunk_overlap}",
+                hint="local-rag index … --chunk-overlap 0",
+            )
+        recipe = Recipe(embedder.name, embedder.fingerprint, embedder.dimension, chunk_size, chunk_overlap)
+        store = Store.create(path.absolute(), recipe) if create else Store(path.absolute())
+        index = cls(store, embedder, recipe)
+        if not reembed:
+            index._check()
+        return index
+
+    @staticmethod
+    def inspect(path: Path) -> IndexStatus:
+        """The status of any index, whatever made it. Raises IndexMissing, IndexDamaged, IndexMismatch for a schema."""
+        store = Store(path.absolute())
+        try:
+            return status.inspect(store)
+        finally:
+            store.close()
+
+    @staticmethod
+    def destroy(path: Path) -> None:
+        """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
+        destroy(path.absolute())
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path:
+        return self._store.folder
+
+    # --- changing it
+
+    def sync(
+        self,
+        paths: Sequence[Path] | None = None,
+        *,
+        prune: bool = False,
+        excludes: Sequence[str] = (),
+        secrets: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SyncReport:
+        """Take in what is new and changed below `paths`, and forget what is gone from there.
+
+        `paths` are remembered with `excludes` (patterns of .gitignore) and `secrets`; without them all remembered ones
+        are synced, with these options on top of their own. What could not be seen is kept and reported, unless `prune`.
+        One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
+        Raises UsageError for a path that is not there, DiskFull, and Stopped; each file is written in one step.
+        """
+        with writer(self.path):
+            self._check()
+            known = self._store.read(lookups.roots)
+            if paths:
+                roots = [Root(_named(path, known), tuple(excludes), secrets) for path in paths]
+                with self._store.writing() as db:
+                    tables.set_roots(db, roots)
+            else:
+                roots = [Root(r.path, (*r.excludes, *excludes), r.secrets or secrets) for r in known]
+            if not roots:
+                raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
+            report = Sync(self._store, self._embedder, self._recipe, progress).run(roots, prune=prune)
+            if prune:
+                with self._store.writing() as db:
+                    tables.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
+                self._store.refresh()
+            return report
+
+    def remove(self, paths: Sequence[Path]) -> tuple[str, ...]:
+        """Forget files, and whole folders with their roots; gives the paths of the files that were in the index.
+
+        Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
+        """
+        with writer(self.path):
+            files = [file.path for file in self._store.read(lookups.files)]
+            roots = [root.path for root in self._store.read(lookups.roots)]
+            gone: list[str] = []
+            for path in paths:
+                below = [one for one in [*files, *roots] if Path(one).is_relative_to(_resolved(path))]
+                if not below:
+                    raise UsageError(f"nothing of {path} is indexed", hint="local-rag status lists what is")
+                gone += below
+            with self._store.writing() as db:
+                tables.remove(db, set(gone))
+                tables.forget_roots(db, set(gone))
+            self._store.refresh()
+        return tuple(path for path in files if path in set(gone))
+
+    def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
+        """Give every passage a vector of this embedder; the number of passages embedded.
+
+        The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
+        Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
+        """
+        with writer(self.path):
+            made = self._store.read(lookups.recipe)
+            if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
+                self._check()
+            return reembed(self._store, self._embedder, self._recipe, progress)
+
+    # --- asking it
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        *,
+        within: Sequence[str] = (),
+        exclude: Collection[str] = (),
+        mode: Mode = "hybrid",
+    ) -> list[Document]:
+        """The k best passages, best first, each text once, with all keys of `types.Metadata`.
+
+        `within` are files, folders or globs (see `within.matching`), `exclude` are `chunk_id`s; `score` is the cosine
+        in every mode. Raises UsageError if no indexed file matches `within`, IndexMismatch after a re-embedding.
+        """
+        cancel.check()
+        self._check()
+        if k < 1 or not query.strip() or self._store.read(lookups.is_empty):
+            return []
+        files = searches.chosen_files(self._store, within)
+        query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
+        vector = self._embedder.embed_queries([query])[0]
+        return searches.search(self._store, query, vector, k, mode=mode, files=files, exclude=exclude)
+
+    def catalog(self) -> Catalog:
+        """Counts, titles and frequent words; computed once per change of the index."""
+        generation = self._store.read(lookups.meta)["generation"]
+        if self._catalog is None or self._catalog[0] != generation:
+            self._catalog = generation, catalogs.catalog(self._store)
+        return self._catalog[1]
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs, as the index stems it."""
+        return catalogs.document_frequency(self._store, terms)
+
+    def status(self) -> IndexStatus:
+        return status.inspect(self._store)
+
+    def verify(self) -> None:
+        """Read the whole database once. Raises IndexDamaged if it is not whole."""
+        found = self._store.read(lookups.damage)
+        if found:
+            raise IndexDamaged(f"the index at {self.path} is damaged: {found}", hint=place.rebuild(self.path))
+
+    def files(self) -> list[IndexedFile]:
+        return self._store.read(lookups.indexed_files)
+
+    def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
+        """The same search as a LangChain retriever."""
+        from local_rag.index.retriever import retriever
+
+        return retriever(self, k, within)
+
+    def _check(self) -> None:
+        """Raises IndexMismatch unless this embedder and this chunking made the index."""
+        made, wanted = self._store.read(lookups.recipe), self._recipe
+        if (made.fingerprint, made.dimension, made.size, made.overlap) == (
+            wanted.fingerprint,
+            wanted.dimension,
+            wanted.size,
+            wanted.overlap,
+        ):
+            return
+        if (made.size, made.overlap) == (wanted.size, wanted.overlap):
+            raise IndexMismatch(
+                f"the index at {self.path} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
+                f"not with '{wanted.embedder}' ({wanted.fingerprint})",
+                hint=f"local-rag index --reembed --index {place.quoted(self.path)}",
+            )
+        raise IndexMismatch(
+            f"the index at {self.path} has passages of {made.size} tokens with {made.overlap} shared, "
+            f"not {wanted.size} with {wanted.overlap}",
+            hint=place.rebuild(self.path, [root.path for root in self._store.read(lookups.roots)]),
+        )
+
+
+def _named(path: Path, known: Sequence[Root]) -> str:
+    resolved = _resolved(path)
+    if not resolved.exists() and str(resolved) not in {root.path for root in known}:
+        raise UsageError(f"there is no file or folder {path}", hint="local-rag index PATH…")
+    return str(resolved)
+
+
+def _resolved(path: Path) -> Path:
+    return path.expanduser().resolve()

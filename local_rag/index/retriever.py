@@ -1,0 +1,31 @@
+"""The index as a LangChain retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+if TYPE_CHECKING:
+    from local_rag.index.index import Index
+
+
+class IndexRetriever(BaseRetriever):
+    """`invoke(query)` gives the `k` best passages of an Index; `invoke(query, k=8)` another number of them."""
+
+    index: Any
+    k: int = 4
+    within: tuple[str, ...] = ()
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        found: list[Document] = self.index.search(query, self.k if k is None else k, within=self.within)
+        return found
+
+
+def retriever(index: Index, k: int, within: Sequence[str]) -> IndexRetriever:
+    return IndexRetriever(index=index, k=k, within=tuple(within))

@@ -1,0 +1,112 @@
+"""Hybrid search: vectors and words, fused by their ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from local_rag.errors import UsageError
+from local_rag.index import lookups, within
+from local_rag.index.schema import match_query
+from local_rag.index.store import Store
+from local_rag.text import joined
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.index.rows import Passage
+    from local_rag.types import Vectors
+
+Mode = Literal["hybrid", "dense", "words"]
+
+RRF = 60
+"""The constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
+
+_DEEP = 50
+"""How many candidates of each kind are fused, at least; four times k if that is more."""
+
+
+def search(
+    store: Store,
+    query: str,
+    vector: Vectors,
+    k: int,
+    *,
+    mode: Mode = "hybrid",
+    files: Collection[int] | None = None,
+    exclude: Collection[str] = (),
+) -> list[Document]:
+    """The k best passages with different texts, best first.
+
+    `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `files` (ids) and `exclude`
+    (keys of passages) narrow the search. Identical texts come once, from the place that ranks first.
+    """
+    left_out = store.read(lookups.chunks_named, exclude) if exclude else []
+    words = match_query(query) if mode != "dense" else ""
+    deep = max(_DEEP, 4 * k)
+    while True:
+        rankings = []
+        if mode != "words":
+            rankings.append(store.nearest(vector, deep, files, left_out))
+        if words:
+            rankings.append(store.read(lookups.matching, words, deep, files, left_out))
+        fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
+        kept = _distinct(store, list(fused), k)
+        if len(kept) == k or all(len(ranking) < deep for ranking in rankings):
+            break
+        deep *= 4
+    cosines = store.cosines(vector, kept)
+    found = store.read(lookups.passages, kept)
+    return [_document(passage, cosines[passage.id], fused[passage.id]) for passage in found if passage.id in cosines]
+
+
+def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
+    """Reciprocal rank fusion: the sum of 1 / (60 + rank), ranks from 1; best first, ties by the first ranking."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, chunk in enumerate(ranking, start=1):
+            scores[chunk] = scores.get(chunk, 0.0) + 1 / (RRF + rank)
+    first = {chunk: rank for rank, chunk in enumerate(rankings[0])} if rankings else {}
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], first.get(item[0], len(first)), item[0])))
+
+
+def chosen_files(store: Store, wishes: Sequence[str]) -> set[int] | None:
+    """The ids of the files that `within` means, None for all. Raises UsageError if it means none."""
+    if not wishes:
+        return None
+    ids = {file.path: file.id for file in store.read(lookups.files)}
+    found = {ids[path] for path in within.matching(ids, wishes)}
+    if not found:
+        raise UsageError(
+            f"no indexed file matches {joined(map(repr, wishes), 'or')}", hint="local-rag status lists what is indexed"
+        )
+    return found
+
+
+def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
+    """The first k chunks whose texts differ."""
+    digests = store.read(lookups.digests, ranked)
+    seen: dict[bytes, int] = {}
+    for chunk in ranked:
+        if chunk in digests:
+            seen.setdefault(digests[chunk], chunk)
+    return list(seen.values())[:k]
+
+
+def _document(passage: Passage, cosine: float, rank_score: float) -> Document:
+    from langchain_core.documents import Document
+
+    about = {
+        "source": passage.source,
+        "title": passage.title,
+        "page": passage.page,
+        "heading": passage.heading,
+        "start": passage.start,
+        "end": passage.end,
+        "chunk_id": passage.key,
+        "score": cosine,
+        "rank_score": rank_score,
+        "origin": "files",
+        "url": "",
+    }
+    return Document(passage.text, metadata=about)

@@ -1,0 +1,51 @@
+"""What a person may know of an index without loading a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from local_rag.index import lookups, place
+from local_rag.index.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens."""
+
+    path: Path
+    files: int
+    documents: int
+    chunks: int
+    bytes: int
+    embedder: str
+    fingerprint: str
+    dimension: int
+    chunk_size: int
+    chunk_overlap: int
+    roots: tuple[str, ...]
+    last_sync: str
+    cache_fresh: bool
+
+
+def inspect(store: Store) -> IndexStatus:
+    """Read it from the store."""
+    files, documents, chunks = store.read(lookups.counts)
+    recipe = store.read(lookups.recipe)
+    synced = store.read(lookups.meta).get("last_sync")
+    return IndexStatus(
+        path=store.folder,
+        files=files,
+        documents=documents,
+        chunks=chunks,
+        bytes=place.size(store.folder),
+        embedder=recipe.embedder,
+        fingerprint=recipe.fingerprint,
+        dimension=recipe.dimension,
+        chunk_size=recipe.size,
+        chunk_overlap=recipe.overlap,
+        roots=tuple(root.path for root in store.read(lookups.roots)),
+        last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
+        cache_fresh=store.cache_is_fresh(),
+    )

@@ -1,0 +1,291 @@
+"""The store: SQLite is the truth, FAISS searches a copy of its vectors in memory.
+
+One connection per thread. Readers see a snapshot (WAL) while one process at a time writes; every commit changes the
+generation, and with its next search a reader takes over what is new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import secrets
+import sqlite3
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from local_rag.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.index import lookups, place, schema, tables, vectors
+from local_rag.index.place import DATABASE, DRAFT, LOCK, rebuild
+from local_rag.index.rows import Recipe
+from local_rag.index.view import View, matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from local_rag.index.tables import Sql
+    from local_rag.types import Vectors
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 5.0
+
+
+class _Held:
+    """A connection that closes when the thread that holds it ends."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self.connection.close()
+
+
+class Store:
+    """The files of one index. Any thread may call any method."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another schema."""
+        if not (folder / DATABASE).is_file():
+            raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
+        self.folder = folder
+        self._threads = threading.local()
+        self._view: View | None = None
+        self._view_lock = threading.Lock()
+        found = self.read(lookups.meta).get("schema", "")
+        if found != str(schema.VERSION):
+            age = "older" if found.isdigit() and int(found) < schema.VERSION else "newer"
+            raise IndexMismatch(
+                f"the index at {folder} has schema {found or 'none'}, which is {age} than {schema.VERSION}",
+                hint=rebuild(folder) if age == "older" else "pip install --upgrade local-rag",
+            )
+
+    @classmethod
+    def create(cls, folder: Path, recipe: Recipe) -> Store:
+        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files."""
+        if (folder / DATABASE).is_file():
+            return cls(folder)
+        with _translated(folder):
+            place.prepare(folder)
+        with writer(folder), _translated(folder):
+            if not (folder / DATABASE).is_file():
+                _make(folder, recipe)
+        return cls(folder)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        held: _Held | None = getattr(self._threads, "held", None)
+        if held is None:
+            held = self._threads.held = _Held(_connect(self.folder / DATABASE))
+        return held.connection
+
+    def close(self) -> None:
+        """Let go of the memory and of all connections; the next call opens a new one."""
+        self._view = None
+        self._threads = threading.local()
+
+    # --- transactions
+
+    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup of `lookups`, which sees one state of the index from its first row to its last."""
+        with _translated(self.folder):
+            db = self._db
+            if db.in_transaction:
+                return lookup(db, *arguments)
+            db.execute("BEGIN")
+            try:
+                return lookup(db, *arguments)
+            finally:
+                with contextlib.suppress(sqlite3.OperationalError):
+                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, *, vectors_change: bool = False) -> Iterator[Sql]:
+        """One transaction for the statements of `tables`: all of it, or nothing.
+
+        Raises DiskFull and IndexBusy; what was committed before stays.
+        """
+        with _translated(self.folder):
+            db = self._db
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                state = {"generation": secrets.token_hex(8)}
+                tables.set_meta(db, state | ({"epoch": secrets.token_hex(8)} if vectors_change else {}))
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    # --- vectors
+
+    def nearest(
+        self, query: Vectors, k: int, files: Collection[int] | None, exclude: Collection[int]
+    ) -> list[tuple[int, float]]:
+        """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of these files, if given."""
+        view = self._current()
+        kept = None
+        if files is not None or exclude:
+            kept = ~view.mask(exclude)
+            if files is not None:
+                kept &= view.mask(self.read(lookups.chunks_of, files))
+        return _search(view, query, k, kept)
+
+    def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
+        """The cosine of a unit vector (d,) to these chunks; chunks that are gone are left out."""
+        return self._current().cosines(query, chunks)
+
+    def _current(self) -> View:
+        """The view of the last commit, made from the one in memory, the cache file or the database."""
+        state = self.read(lookups.meta)
+        view = self._view
+        if view is None or view.generation != state["generation"]:
+            with self._view_lock:
+                view = self._view
+                if view is None or view.generation != state["generation"]:
+                    view = self._view = self.read(self._load, view)
+        return view
+
+    def refresh(self) -> None:
+        """Bring the vectors in memory and the cache file up to the last commit; no room for a cache is no error."""
+        view = self._current()
+        if vectors.generation(self.folder) != view.generation:
+            with contextlib.suppress(OSError):
+                vectors.save(self.folder, view.generation, view.ids, view.vectors())
+
+    def cache_is_fresh(self) -> bool:
+        return vectors.generation(self.folder) == self.read(lookups.meta)["generation"]
+
+    def _load(self, db: Sql, old: View | None) -> View:
+        state = lookups.meta(db)
+        generation, epoch, dimension = state["generation"], state["epoch"], int(state["dimension"])
+        cached = vectors.load(self.folder, generation) if old is None else None
+        if cached is not None:
+            return View(generation, epoch, cached[0], _flat(cached[1], dimension))
+        ids = lookups.chunk_ids(db)
+        try:
+            rows = matrix(db, ids, dimension, old if old is not None and old.epoch == epoch else None)
+        except ValueError as error:
+            raise IndexDamaged(f"the index at {self.folder} has lost vectors", hint=rebuild(self.folder)) from error
+        if old is None:
+            with contextlib.suppress(OSError):
+                vectors.save(self.folder, generation, ids, rows)
+        return View(generation, epoch, ids, _flat(rows, dimension))
+
+
+def _flat(matrix: Vectors, dimension: int) -> Any:
+    """Exact inner products, which are cosines for unit rows."""
+    import faiss
+    import numpy as np
+
+    index = faiss.IndexFlatIP(dimension)
+    index.add(np.ascontiguousarray(matrix, dtype=np.float32))
+    return index
+
+
+def _search(view: View, query: Vectors, k: int, kept: NDArray[np.bool_] | None) -> list[tuple[int, float]]:
+    """(chunk, inner product) of the k best rows, of those marked in `kept` (n,) if given."""
+    import faiss
+    import numpy as np
+
+    library: Any = faiss  # its type stubs know the names of SWIG, not those of Python
+    parameters = None
+    if kept is not None:
+        bits = library.IDSelectorBitmap(np.packbits(kept, bitorder="little"))
+        parameters = library.SearchParameters(sel=bits)
+    scores, rows = view.faiss.search(query[None, :], max(1, min(k, len(view.ids))), params=parameters)
+    return [(int(view.ids[row]), float(score)) for row, score in zip(rows[0], scores[0], strict=True) if row >= 0]
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    uri = f"{file.absolute().as_uri()}?mode=rw"
+    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
+    return db
+
+
+def _make(folder: Path, recipe: Recipe) -> None:
+    """Build the tables beside their place: a database that has its name is whole."""
+    draft = folder / DRAFT
+    for left_over in folder.glob(f"{DRAFT}*"):
+        left_over.unlink()
+    with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        draft.chmod(0o600)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
+        tables.set_recipe(db, recipe)
+        state = {"schema": str(schema.VERSION), "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
+        tables.set_meta(db, state)
+    draft.replace(folder / DATABASE)
+
+
+@contextmanager
+def writer(folder: Path) -> Iterator[None]:
+    """Be the one process and thread that changes this index; the lock ends with the process, however that ends.
+
+    Raises IndexBusy if another one still is after `BUSY_SECONDS`.
+    """
+    with _translated(folder):
+        db = sqlite3.connect(folder / LOCK, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            (folder / LOCK).chmod(0o600)
+            db.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            db.close()
+            raise
+    try:
+        yield
+    finally:
+        db.close()
+
+
+def destroy(folder: Path) -> None:
+    """Delete the files of an index, and its folder if nothing else is in it. Raises IndexMissing and IndexBusy."""
+    place.must_be_index(folder)
+    with writer(folder), _translated(folder):
+        for file in place.our_files(folder):
+            if file.name != LOCK:
+                file.unlink(missing_ok=True)
+    with _translated(folder):
+        (folder / LOCK).unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+@contextmanager
+def _translated(folder: Path) -> Iterator[None]:
+    """Errors of SQLite and of the disk as ours. Result codes: https://sqlite.org/rescode.html"""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            raise _full(folder) from error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise IndexBusy(
+                f"another process is writing to the index at {folder}",
+                hint="wait until it is done, then type the same command again",
+            ) from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+            raise IndexDamaged(f"the index at {folder} is damaged: {error}", hint=rebuild(folder)) from error
+        raise LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder) from error
+        raise LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor") from error
+
+
+def _full(folder: Path) -> DiskFull:
+    return DiskFull(
+        f"no space left for the index at {folder}; what it already holds is kept",
+        hint="free some space on that disk, then type the same command again: it goes on where it stopped",
+    )

@@ -1,0 +1,42 @@
+"""What the tests of the index share: a tiny deterministic embedder, and the real one, loaded once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+
+import numpy as np
+
+from local_rag.config import Settings
+from local_rag.index.embedding import SentenceTransformerEmbedder
+from local_rag.models import load_models
+
+
+class HashingEmbedder:
+    """Bags of words: each word adds one to the dimension that its hash names. `salt` makes another model of it."""
+
+    def __init__(self, dimension=64, window=100, salt="", before_batch=lambda: None):
+        self.name, self.dimension, self.window = f"hashing{salt}", dimension, window
+        self.fingerprint = f"hashing-{dimension}-{window}{salt}"
+        self.salt, self.before_batch, self.embedded = salt, before_batch, 0
+
+    def embed_documents(self, texts):
+        self.before_batch()
+        self.embedded += len(texts)
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()) or [""]:
+                row[int(hashlib.md5((self.salt + word).encode()).hexdigest(), 16) % self.dimension] += 1
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True) if texts else rows
+
+    def embed_queries(self, texts):
+        return self.embed_documents(texts)
+
+    def token_offsets(self, text):
+        return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+
+
+@cache
+def minilm():
+    return SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))

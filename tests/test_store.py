@@ -1,0 +1,362 @@
+"""SQLite is the truth: nothing that happens to the cache, the disk or another process makes the two disagree."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from local_rag.chunking import Chunk
+from local_rag.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
+from local_rag.index import lookups, schema, store, tables, vectors
+from local_rag.index.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store import Store, destroy, writer
+from local_rag.types import LoadedDocument
+
+RECIPE = Recipe("toy", "toy-1", 4, 50, 0)
+
+
+def unit(*numbers):
+    row = np.array(numbers, dtype=np.float32)
+    return row / np.linalg.norm(row)
+
+
+def put(opened, path, *texts, rows=None, page=None):
+    """One document per text, each one passage."""
+    rows = rows or [unit(*(hash_of(text, i) for i in range(4))) for text in texts]
+    documents = [
+        NewDocument(LoadedDocument(text, "A title", page), [Chunk(0, len(text), "A > B")], [row])
+        for text, row in zip(texts, rows, strict=True)
+    ]
+    with opened.writing() as db:
+        tables.write(db, FileRow(path, "/", "hash", 1, 1), documents)
+
+
+def hash_of(text, i):
+    return 1 + sum((position + i) * ord(letter) for position, letter in enumerate(text, 1)) % (97 + i)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    made = Store.create(tmp_path / "index", RECIPE)
+    yield made
+    made.close()
+
+
+def ids_of(opened, query):
+    return [chunk for chunk, _ in opened.read(lookups.matching, schema.match_query(query), 10, None, ())]
+
+
+def texts(opened, ids):
+    return [passage.text for passage in opened.read(lookups.passages, ids)]
+
+
+def test_what_was_written_is_found_by_words_and_by_vectors(opened):
+    put(opened, "/a", "the lamps are burning", "a boat", rows=[unit(1, 0, 0, 0), unit(0, 1, 0, 0)], page=3)
+    (lamp,) = ids_of(opened, "burn lamp")
+    assert [chunk for chunk, _ in opened.nearest(unit(1, 0.1, 0, 0), 5, None, ())] == [lamp, lamp + 1]
+    (found,) = opened.read(lookups.passages, [lamp])
+    assert (found.source, found.title, found.page, found.heading, found.text) == (
+        "/a",
+        "A title",
+        3,
+        "A > B",
+        "the lamps are burning",
+    )
+    assert opened.cosines(unit(1, 1, 0, 0), [lamp, 999])[lamp] == pytest.approx(0.7071, abs=1e-4)
+
+
+def test_writing_a_file_again_replaces_it_everywhere(opened):
+    put(opened, "/a", "the old lamp", "an old boat")
+    put(opened, "/b", "another lamp")
+    before = opened.read(lookups.passages, ids_of(opened, "another"))[0]
+    put(opened, "/a", "the new lamp")
+    assert ids_of(opened, "old") == ids_of(opened, "boat") == []
+    assert sorted(texts(opened, ids_of(opened, "lamp"))) == ["another lamp", "the new lamp"]
+    assert opened.read(lookups.frequencies, ["lamp", "old", "boat"]) == {"lamp": 2}
+    assert len(opened.nearest(unit(1, 1, 1, 1), 9, None, ())) == 2
+    with opened.writing() as db:
+        tables.remove(db, ["/a"])
+    assert opened.read(lookups.counts) == (1, 1, 1) and opened.read(lookups.damage) == ""
+    assert opened.read(lookups.passages, ids_of(opened, "lamp")) == [before]
+
+
+def test_keys_stay_the_same_for_the_same_text_in_the_same_place(opened):
+    put(opened, "/a", "one", "two")
+    keys = [passage.key for passage in opened.read(lookups.passages, opened.read(lookups.chunk_ids).tolist())]
+    put(opened, "/a", "one", "2")
+    again = [passage.key for passage in opened.read(lookups.passages, opened.read(lookups.chunk_ids).tolist())]
+    assert again[0] == keys[0] and again[1] != keys[1] and len(set(keys + again)) == 3
+
+
+def test_narrowing_by_file_and_by_passage(opened):
+    for name in "abc":
+        put(opened, f"/{name}", f"lamp {name}", f"boat {name}")
+    numbers = {file.path: file.id for file in opened.read(lookups.files)}
+    ids = opened.read(lookups.chunks_of, [numbers["/b"]])
+    for found in (
+        opened.nearest(unit(1, 1, 1, 1), 9, [numbers["/b"]], ()),
+        opened.read(lookups.matching, "lamp OR boat", 9, [numbers["/b"]], ()),
+    ):
+        assert sorted(chunk for chunk, _ in found) == sorted(ids)
+    for found in (
+        opened.nearest(unit(1, 1, 1, 1), 9, None, ids),
+        opened.read(lookups.matching, "lamp OR boat", 9, None, ids),
+    ):
+        assert len(found) == 4 and not {chunk for chunk, _ in found} & set(ids)
+
+
+def test_a_failed_transaction_leaves_nothing(opened):
+    put(opened, "/a", "the lamp")
+    generation = opened.read(lookups.meta)["generation"]
+    with pytest.raises(RuntimeError), opened.writing() as db:
+        tables.remove(db, ["/a"])
+        raise RuntimeError
+    assert len(ids_of(opened, "lamp")) == 1 and opened.read(lookups.meta)["generation"] == generation
+
+
+class TestQueries:
+    @settings(deadline=None, max_examples=300)
+    @given(st.text(max_size=60))
+    @example('"lamp')
+    @example("lamp AND (boat OR")
+    @example("NEAR(a b, 3) - ^x * : {text} col:y")
+    @example("\0 ' \" \ud83d\ude00 lamp\0boat")
+    @example(" ".join(f"w{n}" for n in range(5000)))
+    def test_no_text_is_a_syntax_error(self, text):
+        query = schema.match_query(text)
+        with memory() as db:
+            if query:
+                lookups.matching(db, query, 5, None, ())
+
+    def test_stop_words_count_only_when_there_is_nothing_else(self):
+        assert schema.match_query("What is the lamp?") == '"lamp"'
+        assert schema.match_query("To be or not to be") != ""
+        assert schema.match_query("?! —") == ""
+
+    def test_compounds_are_phrases_and_words(self):
+        assert schema.match_query("self-RAG don't") == '"self RAG" OR "self" OR "RAG" OR "don\'t"'
+
+    @pytest.mark.parametrize(
+        ("text", "query"),
+        [("Cafés", "cafe"), ("cafe", "café"), ("Relational", "relate"), ("don’t", "don't"), ("日本", "日本")],
+    )
+    def test_spellings_that_are_the_same_word(self, opened, text, query):
+        put(opened, "/a", f"one {text} two")
+        assert len(ids_of(opened, query)) == 1
+
+
+_MEMORY = {}
+
+
+def memory():
+    if "db" not in _MEMORY:
+        _MEMORY["db"] = sqlite3.connect(":memory:", check_same_thread=False)
+        _MEMORY["db"].executescript(schema.TABLES)
+        _MEMORY["db"].execute("INSERT INTO words (rowid, text) VALUES (1, 'lamp boat')")
+    return _MEMORY["db"]
+
+
+class TestCache:
+    def ranked(self, folder):
+        fresh = Store(folder)
+        try:
+            return fresh.nearest(unit(1, 2, 3, 4), 50, None, ())
+        finally:
+            fresh.close()
+
+    def test_it_is_used_while_it_is_fresh(self, opened):
+        put(opened, "/a", *(f"text {n}" for n in range(20)))
+        expected = self.ranked(opened.folder)
+        assert opened.cache_is_fresh()
+        generation = opened.read(lookups.meta)["generation"]
+        ids, matrix = vectors.load(opened.folder, generation)
+        vectors.save(opened.folder, generation, ids + 100, matrix)
+        assert [chunk for chunk, _ in self.ranked(opened.folder)] == [chunk + 100 for chunk, _ in expected]
+
+    @pytest.mark.parametrize("harm", ["missing", "empty", "short", "flipped", "foreign", "text", "old", "huge header"])
+    def test_any_harm_to_it_costs_only_time(self, opened, harm, tmp_path):
+        put(opened, "/a", *(f"text {n}" for n in range(20)))
+        expected = self.ranked(opened.folder)
+        file = opened.folder / vectors.NAME
+        data = file.read_bytes()
+        if harm == "missing":
+            file.unlink()
+        elif harm == "foreign":
+            other = Store.create(tmp_path / "other", RECIPE)
+            put(other, "/z", *(f"other {n}" for n in range(20)))
+            other.refresh()
+            file.write_bytes((tmp_path / "other" / vectors.NAME).read_bytes())
+        elif harm == "old":
+            put(opened, "/b", "more")
+            put(opened, "/b")
+        else:
+            flipped = data[:-1] + bytes([data[-1] ^ 1])
+            harmed = {"empty": b"", "short": data[:-4], "flipped": flipped, "text": b"hello\nworld\n"}
+            file.write_bytes(harmed.get(harm, b"local-rag vectors 1\n" + b"9" * 100_000))
+        assert not opened.cache_is_fresh() or harm in ("short", "flipped")
+        assert self.ranked(opened.folder) == expected
+        assert opened.cache_is_fresh()
+
+    def test_an_open_reader_takes_over_only_what_is_new(self, opened):
+        put(opened, "/a", *(f"text {n}" for n in range(20)))
+        reader = Store(opened.folder)
+        assert len(reader.nearest(unit(1, 2, 3, 4), 50, None, ())) == 20
+        put(opened, "/b", "one more", "and more")
+        put(opened, "/a", "text 3", "text 30")
+        found = reader.nearest(unit(1, 2, 3, 4), 50, None, ())
+        assert found == self.ranked(opened.folder) and len(found) == 4
+        with opened.writing() as db:
+            tables.remove(db, ["/a", "/b"])
+        assert reader.nearest(unit(1, 2, 3, 4), 50, None, ()) == []
+        reader.close()
+
+
+class TestFiles:
+    def test_nobody_else_may_read(self, tmp_path):
+        old = os.umask(0)
+        try:
+            opened = Store.create(tmp_path / "data" / "index", RECIPE)
+            put(opened, "/a", "secret")
+            opened.refresh()
+            modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in opened.folder.iterdir()}
+            assert {"index.sqlite", "index.sqlite-wal", "writer.lock", vectors.NAME} <= set(modes)
+            assert set(modes.values()) == {0o600}
+            assert stat.S_IMODE(opened.folder.stat().st_mode) == 0o700
+            opened.close()
+        finally:
+            os.umask(old)
+
+    def test_a_folder_of_other_things_is_left_alone(self, tmp_path):
+        (tmp_path / "notes.txt").write_text("mine")
+        mode = tmp_path.stat().st_mode
+        with pytest.raises(UsageError, match="holds other files"):
+            Store.create(tmp_path, RECIPE)
+        with pytest.raises(UsageError, match="is a file"):
+            Store.create(tmp_path / "notes.txt", RECIPE)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"] and tmp_path.stat().st_mode == mode
+
+    def test_destroy_deletes_what_is_ours_and_nothing_else(self, opened):
+        put(opened, "/a", "text")
+        opened.refresh()
+        opened.close()
+        (opened.folder / "mine.txt").write_text("mine")
+        destroy(opened.folder)
+        assert [entry.name for entry in opened.folder.iterdir()] == ["mine.txt"]
+        with pytest.raises(IndexMissing):
+            destroy(opened.folder)
+
+    def test_destroy_knows_the_databases_of_others(self, tmp_path):
+        sqlite3.connect(tmp_path / "index.sqlite").close()
+        (tmp_path / "index.sqlite").write_bytes(b"somebody else's")
+        with pytest.raises(IndexMissing):
+            destroy(tmp_path)
+        assert (tmp_path / "index.sqlite").read_bytes() == b"somebody else's"
+
+    def test_a_creation_that_was_killed_is_done_again(self, tmp_path):
+        folder = tmp_path / "index"
+        folder.mkdir()
+        for name in ("new-index.sqlite", "new-index.sqlite-wal", "writer.lock", "vectors.cache.abcd"):
+            (folder / name).write_bytes(b"")
+        (folder / "new-index.sqlite").write_bytes(b"half")
+        opened = Store.create(folder, RECIPE)
+        assert opened.read(lookups.counts) == (0, 0, 0)
+        opened.close()
+
+
+class TestTrouble:
+    def test_missing(self, tmp_path):
+        with pytest.raises(IndexMissing) as caught:
+            Store(tmp_path / "nowhere")
+        assert caught.value.hint == "local-rag index PATH…"
+
+    def test_not_a_database(self, opened):
+        opened.close()
+        (opened.folder / "index.sqlite").write_bytes(b"not a database at all" * 500)
+        with pytest.raises(IndexDamaged) as caught:
+            Store(opened.folder)
+        assert "local-rag remove --index" in caught.value.hint
+
+    def test_pages_overwritten(self, opened):
+        put(opened, "/a", *(f"text {n} " * 300 for n in range(50)))
+        with opened.writing() as db:
+            tables.remove(db, ["/none"])
+        opened._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        opened.close()
+        file = opened.folder / "index.sqlite"
+        data = file.read_bytes()
+        file.write_bytes(data[:20_000] + b"\xff" * (len(data) - 24_000) + data[-4_000:])
+        again = Store(opened.folder)
+        with pytest.raises(IndexDamaged):
+            again.read(lookups.passages, list(range(1, 50)))
+        again.close()
+
+    def test_lost_vectors(self, opened):
+        put(opened, "/a", "one", "two")
+        with opened.writing() as db:
+            db.execute("UPDATE vectors SET vector = x'00' WHERE chunk = 2")
+        assert opened.read(lookups.damage) == ""
+        with pytest.raises(IndexDamaged, match="has lost vectors"):
+            opened.nearest(unit(1, 1, 1, 1), 2, None, ())
+        with opened.writing() as db:
+            db.execute("DELETE FROM vectors WHERE chunk = 2")
+        assert "2 passages, 1 vectors" in opened.read(lookups.damage)
+
+    @pytest.mark.parametrize(
+        ("version", "age", "hint"), [("0", "older", "remove --index"), ("99", "newer", "pip install")]
+    )
+    def test_another_schema(self, opened, version, age, hint):
+        with opened.writing() as db:
+            tables.set_meta(db, {"schema": version})
+        with pytest.raises(IndexMismatch, match=f"schema {version}, which is {age}") as caught:
+            Store(opened.folder)
+        assert hint in caught.value.hint
+
+    def test_a_full_disk_loses_nothing_that_was_there(self, opened):
+        put(opened, "/a", "the lamp")
+        pages = opened._db.execute("PRAGMA page_count").fetchone()[0]
+        opened._db.execute(f"PRAGMA max_page_count = {pages + 5}")
+        with pytest.raises(DiskFull, match="no space left") as caught:
+            put(opened, "/b", *(f"text {n} " * 500 for n in range(100)))
+        assert "goes on where it stopped" in caught.value.hint
+        assert opened.read(lookups.counts) == (1, 1, 1) and opened.read(lookups.damage) == ""
+        opened._db.execute("PRAGMA max_page_count = 1000000")
+        put(opened, "/b", "the boat")
+        assert len(ids_of(opened, "boat")) == 1
+
+    def test_another_writer(self, opened, monkeypatch):
+        monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
+        with writer(opened.folder), pytest.raises(IndexBusy, match="another process is writing"):
+            destroy(opened.folder)
+        impatient = Store(opened.folder)
+        with opened.writing(), pytest.raises(IndexBusy):
+            put_elsewhere(impatient)
+        with writer(opened.folder):
+            pass
+
+
+def put_elsewhere(impatient):
+    with impatient.writing():
+        pass
+
+
+def test_a_connection_ends_with_its_thread(opened):
+    put(opened, "/a", "the lamp")
+    held = []
+
+    def search():
+        opened.nearest(unit(1, 1, 1, 1), 1, None, ())
+        held.append(opened._threads.held.connection)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    thread.join()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        held[0].execute("SELECT 1")
+    assert opened.read(lookups.counts) == (1, 1, 1)
