@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,8 +49,16 @@ KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages 
 
 
 def main() -> None:
-    """The program `local-rag`."""
-    sys.exit(run(sys.argv[1:]))
+    """The program `local-rag`.
+
+    It leaves without taking the interpreter down module by module: with PyTorch loaded that takes over a second, and
+    there is nothing left to do once `run` has closed what it opened.
+    """
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -60,6 +69,8 @@ def run(arguments: Sequence[str]) -> int:
     arguments = [word for position, word in enumerate(arguments) if word != "--debug" or position >= len(words)]
     try:
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
+        if result == INTERRUPTED:  # what Typer makes of KeyboardInterrupt
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
         return _say("stopped", "", INTERRUPTED)
@@ -131,7 +142,7 @@ def _root(
 
 @app.command()
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders.")] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders.")] = None,
     index: IndexOption = None,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out, as .gitignore would.")
@@ -173,7 +184,7 @@ def index(
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="A question about your files.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
     graph: Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")] = None,
     index: IndexOption = None,
     within: InOption = None,
@@ -197,8 +208,9 @@ def ask(
     )
     console = _console()
     with Rag.open(settings) as rag:
+        events = rag.stream(question, within=within or ())
         console.print(f"engine: {rag.engine.describe}", style="dim", markup=False, highlight=False, soft_wrap=True)
-        answer = Live(console, trace=trace).follow(rag.stream(question, within=within or ()))
+        answer = Live(console, trace=trace).follow(events)
     if json:
         write_json(answer)
     else:
@@ -220,7 +232,7 @@ def exit_code(answer: Answer) -> int:
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="Words or a question.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.")],
     k: KOption = None,
     within: InOption = None,
     index: IndexOption = None,
@@ -272,7 +284,7 @@ def status(
 @app.command()
 def remove(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders to forget.")
+        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders to forget.")
     ] = None,
     index: IndexOption = None,
 ) -> int:
@@ -321,7 +333,7 @@ def doctor(
 
 @app.command()
 def graph(
-    name: Annotated[str, typer.Argument(metavar="plain|self-rag|crag|adaptive")],
+    name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid text, in a terminal too.")] = False,
     ascii_: Annotated[bool, typer.Option("--ascii", help="An ASCII drawing, in a pipe too.")] = False,
 ) -> int:

@@ -43,6 +43,13 @@ MARKED = {
 }
 
 
+_KINDS = {
+    "rewrites": ("rewrite",),
+    "generations": ("generation",),
+    "web_searches": ("web search", "web searches"),
+}
+
+
 def write(text: str = "", file: TextIO | None = None) -> None:
     """A line on stdout (or `file`); a character that it cannot show is replaced, never an error."""
     out = file or sys.stdout
@@ -175,7 +182,7 @@ def usage_line(answer: Answer) -> str:
     if usage.calls:
         parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens} + {usage.output_tokens} tokens")
     if answer.tries:
-        parts.append(joined(f"{count} {kind.replace('_', ' ')}" for kind, count in answer.tries.items()))
+        parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
     return "; ".join(parts)
 
 

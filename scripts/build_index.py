@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from local_rag.cli import run
+from local_rag.cli import main
 
 if __name__ == "__main__":
-    sys.exit(run(["index", *sys.argv[1:]]))
+    sys.argv[1:] = ["index", *sys.argv[1:]]
+    main()

@@ -147,7 +147,7 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, capsys):
     assert run(["ask", "What does the greenhouse cost?", "--graph", "crag", "--trace"]) == 0
     lines = capsys.readouterr().err
     assert "crag: retrieve -> grade_documents -> refine_documents -> generate -> grade_generation" in lines
-    assert re.search(r"relevance passage \d+: relevant 0\.\d\d", lines)
+    assert re.search(r"relevance passage \w+: relevant [01]\.\d\d", lines)
 
 
 def test_in_restricts_to_files(here, capsys):
@@ -173,7 +173,7 @@ WRONG = [
     (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag)", "config show"),
     (["ask", "x", "--engine", "gpt"], 2, "engine = 'gpt' (flag)", "config show"),
     (["ask", "x", "--k", "0"], 2, "k = 0 (flag)", "config show"),
-    (["ask", "x", "--k", "four"], 2, "'four' is not a valid integer", "local-rag ask --help"),
+    (["ask", "x", "--k", "four"], 2, "Invalid value for '--k'", "local-rag ask --help"),
     (["ask", "x", "--nonsense"], 2, "No such option: --nonsense", "local-rag ask --help"),
     (["ask", "x", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
     (["ask", "x", "--index", "a b"], 2, "an index is a name of letters", "--index"),
@@ -240,8 +240,8 @@ def test_a_pipe_that_closes_is_no_error(world):
 
 
 SLOW = """
-import time
-from local_rag.cli import run
+import sys, time
+from local_rag.cli import main
 from local_rag.engines.extractive import ExtractiveEngine
 from local_rag import cancel
 from local_rag.types import Piece
@@ -253,7 +253,8 @@ def answer(self, question, documents, attempt):
         cancel.check()
 
 ExtractiveEngine.answer = answer
-raise SystemExit(run(["ask", "What does the greenhouse cost?"]))
+sys.argv[1:] = ["ask", "What does the greenhouse cost?"]
+main()
 """
 
 
@@ -274,7 +275,7 @@ def test_ctrl_c_ends_a_slow_answer_within_a_second(world):
         taken = time.monotonic() - sent
         rest = child.stderr.read()
     assert code == 130, seen
-    assert taken < 1.0 + 0.5, f"{taken:.2f} s, the end of the interpreter included"
+    assert taken < 1.0, f"{taken:.2f} s"
     assert rest == "stopped\n"
 
 
