@@ -283,9 +283,7 @@ def status(
 
 @app.command()
 def remove(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders to forget.")
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders to forget.")] = None,
     index: IndexOption = None,
 ) -> int:
     """Forget files or folders; with --index and no PATH, delete that whole index. Your own files are never touched."""

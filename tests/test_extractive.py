@@ -8,6 +8,7 @@ from fakes import passage
 from fakes_index import minilm
 
 from local_rag import text
+from local_rag.engines import questions
 from local_rag.engines.extractive import ExtractiveEngine
 from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
 
@@ -291,3 +292,20 @@ def test_verdicts_do_not_depend_on_what_was_read_before(embedder):
     assert [verdict.score for verdict in used.relevance("What is a marmot?", PASSAGES)] == pytest.approx(
         [verdict.score for verdict in fresh], abs=1e-3
     )
+
+
+@pytest.mark.parametrize("said", ["Hello, how are you today?", "Hi how are you?", "Thank you!", "good morning"])
+def test_small_talk_has_no_answer_in_any_file(said):
+    assert questions.is_small_talk(said)
+
+
+@pytest.mark.parametrize("asked", ["How are greetings encoded?", "Hello World: what does it print?", "high costs"])
+def test_a_question_is_not_small_talk(asked):
+    assert not questions.is_small_talk(asked)
+
+
+def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
+    asked = "What does Ada Lovelace say about engines?"
+    assert questions.topic(asked, ["Notes | Author: Ada Lovelace"]) == "What about engines?"
+    assert questions.topic(asked, ["Notes | Author: Grace Hopper"]) == asked
+    assert questions.topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"

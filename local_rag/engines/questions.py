@@ -51,6 +51,16 @@ _POINTING = frozenset(
 )
 _OPENING = re.compile(r"\s*(?:and|but|so|also|then|what about|how about|what else|why not|which one|which ones)\b")
 
+_SMALL_TALK = re.compile(
+    r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
+    r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?"
+)
+_SPEAKER = re.compile(
+    r"what (?:does|did|do|has|have) (?P<who>.{2,60}?) (?:say|said|write|written|think|tell us|claim|argue|mention)"
+    r" (?:about|on|of) (?P<what>.+)",
+    re.IGNORECASE,
+)
+
 MAX_WEB_WORDS = 6
 _NEW_TERMS = 3
 
@@ -59,6 +69,26 @@ def subject_words(question: str) -> list[str]:
     """The content words of a question without those that only ask ("explain", "mean"), in order, once each."""
     kept = text.content_words(question)
     return [word for word in kept if word not in _ASKING] or kept
+
+
+def is_small_talk(question: str) -> bool:
+    """A greeting or thanks and nothing else: no passage answers it."""
+    return bool(_SMALL_TALK.fullmatch(" ".join(text.fold(question).split())))
+
+
+def topic(question: str, passages: Sequence[str]) -> str:
+    """What a question is about when it asks what somebody says of it, if the passages name that person.
+
+    The author of a text stands in its head, not in its sentences: "What does Ada say about engines?" would find the
+    head. A person whom no passage names stays in the question, and counts against every passage.
+    """
+    asked = _SPEAKER.match(question.strip())
+    if asked is None:
+        return question
+    who = set(text.content_words(asked["who"]))
+    if who and any(who <= set(text.words(passage)) for passage in passages):
+        return f"What about {asked['what']}"
+    return question
 
 
 def asked_for(question: str) -> Asked:

@@ -73,6 +73,10 @@ def probability(logit: float) -> float:
     return round(1.0 / (1.0 + math.exp(-logit)), 4)
 
 
+SMALL_TALK = -40.0
+"""A logit that no similarity outweighs: a greeting has no answer in any file."""
+
+
 class Memo:
     """The embedder with a bounded memory. A vector depends on its text alone, so threads may share it."""
 
@@ -114,6 +118,8 @@ class Reading:
     def __init__(
         self, question: str, documents: Sequence[Document], found: Sequence[Quote], memo: Memo, corpus: Corpus | None
     ) -> None:
+        question = questions.topic(question, [f"{about(document)} {document.page_content}" for document in documents])
+        refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
         self.documents = documents
         self.quotes = found
@@ -127,7 +133,7 @@ class Reading:
         self._quote_cosines = similarity[len(documents) :]
         self._windows = [self.covered(quote.context) for quote in found]
         self.features = [self._passage(number) for number in range(len(documents))]
-        self.passages = [PASSAGE_BIAS + _dot(PASSAGE_WEIGHTS, features) for features in self.features]
+        self.passages = [PASSAGE_BIAS + refused + _dot(PASSAGE_WEIGHTS, features) for features in self.features]
         self.answers = [
             ANSWER_BIAS
             + PASSAGE_SHARE * self.passages[quote.document]
