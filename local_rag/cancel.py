@@ -20,7 +20,13 @@ class Cancel:
 
     def __init__(self, seconds: float | None = None) -> None:
         self._event = threading.Event()
+        self._seconds = seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
+
+    def restart(self) -> None:
+        """Let the clock start now: loading a model is no part of answering."""
+        if self._seconds is not None:
+            self.deadline = time.monotonic() + self._seconds
 
     def stop(self) -> None:
         self._event.set()

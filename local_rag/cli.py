@@ -73,7 +73,8 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
-        return _say("stopped", "", INTERRUPTED)
+        hint = "the same command goes on where it stopped" if arguments[:1] == ["index"] else ""
+        return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
         return _usage(error)
     except BrokenPipeError:
@@ -242,11 +243,14 @@ def search(
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written."""
+    from local_rag.indexing import saying
     from local_rag.rag import open_index
     from local_rag.show import document_lines, write, write_json
 
+    if not query.strip():
+        raise UsageError("the query is empty", hint='local-rag search "notice period"')
     settings = _settings(index, models, trust_models_here, k=k, embedder=embedder)
-    with open_index(settings) as opened:
+    with open_index(settings, saying(settings, _console())) as opened:
         found = opened.search(query, settings.values.k, within=within or ())
     if json:
         write_json([{"text": one.page_content, **one.metadata} for one in found])
@@ -260,19 +264,12 @@ def search(
 
 
 @app.command()
-def status(
-    index: IndexOption = None,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
-    json: JsonOption = False,
-) -> int:
+def status(index: IndexOption = None, json: JsonOption = False) -> int:
     """What is indexed, where it lies, how big it is, and which model made it."""
-    from local_rag.rag import open_index
+    from local_rag.index.index import Index
     from local_rag.show import status_lines, write, write_json
 
-    with open_index(_settings(index, models, trust_models_here, embedder=embedder)) as opened:
-        found = opened.status()
+    found = Index.inspect(_settings(index).index_path)
     if json:
         write_json(found)
         return 0
@@ -300,11 +297,14 @@ def remove(
         if sys.stdin.isatty() and not typer.confirm(f"Delete the index {short_path(where)}?", err=True):
             return 1
         Index.destroy(where)
-        write(f"deleted the index {short_path(where)}")
+        write(f"deleted the index {where}")
         return 0
-    with open_index(settings) as opened:
+    with open_index(settings, reembed=True) as opened:
         removed = opened.remove([path.absolute() for path in paths])
+        roots = [Path(root) for root in opened.status().roots]
     write(f"{plural(len(removed), 'file')} removed")
+    if any(Path(file).is_relative_to(root) for file in removed for root in roots):
+        write("Their folder is still indexed, so the next local-rag index brings them back; --exclude leaves them out.")
     return 0
 
 
@@ -356,7 +356,7 @@ def demo() -> int:
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     """Every setting, its value, and where that came from."""
     from local_rag.config import names, variable
-    from local_rag.show import table_lines, write, write_json
+    from local_rag.show import place_lines, table_lines, write, write_json
 
     settings = _settings(index)
     rows = [
@@ -375,8 +375,8 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     for line in table_lines(("setting", "value", "from", "meaning"), [list(map(str, _shown(row))) for row in rows]):
         write(line)
     write()
-    write(f"config file: {settings.config_folder / 'config.yaml'}")
-    write(f"indexes:     {settings.data_folder / 'indexes'}")
+    for line in place_lines(settings):
+        write(line)
     return 0
 
 

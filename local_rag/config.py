@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,11 @@ from local_rag.errors import ConfigError, UsageError
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
+CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
+    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "MODELS", "TRUST_MODELS", "DEBUG")
+)
+"""Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
+
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["extractive"]
@@ -69,8 +75,8 @@ class Settings:
         Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
         """
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
-        config_folder = Path(os.environ.get(ENVIRONMENT + "CONFIG_DIR") or _DIRS.user_config_dir)
-        data_folder = Path(os.environ.get(ENVIRONMENT + "DATA_DIR") or _DIRS.user_data_dir)
+        config_folder = Path(os.environ.get(CONFIG_DIR) or _DIRS.user_config_dir)
+        data_folder = Path(os.environ.get(DATA_DIR) or _DIRS.user_data_dir)
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
         for name, value, where in [
@@ -85,8 +91,8 @@ class Settings:
             origin=origin,
             config_folder=config_folder,
             data_folder=data_folder,
-            models=models or os.environ.get(ENVIRONMENT + "MODELS") or None,
-            trust_models_here=_truth(os.environ.get(ENVIRONMENT + "TRUST_MODELS", "")) if trust is None else trust,
+            models=models or os.environ.get(MODELS) or None,
+            trust_models_here=_truth(os.environ.get(TRUST_MODELS, "")) if trust is None else trust,
         )
 
     @property
@@ -105,7 +111,7 @@ class Settings:
 def index_path(index: str, data_folder: Path) -> Path:
     """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
     if "/" in index or os.sep in index or index.startswith((".", "~")):
-        return Path(index).expanduser().absolute()
+        return Path(index).expanduser().resolve()
     if not all(ch.isalnum() or ch in "-_." for ch in index):
         raise UsageError(
             f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
@@ -154,7 +160,10 @@ def _file(path: Path) -> list[tuple[str, Any, str]]:
 
 def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[str, Any, str]]:
     rows: list[tuple[str, Any, str]] = []
+    sections = {name.rpartition(".")[0] for name in names()}
     for key, value in data.items():
+        if value is None and f"{prefix}{key}" in sections:
+            continue  # a section whose lines are all commented out
         if isinstance(value, Mapping):
             rows += _flat(value, where, f"{prefix}{key}.")
         else:
@@ -163,6 +172,13 @@ def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[s
 
 
 def _environment() -> list[tuple[str, Any, str]]:
+    """The variables that are set. Raises ConfigError for one that no setting has."""
+    known = {*map(variable, names()), *_OTHERS}
+    for found in sorted(os.environ):
+        if found.startswith(ENVIRONMENT) and found not in known:
+            near = get_close_matches(found, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"unset {found}"
+            raise ConfigError(f"there is no setting for the variable {found}", hint=hint)
     return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
 
 
@@ -170,9 +186,9 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     known = names()
     for name in merged:
         if name not in known:
-            raise ConfigError(
-                f"{origin.get(name, 'a flag')}: there is no setting '{name}'", hint="local-rag config show lists all"
-            )
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(known)}"
+            raise ConfigError(f"{origin.get(name, 'a flag')}: there is no setting '{name}'", hint=hint)
     tree: dict[str, Any] = {}
     for name, value in merged.items():
         *parents, leaf = name.split(".")
@@ -187,7 +203,7 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
         name = ".".join(map(str, first["loc"]))
         raise ConfigError(
             f"{name} = {first['input']!r} ({origin.get(name, '?')}): {first['msg'][0].lower()}{first['msg'][1:]}",
-            hint="local-rag config show lists every setting",
+            hint=f"{name}: {known[name]}" if name in known else "local-rag config show lists every setting",
         ) from error
 
 

@@ -11,10 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from packaging.requirements import Requirement
+
 from local_rag.config import Settings
 from local_rag.errors import IndexMissing, LocalRagError
 from local_rag.show import short_path, size
 from local_rag.text import joined, plural
+
+SET_UP = "python3 scripts/quickstart.py"
 
 FREE_DISK = 1_000_000_000
 """Bytes below which a note is made: the model's package and a mid-sized index fit in that."""
@@ -41,6 +45,8 @@ def examine(settings: Settings) -> list[Check]:
             checks += look(settings)
         except LocalRagError as error:
             checks.append(Check(name, "bad", str(error), error.hint))
+        except Exception as error:
+            checks.append(Check(name, "bad", f"{type(error).__name__}: {error}", SET_UP))
     return checks
 
 
@@ -52,22 +58,20 @@ def _python(_: Settings) -> Iterator[Check]:
 
 def _packages(_: Settings) -> Iterator[Check]:
     try:
-        needed = metadata.requires("local-rag") or []
+        lines = metadata.requires("local-rag") or []
     except metadata.PackageNotFoundError:
-        yield Check("packages", "bad", "local-rag itself is not installed", "python3 scripts/quickstart.py")
+        yield Check("packages", "bad", "local-rag itself is not installed", SET_UP)
         return
-    wrong = [problem for line in needed if "extra ==" not in line and (problem := _problem(line))]
+    needed = [one for one in map(Requirement, lines) if one.marker is None or one.marker.evaluate({"extra": ""})]
+    wrong = [problem for one in needed if (problem := _problem(one))]
     if wrong:
-        yield Check("packages", "bad", "; ".join(wrong), f"{_pip()} install --upgrade local-rag")
+        yield Check("packages", "bad", "; ".join(wrong), SET_UP)
     else:
         yield Check("packages", "ok", f"{plural(len(needed), 'requirement')} met, torch {metadata.version('torch')}")
 
 
-def _problem(line: str) -> str:
+def _problem(requirement: Requirement) -> str:
     """What is wrong with an installed requirement, empty if nothing is."""
-    from packaging.requirements import Requirement
-
-    requirement = Requirement(line)
     try:
         version = metadata.version(requirement.name)
     except metadata.PackageNotFoundError:
@@ -77,16 +81,14 @@ def _problem(line: str) -> str:
     return f"{requirement.name} {version} is installed, {requirement.specifier} is needed"
 
 
-def _pip() -> str:
-    return f"{short_path(sys.executable)} -m pip"
-
-
 def _disk(settings: Settings) -> Iterator[Check]:
     folder = _existing(settings.index_path)
     free = shutil.disk_usage(folder).free
     found = f"{size(free)} free in {short_path(folder)}"
     if not os.access(folder, os.W_OK):
-        yield Check("disk", "bad", f"{short_path(folder)} cannot be written", "local-rag index FOLDER --index PATH")
+        yield Check(
+            "disk", "bad", f"{short_path(folder)} cannot be written", "make that folder yours, or use --index PATH"
+        )
     elif free < FREE_DISK:
         yield Check("disk", "note", found, "free some space, or put the index elsewhere: --index PATH")
     else:
@@ -165,6 +167,7 @@ def _index(settings: Settings) -> Iterator[Check]:
         return
     found = f"{short_path(status.path)}: {plural(status.files, 'file')}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", found)
+    yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 
 _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (

@@ -6,7 +6,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag import citations
 from local_rag.cancel import Cancel
 from local_rag.config import Settings
-from local_rag.errors import LocalRagError, UsageError
+from local_rag.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Embedder, Event, Graded, Started, Status, Step, Usage
 
 if TYPE_CHECKING:
@@ -24,41 +24,80 @@ if TYPE_CHECKING:
     from local_rag.graphs.state import Deps, State
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.index.index import Index
+    from local_rag.index.status import IndexStatus
 
-CLOSING = 2.0
-"""Seconds that a stopped question is waited for. An engine looks at its Cancel far more often."""
+CLOSING = 0.5
+"""Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
 
 POLL = 0.2
 """Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
 
 
-def open_embedder(settings: Settings) -> SentenceTransformerEmbedder:
-    """The configured embedder, not loaded yet. Raises ConfigError, ModelMissing."""
+def loading(name: str) -> str:
+    """What a person reads while the weights of an embedder load."""
+    return f"loading the embedding model {name}"
+
+
+def open_embedder(settings: Settings, on_load: Callable[[], None] | None = None) -> SentenceTransformerEmbedder:
+    """The embedder that was asked for, else the one that made the index; not loaded yet, `on_load` is called before.
+
+    Raises ConfigError, ModelMissing.
+    """
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.models import load_models
 
-    spec = load_models(settings).embedder(settings.values.embedder)
-    return SentenceTransformerEmbedder(spec, settings.data_folder / "weights.json")
+    models = load_models(settings)
+    name = settings.values.embedder
+    if settings.origin["embedder"] == "default":
+        made = _made_by(settings)
+        name = made.embedder if made and made.embedder in models.embedders else name
+    return SentenceTransformerEmbedder(models.embedder(name), settings.data_folder / "weights.json", on_load)
 
 
 def open_index(
-    settings: Settings, embedder: Embedder | None = None, *, create: bool = False, reembed: bool = False
+    settings: Settings,
+    embedder: Embedder | None = None,
+    *,
+    create: bool = False,
+    reembed: bool = False,
 ) -> Index:
     """The configured index, with the configured embedder unless another is given.
 
+    An index keeps the passages it was made with; only sizes that somebody asked for are compared with them.
     Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
     """
     from local_rag.index.index import Index
 
-    chunks = settings.values.chunks
+    chunks, made = settings.values.chunks, _made_by(settings)
+    if made is None and not create:
+        raise _missing(settings)
+    given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
     return Index.open(
         settings.index_path,
         embedder or open_embedder(settings),
-        chunk_size=chunks.size,
-        chunk_overlap=chunks.overlap,
+        chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
+        chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
         create=create,
         reembed=reembed,
     )
+
+
+def _missing(settings: Settings) -> IndexMissing:
+    name, folder = settings.values.index, settings.data_folder / "indexes"
+    others = sorted(place.name for place in folder.iterdir()) if folder.is_dir() else []
+    known = f"; there are {', '.join(others)}" if others else ""
+    which = "" if name == "default" else f" --index {name}"
+    return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
+
+
+def _made_by(settings: Settings) -> IndexStatus | None:
+    """How the configured index was made, None if there is none."""
+    from local_rag.index.index import Index
+
+    try:
+        return Index.inspect(settings.index_path)
+    except IndexMissing:
+        return None
 
 
 class Rag:
@@ -124,13 +163,14 @@ class Rag:
         """The compiled graph of that name, for a LangGraph program of one's own. Raises UsageError."""
         from local_rag.graphs import GRAPHS
         from local_rag.graphs.state import recursion_limit
+        from local_rag.graphs.untraced import compiled
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
         with self._lock:
             if name not in self._graphs:
                 limit = recursion_limit(self.settings.values.limits)
-                self._graphs[name] = GRAPHS[name]().compile(name=name).with_config(recursion_limit=limit)
+                self._graphs[name] = compiled(GRAPHS[name](), name).with_config(recursion_limit=limit)
             return self._graphs[name]
 
     def context(self, *, k: int | None = None, within: Sequence[str] = ()) -> Deps:
@@ -167,7 +207,7 @@ class Rag:
 class _Run:
     """One question on a thread of its own, so that Ctrl-C and a closed iterator reach it while a node works.
 
-    The thread has a context of its own: LangSmith is switched off in there, and the host's own tracing stays as it is.
+    The thread has an empty context: what the host program has set, its tracing for one, is neither used nor touched.
     """
 
     graph: CompiledStateGraph[State, Deps]
@@ -205,12 +245,9 @@ class _Run:
                 return self.out.get(timeout=POLL)
 
     def _work(self) -> None:
-        from langsmith import tracing_context
-
         try:
-            with tracing_context(enabled=False):
-                self._load()
-                self._drive()
+            self._load()
+            self._drive()
             self.out.put(None)
         except BaseException as error:
             self.out.put(error)
@@ -218,8 +255,9 @@ class _Run:
     def _load(self) -> None:
         """Load the embedder before the first node, so that a person sees what the pause is for."""
         if self.embedder is not None and not self.embedder.loaded:
-            self.out.put(Started("load", f"loading the embedding model {self.embedder.name}"))
+            self.out.put(Started("load", loading(self.embedder.name)))
             self.embedder.load()
+            self.deps.cancel.restart()
 
     def _drive(self) -> None:
         starts: dict[str, float] = {}

@@ -12,8 +12,10 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from local_rag.config import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
 from local_rag.text import joined, plural, printable, shorten
 from local_rag.types import (
+    OUT_OF_TIME,
     Answer,
     Citation,
     Done,
@@ -30,6 +32,7 @@ from local_rag.types import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from local_rag.config import Settings
     from local_rag.doctor import Check
     from local_rag.index.status import IndexStatus
 
@@ -77,7 +80,8 @@ def plain(value: Any) -> Any:
 def answer_lines(answer: Answer, *, links: bool = False) -> Iterator[str]:
     """The answer with its citations; whatever is not fully grounded says so in its first line."""
     if answer.status == "abstained":
-        yield f"Your files do not say{': ' + answer.reason if answer.reason else ''}."
+        lead = "No answer" if answer.reason.startswith(OUT_OF_TIME) else "Your files do not say"
+        yield f"{lead}{': ' + answer.reason if answer.reason else ''}."
         if answer.nearest:
             yield ""
             yield "Nearest passages:"
@@ -98,15 +102,21 @@ def _citation_lines(citations: Sequence[Citation], *, links: bool) -> Iterator[s
     """A line per passage; what else is quoted from it stands below."""
     last = None
     for citation in sorted(citations, key=lambda one: one.number):
-        line = citation_line(citation, links=links)
         if citation.number == last:
-            line = " " * len(f"[{last}] ") + line[line.index(', "') + 2 :]
-        yield line
+            yield " " * len(f"[{last}] ") + _quoted(citation)
+        else:
+            yield citation_line(citation, links=links)
         last = citation.number
 
 
 def citation_line(citation: Citation, *, links: bool = False, numbered: bool = True) -> str:
     """[1] notes/plan.pdf, p. 4, "quoted words": with `links`, the file opens on a click (OSC 8)."""
+    line = f"{place_of(citation, links=links)}, {_quoted(citation, numbered=numbered)}"
+    return f"[{citation.number}] {line}" if numbered else line
+
+
+def place_of(citation: Citation, *, links: bool = False) -> str:
+    """File, and page or heading: notes/plan.pdf, p. 4."""
     where = printable(citation.url or short_path(citation.source))
     if links:
         where = f"\x1b]8;;{_address(citation)}\x1b\\{where}\x1b]8;;\x1b\\"
@@ -115,13 +125,13 @@ def citation_line(citation: Citation, *, links: bool = False, numbered: bool = T
         parts.append(f"p. {citation.page}")
     elif citation.heading:
         parts.append(f"§ {printable(shorten(citation.heading, 80))}")
-    parts.append(f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"')
-    line = ", ".join(parts)
-    if citation.origin == "web":
-        line += " (web)"
-    if numbered and not citation.verified:
-        line += " (not verified)"
-    return f"[{citation.number}] {line}" if numbered else line
+    return ", ".join(parts)
+
+
+def _quoted(citation: Citation, *, numbered: bool = True) -> str:
+    web = " (web)" if citation.origin == "web" else ""
+    doubt = " (not verified)" if numbered and not citation.verified else ""
+    return f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"{web}{doubt}'
 
 
 def _address(citation: Citation) -> str:
@@ -138,8 +148,12 @@ def short_path(path: str | Path) -> str:
     for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
         if full.is_relative_to(base):
             relative = full.relative_to(base)
-            return str(Path(prefix) / relative) if prefix else str(relative)
-    return str(full)
+            return _one_line(str(Path(prefix) / relative) if prefix else str(relative))
+    return _one_line(str(full))
+
+
+def _one_line(path: str) -> str:
+    return path.replace("\n", "\\n").replace("\r", "\\r")
 
 
 def report_lines(report: SyncReport) -> Iterator[str]:
@@ -152,8 +166,11 @@ def report_lines(report: SyncReport) -> Iterator[str]:
         "skipped": len(report.skipped),
     }
     yield ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    yield from _reasons("Skipped", report.skipped)
-    yield from _reasons("Could not be seen, so what was indexed is kept", report.kept)
+    if report.ignored:
+        kinds = joined(f"{count:,} {suffix or 'without a suffix'}" for suffix, count in report.ignored.items())
+        yield f"Left alone, of kinds that are not read: {kinds}"
+    yield from _reasons("Skipped, wholly or in part", report.skipped)
+    yield from _reasons("Could not be seen, so what was indexed is kept (--prune removes it)", report.kept)
 
 
 def _reasons(title: str, rows: Iterable[Skipped]) -> Iterator[str]:
@@ -169,7 +186,7 @@ def trace_line(event: Event) -> str:
         return f"  {event.node}: {event.seconds:.2f} s"
     if isinstance(event, Graded):
         score = f" {event.score:.2f}" if event.score is not None else ""
-        about = f" passage {event.chunk_id}" if event.chunk_id else ""
+        about = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
         why = f" ({printable(event.why)})" if event.why else ""
         return f"    {event.kind}{about}: {printable(event.verdict)}{score}{why}"
     return ""
@@ -189,10 +206,9 @@ def usage_line(answer: Answer) -> str:
 class Live:
     """Stages and the live draft on stderr: one line that is wiped in a terminal, a line per stage elsewhere."""
 
-    def __init__(self, console: Console, *, trace: bool = False, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, trace: bool = False) -> None:
         self.console = console
         self.trace = trace
-        self.quiet = quiet
         self._draft = ""
         self._attempt = 0
         self._doing = ""
@@ -201,7 +217,7 @@ class Live:
         """Show events until `Done`, and return its answer."""
         from rich.live import Live as Region
 
-        if not self.console.is_terminal or self.quiet:
+        if not self.console.is_terminal:
             return self._drain(events)
         with Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region):
             return self._drain(events)
@@ -218,7 +234,7 @@ class Live:
     def _show(self, event: Event) -> None:
         if isinstance(event, Started):
             self._doing = event.doing
-            if not self.console.is_terminal and not self.quiet:
+            if not self.console.is_terminal:
                 self._line(f"{event.doing}…")
         elif isinstance(event, Token):
             if event.attempt != self._attempt:
@@ -258,16 +274,16 @@ def document_lines(rank: int, found: Any, *, links: bool = False) -> Iterator[st
         verified=True,
         origin=about["origin"],
     )
-    where, _, _ = citation_line(citation, links=links).partition(', "')
-    yield f"{where}  (similarity {about['score']:.3f}, rank score {about['rank_score']:.4f})"
+    scores = f"similarity {about['score']:.3f}, rank score {about['rank_score']:.4f}"
+    yield f"[{rank}] {place_of(citation, links=links)}  ({scores})"
     yield f"    {printable(shorten(found.page_content, 300))}"
 
 
 def status_lines(status: IndexStatus) -> Iterator[str]:
     """What `local-rag status` says of an index."""
-    roots = joined(short_path(root) for root in status.roots) or "none"
+    roots = joined(status.roots) or "none"
     rows = [
-        ("index", short_path(status.path)),
+        ("index", str(status.path)),
         ("files", f"{status.files:,} ({plural(status.documents, 'document')}, {plural(status.chunks, 'passage')})"),
         ("from", roots),
         ("size", size(status.bytes)),
@@ -289,6 +305,16 @@ def check_lines(checks: Iterable[Check], *, colour: bool = False) -> Iterator[st
         yield f"{shown}  {check.name}: {printable(check.found)}"
         if check.fix:
             yield f"      -> {check.fix}"
+
+
+def place_lines(settings: Settings) -> Iterator[str]:
+    """Where settings, models and indexes are read from, and the variable or flag that says so."""
+    config = settings.config_folder / "config.yaml"
+    yield f"config file:  {short_path(config)}{'' if config.exists() else ' (there is none)'}  [{CONFIG_DIR}]"
+    yield f"models file:  {settings.models or 'the packaged one'}  [--models, {MODELS}]"
+    trusted = "read" if settings.trust_models_here else "not read"
+    yield f"./models.yaml is {trusted}  [--trust-models-here, {TRUST_MODELS}]"
+    yield f"indexes:      {short_path(settings.data_folder / 'indexes')}  [{DATA_DIR}]"
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

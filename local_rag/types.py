@@ -28,6 +28,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 NOT_IN_PASSAGES = "The passages do not contain the answer."
 """The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""
 
+OUT_OF_TIME = "out of time"
+"""How the reason of an answer begins that the wall clock ended."""
+
 
 # --- what a task of an engine costs and returns ---------------------------------------------------------------
 
@@ -185,7 +188,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was."""
+    """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
+
+    `ignored` counts files of kinds that nothing reads, by suffix.
+    """
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -193,6 +199,7 @@ class SyncReport:
     removed: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     kept: tuple[Skipped, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
     chunks: int = 0
     seconds: float = 0.0
 
@@ -269,13 +276,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """A verdict: one per passage (with its `chunk_id`), one per check, one for the label that an edge then takes."""
+    """A verdict: one per passage (with its `chunk_id` and file), one per check, one for the label an edge takes."""
 
     kind: str
     verdict: str
     why: str = ""
     chunk_id: str | None = None
     score: float | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +384,10 @@ class Corpus(Protocol):
 
 
 class WebSearch(Protocol):
-    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called."""
+    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
+
+    A search that fails brings nothing; it never ends a question with an error.
+    """
 
     @property
     def enabled(self) -> bool: ...

@@ -14,7 +14,7 @@ import local_rag
 PACKAGE = Path(local_rag.__file__).parent
 
 FLOORS = [
-    {"types", "errors", "config", "text", "cancel", "models", "chunking"},
+    {"types", "errors", "config", "text", "cancel", "models", "chunking", "verifying"},
     {"index", "engines", "web", "citations"},
     {"graphs"},
     {"rag"},
@@ -24,9 +24,9 @@ PARTS = {"index", "engines", "web", "citations"}
 
 HOME_OF = {
     "langgraph": {"graphs", "rag"},
-    "langsmith": {"rag"},
-    "faiss": {"index/store", "index/vectors"},
-    "sqlite3": {"index"},
+    "langsmith": {"graphs/untraced", "index/retriever"},
+    "faiss": {"index/store"},
+    "sqlite3": {"index/store"},
     "sentence_transformers": {"index/embedding"},
     "tokenizers": {"index/embedding"},
     "transformers": {"index/embedding"},
@@ -35,7 +35,14 @@ HOME_OF = {
     "pickle": set(),
     "requests": set(),
     "httpx": set(),
+    "urllib3": set(),
     "urllib.request": set(),
+    "http.client": set(),
+    "aiohttp": set(),
+    "ddgs": set(),
+    "primp": set(),
+    "ollama": set(),
+    "langchain_ollama": set(),
 }
 
 
@@ -135,6 +142,8 @@ def test_the_public_names_are_there():
 
 def test_files_and_functions_fit_a_screen():
     for module, tree in modules():
+        lines = len((PACKAGE / f"{module}.py").read_text().splitlines()) if (PACKAGE / f"{module}.py").exists() else 0
+        assert lines < 420, f"{module} has {lines} lines"
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno < 70, f"{module}: {node.name}"
+                assert node.end_lineno - node.lineno < 50, f"{module}: {node.name}"

@@ -170,9 +170,10 @@ def test_a_removed_file_does_not_answer_any_more(here, capsys, tmp_path):
 WRONG = [
     (["ask"], 2, "Missing argument 'QUESTION'", "local-rag ask --help"),
     (["ask", " "], 2, "the question is empty", "local-rag ask"),
-    (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag)", "config show"),
-    (["ask", "x", "--engine", "gpt"], 2, "engine = 'gpt' (flag)", "config show"),
-    (["ask", "x", "--k", "0"], 2, "k = 0 (flag)", "config show"),
+    (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag)", "the graph that answers"),
+    (["ask", "x", "--engine", "gpt"], 2, "engine = 'gpt' (flag)", "the engine that grades"),
+    (["ask", "x", "--k", "0"], 2, "k = 0 (flag)", "passages retrieved"),
+    (["search", " "], 2, "the query is empty", "local-rag search"),
     (["ask", "x", "--k", "four"], 2, "Invalid value for '--k'", "local-rag ask --help"),
     (["ask", "x", "--nonsense"], 2, "No such option: --nonsense", "local-rag ask --help"),
     (["ask", "x", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
@@ -201,6 +202,52 @@ def test_bad_input_gets_one_line_and_a_hint(here, capsys, arguments, code, line,
     assert len(rest) <= 1
     assert hint in "".join(rest)
     assert "Traceback" not in shown.err
+
+
+def test_an_index_keeps_its_own_passages_unless_others_are_asked_for(here, capsys):
+    assert run(["index", str(here), "--index", "short", "--chunk-size", "32"]) == 0
+    assert run(["status", "--index", "short", "--json"]) == 0
+    for command in (["ask", "What does the greenhouse cost?"], ["search", "greenhouse"], ["index"], ["doctor"]):
+        assert run([*command, "--index", "short"]) == 0, command
+    capsys.readouterr()
+    assert run(["index", "--index", "short", "--chunk-size", "64"]) == 1
+    assert "has passages of 32 tokens" in capsys.readouterr().err
+    assert run(["remove", str(here), "--index", "short"]) == 0
+    assert run(["remove", "--index", "short"]) == 0
+
+
+def test_an_error_leaves_no_empty_index_behind(here, capsys):
+    assert run(["index", "no/such/folder", "--index", "never"]) == 2
+    assert run(["status", "--index", "never"]) == 1
+
+
+def test_doctor_finds_what_is_wrong(here, capsys, monkeypatch, tmp_path):
+    (tmp_path / "models.yaml").write_text("embedders:\n  minilm:\n    sha256: '" + "0" * 64 + "'\n")
+    assert run(["doctor", "--models", str(tmp_path / "models.yaml"), "--json"]) == 1
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)}
+    assert checks["embedder"]["state"] == "bad"
+    assert "are not the ones that models.yaml names" in checks["embedder"]["found"]
+    assert checks["Python"]["state"] == "ok"
+    monkeypatch.chdir(tmp_path)
+    assert run(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "models.yaml is not read, because nobody said that it may be" in shown
+    assert "--trust-models-here" in shown
+    assert "fingerprint" in shown
+
+
+def test_files_of_other_kinds_are_counted(here, capsys, tmp_path):
+    (tmp_path / "slides.pptx").write_bytes(b"PK")
+    (tmp_path / "a.txt").write_text("Something to read about lanterns.")
+    assert run(["index", str(tmp_path), "--index", "kinds"]) == 0
+    assert "Left alone, of kinds that are not read: 1 .pptx" in capsys.readouterr().out
+    assert run(["remove", "--index", "kinds"]) == 0
+
+
+def test_a_misspelt_variable_is_an_error_with_a_suggestion(here, capsys, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_LIMITS_SECOND", "5")
+    assert run(["config", "show"]) == 2
+    assert "did you mean LOCAL_RAG_LIMITS_SECONDS?" in capsys.readouterr().err
 
 
 def test_wrong_settings_name_the_place_they_came_from(here, capsys, monkeypatch):

@@ -12,7 +12,7 @@ from local_rag.config import Limits
 from local_rag.errors import ContextMissing
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, recursion_limit
-from local_rag.types import NOT_IN_PASSAGES
+from local_rag.types import NOT_IN_PASSAGES, Started, WebQuery
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
@@ -82,7 +82,14 @@ TABLE = [
         "abstained",
     ),
     ("self-rag", {"grades": [("no", 1), YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
-    ("self-rag", {"drafts": [NOT_IN_PASSAGES, FINE]}, {}, f"{GRADED} {WRITTEN} {AGAIN} {WRITTEN}", "grounded"),
+    (
+        "self-rag",
+        {"drafts": [NOT_IN_PASSAGES, "It costs 500 euros [1]."]},
+        {"found": 8},
+        f"{GRADED} {WRITTEN} {AGAIN} {WRITTEN}",
+        "grounded",
+    ),
+    ("self-rag", {"drafts": [NOT_IN_PASSAGES]}, {}, f"{GRADED} {WRITTEN} {AGAIN} {AGAIN} give_up", "abstained"),
     ("self-rag", {"drafts": [NOT_IN_PASSAGES]}, {"rewrites": 0}, f"{GRADED} {WRITTEN} give_up", "abstained"),
     # CRAG: correct, ambiguous, incorrect, with the web and without
     ("crag", {}, {}, f"{GRADED} refine_documents {WRITTEN}", "grounded"),
@@ -264,6 +271,61 @@ def test_the_router_is_told_what_is_allowed_and_how_near_the_files_are():
 def test_a_route_that_is_off_becomes_the_vector_store():
     _, state, _ = run("adaptive", ScriptedEngine(source="direct"), web=FakeWeb())
     assert labels(state, "route") == ["vectorstore"]
+
+
+def events_of(name, engine, **parts):
+    deps = Deps(parts.pop("corpus", FakeCorpus()), engine, parts.pop("web", Off()), Limits(**ROOM), **parts)
+    graph = GRAPHS[name]().compile()
+    return list(graph.stream({"question": "What does the plan cost?"}, context=deps, stream_mode="custom")), deps
+
+
+@pytest.mark.parametrize(("name", "script"), [("crag", {"relevant": ["n"]}), ("adaptive", {"source": "web_search"})])
+def test_the_words_that_leave_are_shown_before_they_go(name, script):
+    shown = []
+
+    class Watched(FakeWeb):
+        def search(self, query, k):
+            shown.append(len(self.queries))
+            return super().search(query, k)
+
+    web = Watched()
+    events, deps = events_of(name, ScriptedEngine(**script), web=web)
+    (query,) = [event for event in events if isinstance(event, WebQuery)]
+    assert query == WebQuery(web.queries[0], "stand-in")
+    before = events[: events.index(query)]
+    assert Started("web_search_node" if name == "crag" else "web_search", "searching the web") in before
+    expected = "What does the plan cost? 1" if name == "crag" else "What does the plan cost?"
+    assert web.queries == [expected], "CRAG searches for the rewrite"
+    targets = [asked[3] for asked in deps.engine.asked if asked[0] == "rewrite"]
+    assert targets == (["web"] if name == "crag" else [])
+
+
+def test_the_rewriter_is_told_where_its_query_goes():
+    for script, world, target in [
+        ({"relevant": ["n"]}, {}, "vectorstore"),
+        ({"source": "web_search", "grades": [DULL]}, {"web": FakeWeb(), "web_searches": 2}, "web"),
+    ]:
+        _, _, deps = run("adaptive", ScriptedEngine(**script), **world)
+        assert {asked[3] for asked in deps.engine.asked if asked[0] == "rewrite"} == {target}
+
+
+def test_within_restricts_the_routers_look_too():
+    _, deps = events_of("adaptive", ScriptedEngine(), web=FakeWeb(), within=("a.md",))
+    assert [within for _, _, within, _ in deps.index.queries] == [("a.md",), ("a.md",)]
+
+
+def test_only_what_was_done_is_counted():
+    _, state, _ = run("self-rag", ScriptedEngine(relevant=["n"], rewrites=[""]), FakeCorpus([]))
+    assert state.get("tries", {}) == {}
+    _, state, _ = run("crag", ScriptedEngine(relevant=["n"]), web=FakeWeb(), rewrites=0)
+    assert state["tries"] == {"web_searches": 1, "generations": 1}
+
+
+def test_unknown_citations_are_counted_for_the_draft_that_is_shown():
+    drafts = ["It costs 100 euros [1][9].", "Blue [8][9]."]
+    engine = ScriptedEngine(drafts=drafts, grades=[("partially", 5), ("no", 5)])
+    _, state, _ = run("self-rag", engine, generations=2)
+    assert (state["generation"], state["dropped"]) == ("It costs 100 euros [1].", 1)
 
 
 def test_with_the_web_off_nothing_is_searched_there():

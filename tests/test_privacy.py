@@ -67,6 +67,67 @@ def test_the_main_job_opens_no_socket_whatever_the_environment_says(notes):
     assert done.stdout.endswith("NOTHING LEFT\n")
 
 
+TRACED = """
+import http.server, sys, threading
+got = []
+class Trace(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        got.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"{}")
+    do_GET = do_POST = do_PATCH = answer
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trace)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+import os
+os.environ["LANGSMITH_ENDPOINT"] = os.environ["LANGCHAIN_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
+os.environ["NO_PROXY"] = "127.0.0.1"
+
+import asyncio
+from local_rag import Rag
+from local_rag.cli import run
+from langchain_core.tracers.langchain import wait_for_all_tracers
+notes, = sys.argv[1:]
+assert run(["index", notes]) == 0
+inputs = {"question": "What does the greenhouse cost?"}
+with Rag.open() as rag:
+    rag.ask(**inputs)
+    app = rag.graph("crag")
+    for output in app.stream(inputs, context=rag.context()):
+        for key, value in output.items():
+            pass
+    assert "4,200" in value["generation"]
+    assert "4,200" in app.invoke(inputs, context=rag.context())["generation"]
+    async def main():
+        state = await app.ainvoke(inputs, context=rag.context())
+        assert "4,200" in state["generation"]
+        await rag.index.as_retriever().ainvoke("greenhouse")
+    asyncio.run(main())
+    assert rag.index.as_retriever().invoke("greenhouse")
+wait_for_all_tracers()
+sent = [path for path, body in got if b"greenhouse" in body or "runs" in path]
+assert not sent, sent
+
+from langchain_core.runnables import RunnableLambda
+RunnableLambda(lambda word: word).invoke("a run of the host program")
+wait_for_all_tracers()
+import time
+for _ in range(100):
+    if any(b"host program" in body for _, body in got): break
+    time.sleep(0.05)
+else:
+    raise AssertionError("the tracing of the host program itself must go on")
+print("NOTHING LEFT")
+"""
+
+
+def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
+    environment = {name: value for name, value in (os.environ | HOSTILE).items() if "PROXY" not in name}
+    command = [sys.executable, "-c", TRACED, str(notes)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("NOTHING LEFT\n")
+
+
 def namespaces():
     if not shutil.which("unshare"):
         return False

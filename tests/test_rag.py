@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
-from fakes import FakeCorpus, ScriptedEngine, passage
+from fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 
@@ -84,6 +85,17 @@ def test_an_answer_says_everything_about_itself():
     assert str(answer) == answer.text
 
 
+def test_the_web_and_dropped_numbers_are_said():
+    class Rag2(Rag):
+        def context(self, **options):
+            return replace(super().context(**options), web=FakeWeb())
+
+    rag = Rag2(Settings.load(), Corpus(), ScriptedEngine(relevant=["n"], drafts=["It costs 900 euros [1][7]."]))
+    answer = rag.ask("What does the plan cost?", graph="crag")
+    assert (answer.used_web, answer.dropped_citations, answer.status) == (True, 1, "partial")
+    assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]
+
+
 def test_marks_are_numbered_as_a_reader_meets_them():
     engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Another costs 100 euros [1]. It costs 300 euros [3]."])
     answer = opened(engine).ask("What does the plan cost?")
@@ -141,6 +153,20 @@ def test_closing_a_stream_stops_the_engine_within_a_second():
     stream.close()
     assert time.monotonic() - closed < 1
     assert engine.stopped_after is not None
+
+
+def test_an_engine_that_never_looks_up_is_left_behind_within_a_second():
+    class Deaf(ScriptedEngine):
+        def relevance(self, question, documents):
+            time.sleep(3)
+            return super().relevance(question, documents)
+
+    stream = opened(Deaf()).stream("What?")
+    while not (isinstance(event := next(stream), Started) and event.node == "grade_documents"):
+        pass
+    closed = time.monotonic()
+    stream.close()
+    assert time.monotonic() - closed < 1
 
 
 def test_closing_rag_stops_what_is_running():

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config import Settings
-from local_rag.indexing import sync
+from local_rag.errors import IndexMismatch, IndexMissing, UsageError
+from local_rag.index.index import Index
+from local_rag.indexing import saying, sync
 from local_rag.rag import Rag, open_index
 from local_rag.show import Live, answer_lines, report_lines, write
 
@@ -27,7 +29,8 @@ def run_demo(console: Console) -> int:
 
     settings = Settings.load(index=INDEX)
     _command(f"local-rag index {_short(DOCUMENTS)} --index {INDEX}")
-    with open_index(settings, create=True) as index:
+    _make_room(settings)
+    with open_index(settings, saying(settings, console), create=True) as index:
         report = sync(index, [DOCUMENTS], console)
     for line in report_lines(report):
         write(line)
@@ -41,6 +44,22 @@ def run_demo(console: Console) -> int:
             for line in answer_lines(answer, links=sys.stdout.isatty()):
                 write(line)
     return 0 if statuses == ["grounded", "abstained"] else 1
+
+
+def _make_room(settings: Settings) -> None:
+    """An older demo's index is made anew where its model or passages differ; one of other files is left alone."""
+    try:
+        roots = Index.inspect(settings.index_path).roots
+        if set(roots) - {str(DOCUMENTS.resolve())}:
+            raise UsageError(
+                f"the index '{INDEX}' holds other files, so the demo cannot use that name",
+                hint=f"local-rag remove --index {INDEX}",
+            )
+        open_index(settings).close()
+    except IndexMissing:
+        return
+    except IndexMismatch:
+        Index.destroy(settings.index_path)
 
 
 def _command(line: str) -> None:

@@ -65,7 +65,7 @@ def node(doing: Callable[[State], str]) -> Callable[[Work], Node]:
                     update = work(state, deps, emit)
             except DeadlineExceeded:
                 update = outcome.out_of_time(state, deps)
-            return update | {"spent": sorted({*update.get("spent", ()), *deps.spent(_tries(state, update))})}
+            return update | {"spent": _spent(state, update, deps)}
 
         run.__name__ = run.__qualname__ = work.__name__
         run.__doc__ = work.__doc__
@@ -90,7 +90,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
-@node(lambda state: "retrieving" if len(state.get("tried", ())) < 2 else "retrieving again")
+@node(lambda state: "retrieving again" if state.get("tried") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or state["question"]
@@ -113,12 +113,12 @@ def grade_documents(edge: Callable[[State], str], verdict: Callable[[State], str
         documents = state.get("documents", [])
         verdicts = deps.engine.relevance(state["question"], documents) if documents else []
         kept = [document for document, grade in zip(documents, verdicts, strict=True) if grade.label == "relevant"]
-        gone = [_id(document) for document, grade in zip(documents, verdicts, strict=True) if grade.label != "relevant"]
+        gone = [document for document, grade in zip(documents, verdicts, strict=True) if grade.label != "relevant"]
         graded = [_graded(document, grade) for document, grade in zip(documents, verdicts, strict=True)]
         update: Update = {
             "documents": kept,
             "retrieved": len(documents),
-            "rejected": list(dict.fromkeys([*state.get("rejected", ()), *gone])),
+            "rejected": _rejected(state, gone),
             "usage": sum((grade.usage for grade in verdicts), _usage(state)),
             "generation": state.get("generation", ""),
         }
@@ -150,16 +150,20 @@ def transform_query(target: Target | None = None) -> Node:
     def transform_query(state: State, deps: Deps, emit: Emit) -> Update:
         """Another query for the same question; one that was tried before ends the rewriting."""
         tried = state.get("tried") or [state["question"]]
+        if not edges.may(state, "rewrites"):
+            return {"query": state["question"], "tried": tried}
         aim = target or ("web" if state.get("route") == "web_search" else "vectorstore")
         query = deps.engine.rewrite(state["question"], tried, aim)
-        new = bool(query.strip()) and _same(query) not in map(_same, tried)
-        why = "" if new else "the rewriter has nothing new"
+        usage = _usage(state) + getattr(query, "usage", Usage())
+        if not query.strip() or _same(query) in map(_same, tried):
+            verdict = Graded("transform_query", str(query), "the rewriter has nothing new")
+            return {"spent": ["rewrites"], "decisions": _log(state, emit, verdict), "usage": usage}
         return {
-            "query": str(query) if new else state.get("query", state["question"]),
-            "tried": [*tried, str(query)] if new else tried,
-            "tries": _count(state, "rewrites", 1 if new else deps.limit("rewrites")),
-            "decisions": _log(state, emit, Graded("transform_query", str(query), why)),
-            "usage": _usage(state) + getattr(query, "usage", Usage()),
+            "query": str(query),
+            "tried": [*tried, str(query)],
+            "tries": _count(state, "rewrites"),
+            "decisions": _log(state, emit, Graded("transform_query", str(query))),
+            "usage": usage,
         }
 
     return transform_query
@@ -229,9 +233,11 @@ def grade_generation(edge: Callable[[State], str]) -> Node:
             "grade": grade,
             "usage": _usage(state) + (grade.usage if grade else Usage()),
         }
-        if grade and edges.verdict_of(grade) == "useful":
+        if grade is None:
+            update["rejected"] = _rejected(state, documents)
+        elif edges.verdict_of(grade) == "useful":
             update |= outcome.useful(state)
-        elif grade:
+        else:
             update["drafts"] = [*state.get("drafts", ()), outcome.draft_of(state, grade)]
         label = edge(_after(state, update, deps))
         return update | {"decisions": _log(state, emit, *graded, Graded("grade_generation", label))}
@@ -283,11 +289,17 @@ def _nearest(documents: Sequence[Document]) -> list[Document]:
 
 
 def _graded(document: Document, grade: Relevance) -> Graded:
-    return Graded("relevance", grade.label, grade.why, _id(document), grade.score)
+    source = str(document.metadata.get("source", ""))
+    return Graded("relevance", grade.label, grade.why, _id(document), grade.score, source)
 
 
 def _id(document: Document) -> str:
     return str(document.metadata.get("chunk_id", ""))
+
+
+def _rejected(state: State, documents: Sequence[Document]) -> list[str]:
+    """The ids that no later retrieval of this question may bring again, with those of `documents`."""
+    return list(dict.fromkeys([*state.get("rejected", ()), *map(_id, documents)]))
 
 
 def _log(state: State, emit: Emit, *graded: Graded) -> list[Graded]:
@@ -305,15 +317,20 @@ def _tries(state: State, update: Update) -> dict[Kind, int]:
     return tries
 
 
-def _count(state: State, kind: Kind, by: int = 1) -> dict[Kind, int]:
+def _count(state: State, kind: Kind) -> dict[Kind, int]:
     tries = state.get("tries", {})
-    return {**tries, kind: tries.get(kind, 0) + by}
+    return {**tries, kind: tries.get(kind, 0) + 1}
 
 
 def _after(state: State, update: Update, deps: Deps) -> State:
     """The state as the edge will see it."""
-    merged: State = {**state, **update, "spent": deps.spent(_tries(state, update))}  # type: ignore[typeddict-item]
+    merged: State = {**state, **update, "spent": _spent(state, update, deps)}  # type: ignore[typeddict-item]
     return merged
+
+
+def _spent(state: State, update: Update, deps: Deps) -> list[str]:
+    """The budgets used up so far; none ever comes back."""
+    return sorted({*state.get("spent", ()), *update.get("spent", ()), *deps.spent(_tries(state, update))})
 
 
 def _same(query: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from local_rag import citations
-from local_rag.graphs import edges
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import plural
-from local_rag.types import NOT_IN_PASSAGES, Grade, Status
+from local_rag.types import NOT_IN_PASSAGES, OUT_OF_TIME, Grade, Status
 
 WORTH_SHOWING = 3
 """A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""
@@ -15,7 +14,7 @@ WORTH_SHOWING = 3
 def best_or_abstention(state: State, deps: Deps) -> Update:
     """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason."""
     drafts = [draft for draft in (*state.get("drafts", ()), *_unchecked(state)) if _worth_showing(draft)]
-    late = f"out of time after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
+    late = f"{OUT_OF_TIME} after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
     if drafts:
         best = max(drafts, key=lambda draft: (_SUPPORT[draft.grade.support], draft.grade.usefulness))
         return {
@@ -24,12 +23,14 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
             "status": best.status,
             "reason": "; ".join(filter(None, (late, best.why))),
             "grade": best.grade,
+            "dropped": best.dropped,
         }
     return {
         "generation": NOT_IN_PASSAGES,
         "documents": [],
         "status": "abstained",
-        "reason": "; ".join(filter(None, (late, _why_nothing(state)))),
+        "reason": late or _why_nothing(state),
+        "dropped": 0,
     }
 
 
@@ -42,9 +43,7 @@ def _unchecked(state: State) -> list[Draft]:
     if text in ("", NOT_IN_PASSAGES) or (grade and grade.support != "unparsed"):
         return []
     status: Status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
-    return [
-        Draft(text, tuple(state.get("documents", ())), Grade("unparsed", 0), status, "no time was left to check it")
-    ]
+    return [_made(state, Grade("unparsed", 0), status, "no time was left to check it")]
 
 
 def _worth_showing(draft: Draft) -> bool:
@@ -63,8 +62,6 @@ def _why_nothing(state: State) -> str:
 
 def out_of_time(state: State, deps: Deps) -> Update:
     """What a node returns that could not start or finish: the best there is, marked, so that any next node may end."""
-    if state.get("grade") and edges.generation_verdict(state) == "useful":
-        return {"generation": state.get("generation", "")}
     return best_or_abstention(state, deps) | {"spent": [TIME]}
 
 
@@ -85,7 +82,12 @@ def draft_of(state: State, grade: Grade) -> Draft:
         "unparsed": "it could not be checked: the grader gave no usable verdict",
     }[grade.support]
     why = f"{why}: {grade.why}" if grade.why else why
-    return Draft(state.get("generation", ""), tuple(state.get("documents", ())), grade, status, why)
+    return _made(state, grade, status, why)
+
+
+def _made(state: State, grade: Grade, status: Status, why: str) -> Draft:
+    documents = tuple(state.get("documents", ()))
+    return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0))
 
 
 def reason_of(checked: citations.Checked, found: bool) -> str:

@@ -21,13 +21,14 @@ TIME = "time"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer that was rejected, the passages it was written from, and why."""
+    """An answer that was rejected, the passages it was written from, and why; `dropped` as in State."""
 
     text: str
     documents: tuple[Document, ...]
     grade: Grade
     status: Status
     why: str
+    dropped: int = 0
 
 
 class State(TypedDict, total=False):

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -35,11 +35,15 @@ _BLANK = re.compile(r"\s")
 class SentenceTransformerEmbedder:
     """An embedder of models.yaml. Making one reads nothing; weights load on the first text, once for all threads.
 
-    `memory` is a JSON file that remembers the SHA-256 of weights for which models.yaml names none.
+    `memory` is a JSON file that remembers the SHA-256 of weights for which models.yaml names none. `on_load` is called
+    before the weights load, which takes some seconds.
     """
 
-    def __init__(self, spec: EmbedderSpec, memory: Path | None = None) -> None:
+    def __init__(
+        self, spec: EmbedderSpec, memory: Path | None = None, on_load: Callable[[], None] | None = None
+    ) -> None:
         self.spec = spec
+        self._on_load = on_load
         self._memory = memory
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
@@ -169,6 +173,8 @@ class SentenceTransformerEmbedder:
     @cached_property
     def _model(self) -> SentenceTransformer:
         folder = weights.folder(self.spec)
+        if self._on_load is not None:
+            self._on_load()
         self.verify()
         weights.offline()
         from sentence_transformers import SentenceTransformer

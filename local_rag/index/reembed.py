@@ -36,7 +36,8 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
             tables.add_fresh(db, [passage.id for passage in passages], vectors)
         if progress is not None:
             done = first + len(passages)
-            progress(Progress(done, len(todo), done, passages[-1].source, time.monotonic() - started))
+            seconds = time.monotonic() - started
+            progress(Progress(done, len(todo), done, passages[-1].source, seconds, done / len(todo)))
     with store.writing(vectors_change=True) as db:
         tables.adopt_fresh(db)
         tables.set_recipe(db, recipe)

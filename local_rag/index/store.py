@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import secrets
 import sqlite3
 import threading
@@ -205,7 +206,9 @@ def _search(view: View, query: Vectors, k: int, kept: NDArray[np.bool_] | None) 
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    uri = f"{file.absolute().as_uri()}?mode=rw"
+    """A connection; where nothing may be written it takes no locks, which would be files beside the database."""
+    mode = "rw" if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK) else "ro&immutable=1"
+    uri = f"{file.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -277,11 +280,22 @@ def _translated(folder: Path) -> Iterator[None]:
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
             raise IndexDamaged(f"the index at {folder} is damaged: {error}", hint=rebuild(folder)) from error
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            raise _forbidden(folder) from error
         raise LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor") from error
+    except PermissionError as error:
+        raise _forbidden(folder) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _full(folder) from error
         raise LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor") from error
+
+
+def _forbidden(folder: Path) -> LocalRagError:
+    return LocalRagError(
+        f"the index at {folder} may not be written",
+        hint="make that folder yours, or put the index elsewhere: --index PATH",
+    )
 
 
 def _full(folder: Path) -> DiskFull:

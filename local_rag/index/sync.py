@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,13 +37,17 @@ _RACY = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sync is: `done` of `total` files looked into, `chunks` embedded, the file in hand, seconds so far."""
+    """How far a sync is: `done` of `total` files stored or skipped, `chunks` embedded, the file in hand, seconds.
+
+    `share` in [0, 1] is that of the bytes of these files: a better measure of the time left than their number.
+    """
 
     done: int
     total: int
     chunks: int
     path: str
     seconds: float
+    share: float = 0.0
 
 
 @dataclass
@@ -68,6 +73,7 @@ class _Seen:
     skipped: list[Skipped] = field(default_factory=list)
     unseen: dict[str, str] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
+    ignored: Counter[str] = field(default_factory=Counter)
 
     def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
         """(place, reason) if the file may still be there, unseen."""
@@ -88,6 +94,7 @@ def look(roots: Iterable[Root]) -> _Seen:
             else:
                 seen.skipped.append(Skipped(_shown(path), "has a name that is not Unicode: rename it"))
         seen.skipped += [Skipped(_shown(left.path), left.reason) for left in found.skipped]
+        seen.ignored.update(found.ignored_suffixes)
         seen.unseen |= {_shown(place.path): place.reason for place in found.unseen}
         if not found.files and Path(root.path).is_dir():
             seen.empty.add(root.path)
@@ -113,6 +120,8 @@ class Sync:
         self._skipped: list[Skipped] = []
         self._kept: list[Skipped] = []
         self._unchanged = self._done = self._total = self._chunks = 0
+        self._sizes: dict[str, int] = {}
+        self._bytes = 0
         self._pending: list[_Pending] = []
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
@@ -135,6 +144,7 @@ class Sync:
             removed=tuple(self._removed),
             skipped=tuple(self._skipped),
             kept=tuple(self._kept),
+            ignored=dict(seen.ignored.most_common()),
             chunks=self._chunks,
             seconds=time.monotonic() - self._started,
         )
@@ -153,14 +163,17 @@ class Sync:
             else:
                 todo.append(path)
         self._total = len(todo)
+        self._sizes = {path: _size(path) for path in todo}
         with Parser() as parser:
             for path in todo:
                 cancel.check()
                 self._report(path)
+                waiting = len(self._pending)
                 touched += self._one(parser, path, seen.files[path], known.get(path), prune)
+                if len(self._pending) == waiting:
+                    self._finish(path)
                 if sum(waiting.chunks for waiting in self._pending) >= _BATCH:
                     self._flush(known)
-                self._done += 1
             self._flush(known)
         if touched:
             with self._store.writing() as db:
@@ -222,6 +235,7 @@ class Sync:
             with self._store.writing() as db:
                 tables.write(db, replace(waiting.file, indexed_at=time.time()), documents)
             (self._updated if waiting.file.path in known else self._new).append(waiting.file.path)
+            self._finish(waiting.file.path)
 
     def _embedded(self, pending: Sequence[_Pending]) -> Iterator[Vectors]:
         """One vector (d,) per passage, in order."""
@@ -233,10 +247,15 @@ class Sync:
             self._report(pending[-1].file.path)
             yield from vectors
 
+    def _finish(self, path: str) -> None:
+        self._done += 1
+        self._bytes += self._sizes[path]
+
     def _report(self, path: str) -> None:
         if self._progress is not None:
             seconds = time.monotonic() - self._started
-            self._progress(Progress(self._done, self._total, self._chunks, path, seconds))
+            share = self._bytes / max(1, sum(self._sizes.values()))
+            self._progress(Progress(self._done, self._total, self._chunks, path, seconds, share))
 
     # --- what is gone
 
@@ -279,6 +298,13 @@ def _looks_unchanged(old: FileRow) -> bool:
         return False
     racy = old.mtime_ns / 1e9 > old.indexed_at - _RACY
     return (found.st_size, found.st_mtime_ns) == (old.size, old.mtime_ns) and not racy
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 def _fingerprinted(path: str, root: str) -> FileRow:

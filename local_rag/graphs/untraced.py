@@ -1,0 +1,61 @@
+"""A compiled graph that LangSmith never sees, whatever the environment and the calling program say.
+
+A run that is traced sends questions and passages to a server. The switch is a context variable, and a generator that
+sets one leaks it to its caller between two yields: so the graph is driven inside a copy of the caller's context.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langsmith import tracing_context
+
+from local_rag.graphs.state import Deps, State
+
+if TYPE_CHECKING:
+    Compiled = CompiledStateGraph[State, Deps, State, State]
+else:
+    Compiled = CompiledStateGraph
+
+
+class Untraced(Compiled):
+    """`invoke`, `batch` and their async kin all go through these two."""
+
+    def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        """As LangGraph's, with tracing off inside and untouched outside."""
+        context = _untraced_context()
+        parts, end = context.run(super().stream, *arguments, **options), object()
+        try:
+            while (part := context.run(next, parts, end)) is not end:
+                yield part
+        finally:
+            context.run(parts.close)  # type: ignore[attr-defined]
+
+    async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        """As LangGraph's, with tracing off inside and untouched outside."""
+        context = _untraced_context()
+        parts, end = super().astream(*arguments, **options), object()
+        loop = asyncio.get_running_loop()
+
+        async def following() -> Any:
+            return await anext(parts, end)
+
+        while (part := await loop.create_task(following(), context=context)) is not end:
+            yield part
+
+
+def compiled(builder: StateGraph[State, Deps], name: str) -> Untraced:
+    """Compile a graph so that it cannot be traced."""
+    graph = builder.compile(name=name)
+    return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
+
+
+def _untraced_context() -> contextvars.Context:
+    context = contextvars.copy_context()
+    context.run(tracing_context(enabled=False).__enter__)
+    return context
