@@ -48,6 +48,9 @@ def index_files(
     if roots and not any(path.exists() for path in roots) and not (settings.index_path / "index.sqlite").exists():
         raise UsageError(f"there is no file or folder {short_path(roots[0])}", hint="local-rag index FOLDER")
     with open_index(settings, saying(settings, console), create=bool(roots), reembed=reembed) as index:
+        for path in roots:
+            if not path.exists() and str(path) not in index.status().roots:
+                raise UsageError(f"there is no file or folder {short_path(path)}", hint="local-rag index FOLDER")
         if reembed:
             with showing(console) as progress:
                 index.reembed(progress)

@@ -39,10 +39,14 @@ _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
 _WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
 _ENDING = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”’）]*")
-_MARK = re.compile(r"[ \t]*\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
+_RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
+_LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
+_MARK = re.compile(
+    rf"[ \t]*(?:\[({_LISTED}(?:\s*[,;]\s*{_LISTED})*)\]|【(\d{{1,4}}(?:\s*[,;]\s*\d{{1,4}})*)(?:†[^】\n]*)?】)"
+)
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-_NUMBER_WORDS = {
+NUMBER_WORDS = {
     word: str(number)
     for number, word in enumerate(
         """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen 
@@ -193,7 +197,7 @@ def numbers(text: str) -> set[str]:
     """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] and the word "one" do not count."""
     plain = without_marks(text)
     digits = {_plain_number(match.group()) for match in _NUMBER.finditer(plain)}
-    return digits | {_NUMBER_WORDS[word] for word in words(plain) if word in _NUMBER_WORDS and word != "one"}
+    return digits | {NUMBER_WORDS[word] for word in words(plain) if word in NUMBER_WORDS and word != "one"}
 
 
 def _plain_number(number: str) -> str:
@@ -218,15 +222,24 @@ def names(text: str) -> set[str]:
 
 
 def marks(text: str) -> list[tuple[Span, list[int]]]:
-    """Citation marks [1] or [1, 2] with their span (the blank before included) and numbers."""
-    return [
-        (Span(*match.span()), [int(number) for number in re.findall(r"\d+", match.group(1))])
-        for match in _MARK.finditer(text)
-    ]
+    """Citation marks [1], [1, 2], [1-3] or 【1】 with their span (the blank before included) and numbers."""
+    return [(Span(*match.span()), cited) for match in _MARK.finditer(text) if (cited := _cited(match))]
 
 
 def without_marks(text: str) -> str:
-    return _MARK.sub("", text)
+    return _MARK.sub(lambda match: "" if _cited(match) else match.group(), text)
+
+
+def _cited(match: re.Match[str]) -> list[int]:
+    """The numbers of a mark; none for [9-1], which counts down and is no mark."""
+    found: list[int] = []
+    for part in re.split(r"[,;]", match.group(1) or match.group(2)):
+        limits = _RANGE.fullmatch(part.strip())
+        first, last = map(int, limits.groups() if limits else (part, part))
+        if last < first:
+            return []
+        found += range(first, last + 1)
+    return found
 
 
 def shorten(text: str, width: int) -> str:

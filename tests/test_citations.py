@@ -7,8 +7,9 @@ from fakes import passage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.citations import check, locate, nearest
+from local_rag.citations import check, is_fixed_reply, nearest, renumbered
 from local_rag.types import NOT_IN_PASSAGES
+from local_rag.verifying import locate
 
 WARRANTY = passage(
     1,
@@ -54,6 +55,124 @@ def test_a_citation_is_cut_from_the_passage_and_knows_where_it_stands():
 )
 def test_a_fluent_sentence_is_verified_only_when_the_passage_says_it(sentence, verified):
     assert only(sentence).verified is verified
+
+
+@pytest.mark.parametrize(
+    ("passage_text", "sentence"),
+    [
+        ("The greenhouse costs 4,200 euros.", "The greenhouse costs 4"),
+        ("The fine is 500 euros.", "The fine is 50"),
+        ("It is not true that the warranty covers the seals.", "The warranty covers the seals"),
+        ("Nobody believes the board approved the plan.", "The board approved the plan"),
+        ("The board approved the plan of Mr Unlike.", "The board approved the plan of Mr Un"),
+        ("The tenant must not smoke.", "No"),
+        ("The house that stands behind the old mill costs 4 million euros.",
+         "The house that stands behind the old mill costs 4"),
+        ("It is false that the board of the club approved the new plan in May.",
+         "the board of the club approved the new plan in May"),
+        ("Alice earns 50,000 euros. Bob earns 70,000 euros.", "Alice earns 70,000 euros"),
+        ("Paris opened in 1990. Lyon opened in 2001.", "Lyon opened in 1990"),
+        ("The deposit is two months' rent. It must be paid in three instalments.", "The deposit is three months' rent"),
+        ("The warranty covers the pump. It does not cover the seals.", "The warranty covers the pump and the seals"),
+        ("Prices a year:\n\n- Alice: 50 euros\n- Bob: 70 euros", "The price for Alice is 70 euros"),
+        ("The lease ends in March 2025.", "The lease ends in May 2025"),
+        ("The UK pays us for steel imports.", "The US pays UK for steel imports"),
+        ("Anna sold the house to Bert.", "Bert sold the house to Anna"),
+        ("The price rose from 5 to 7 euros.", "The price rose from 7 to 5 euros"),
+        ("The meeting is on 3 May 2024 at 5 pm.", "The meeting is on 5 May 2024 at 3 pm"),
+        ("The contract ends on 2024-05-12.", "The contract ends on 2024-12-05"),
+        ("The fine is $500.", "The fine is €500"),
+        ("The temperature was -5 degrees.", "The temperature was 5 degrees"),
+        ("The fee rises by 5 % a year.", "The fee rises by 5 a year"),
+        ("The plan costs 4 million euros.", "The plan costs 4 euros"),
+        ("Some pumps are covered.", "All pumps are covered"),
+        ("Notice must be given before 1 May.", "Notice must be given after 1 May"),
+        ("The tenant may keep a dog.", "The tenant must keep a dog"),
+        ("The pump costs more than 500 euros.", "The pump costs under 500 euros"),
+        ("The pump costs more than 500 euros.", "The pump costs 500 euros"),
+        ("The vaccine is hardly effective against the flu.", "The vaccine is effective against the flu"),
+        ("Revenue of the northern region decreased by 5 percent in 2021.",
+         "Revenue of the northern region increased by 5 percent in 2021"),
+        ("The lease of the house in Lyon is lawful and valid.", "The lease of the house in Lyon is unlawful and valid"),
+        ("If the rent is late, the landlord may end the contract.", "The landlord may end the contract"),
+        ("The warranty covers the pump but not the seals.", "The warranty covers the seals but not the pump"),
+        ("Did the board approve the plan in May 2021?", "The board did approve the plan in May 2021"),
+        ("The area is 10² metres.", "The area is 102 metres"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_only_looks_like_its_passage_is_not_verified(passage_text, sentence):
+    assert not only(f"{sentence} [1].", passage(1, passage_text)).verified
+
+
+@pytest.mark.parametrize(
+    ("passage_text", "sentence"),
+    [
+        ("Die Kündi\u00adgungsfrist beträgt drei Monate.", "Die Kündigungsfrist beträgt drei Monate"),
+        ("Zero\u200bwidth is no word.", "Zerowidth is no word"),
+        ("The agree-\nment ends on 3 May.", "The agreement ends on 3 May"),
+        ("The agree-\nment ends on 3 May.", "The agree- ment ends on 3 May"),
+        ("The value is ５ units.", "The value is 5 units"),
+        ("The budget is 1 200 euros.", "The budget is 1,200 euros"),
+        ("The budget is 1\u202f200 euros.", "A budget of 1,200 euros"),
+        ("The budget is 4 million euros.", "The budget is €4,000,000"),
+        ("Er sagte „Ja“ und ging.", 'Er sagte "Ja" und ging'),
+        ("Prices:\n\n1. A bed costs 5 euros.\n2. A room costs 9 euros.", "- A room costs 9 euros"),
+        ("Every tenant must pay the rent by Monday.", "Tenants have to pay the rent by Monday"),
+        ("The tool has three modes:\n\n- fast mode\n- slow mode", "The three modes of the tool are fast and slow"),
+        ("In the winter months, which are long here, the heating of the building is switched on at six in the morning.",
+         "the heating of the building is switched on at six in the morning"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_is_written_otherwise_is_still_verified(passage_text, sentence):
+    assert only(f"{sentence} [1].", passage(1, passage_text)).verified
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[1] The warranty does not cover the seals.", "[1] The warranty does not cover the seals."),
+        ("- [1] The warranty does not cover the seals.", "- [1] The warranty does not cover the seals."),
+        ("The warranty does not cover the seals 【1】.", "The warranty does not cover the seals [1]."),
+        ("The warranty does not cover the seals[1].", "The warranty does not cover the seals[1]."),
+        ("The warranty does not cover the seals.\n[1]", "The warranty does not cover the seals.\n[1]"),
+        ("The board approved the new plan in May 2021. It does not cover the seals. [1]",
+         "The board approved the new plan in May 2021. It does not cover the seals. [1]"),
+    ],
+)  # fmt: skip
+def test_marks_are_read_in_the_forms_that_models_write(text, shown):
+    checked = check(text, [WARRANTY])
+    assert (checked.text, checked.status) == (shown, "grounded")
+
+
+def test_a_range_cites_all_its_passages():
+    checked = check("The warranty does not cover the seals [1-2].", [WARRANTY, OTHER])
+    assert [citation.number for citation in checked.citations] == [1, 2]
+    assert checked.text.endswith("[1, 2].")
+
+
+@pytest.mark.parametrize("index", ["x[0]", "x[1]", "x[7]"])
+def test_an_index_in_code_is_no_mark(index):
+    checked = check(f"First, use {index} as key. [1]", [passage(1, f"First, use {index} as key.")])
+    assert (checked.text, checked.status) == (f"First, use {index} as key. [1]", "grounded")
+    assert renumbered(checked).text == checked.text
+
+
+def test_marks_are_numbered_as_a_reader_meets_them():
+    checked = renumbered(check("Choose one before you start [2]. It does not cover the seals. [1]", [WARRANTY, OTHER]))
+    assert checked.text == "Choose one before you start [1]. It does not cover the seals. [2]"
+    assert [citation.number for citation in checked.citations] == [1, 2]
+
+
+def test_a_sentence_of_small_words_counts_too():
+    checked = check("It does not cover the seals [1]? No, it did not.", [WARRANTY])
+    assert (checked.uncited, checked.status) == (1, "partial")
+    assert check("It does not cover the seals [1] and [1] …", [WARRANTY]).status == "grounded"
+
+
+def test_the_fixed_reply_is_known_with_marks_and_without_its_full_stop():
+    assert is_fixed_reply(f" {NOT_IN_PASSAGES.rstrip('.').lower()} [1]\n")
+    assert not is_fixed_reply(f"{NOT_IN_PASSAGES} But the plan costs 5 euros.")
+    assert check(f"{NOT_IN_PASSAGES} [1]", [WARRANTY]).status == "abstained"
 
 
 def test_unknown_numbers_are_dropped_and_counted():

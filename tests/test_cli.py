@@ -147,7 +147,7 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, capsys):
     assert run(["ask", "What does the greenhouse cost?", "--graph", "crag", "--trace"]) == 0
     lines = capsys.readouterr().err
     assert "crag: retrieve -> grade_documents -> refine_documents -> generate -> grade_generation" in lines
-    assert re.search(r"relevance passage \w+: relevant [01]\.\d\d", lines)
+    assert re.search(r"relevance plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
 def test_in_restricts_to_files(here, capsys):

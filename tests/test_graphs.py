@@ -57,6 +57,7 @@ TABLE = [
     ("plain", {"drafts": ["It costs 100 euros [9]."]}, {}, "retrieve generate", "ungrounded"),
     ("plain", {"drafts": [f"{FINE} It is blue."]}, {}, "retrieve generate", "partial"),
     ("plain", {"drafts": [NOT_IN_PASSAGES]}, {}, "retrieve generate", "abstained"),
+    ("plain", {"drafts": ["the passages do not contain the answer [1]"]}, {}, "retrieve generate", "abstained"),
     # Self-RAG: some_relevant
     ("self-rag", {}, {}, f"{GRADED} {WRITTEN}", "grounded"),
     ("self-rag", {"relevant": ["ynnn"]}, {}, f"{GRADED} {WRITTEN}", "grounded"),

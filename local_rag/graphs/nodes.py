@@ -104,10 +104,15 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
+def _grading(state: State) -> str:
+    found = len(state.get("documents", ()))
+    return f"grading {plural(found, 'passage')}" if found else "no new passage to grade"
+
+
 def grade_documents(edge: Callable[[State], str], verdict: Callable[[State], str] | None = None) -> Node:
     """The retrieval grader. `edge` is the rule that leads on; `verdict` names the outcome where that says more."""
 
-    @node(lambda state: f"grading {plural(len(state.get('documents', ())), 'passage')}")
+    @node(_grading)
     def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
         """Keep the documents that the engine finds relevant to the question (not to the query)."""
         documents = state.get("documents", [])
@@ -260,7 +265,8 @@ def _write(question: str, documents: Sequence[Document], attempt: Attempt, deps:
         usage += piece.usage or Usage()
         if piece.text:
             emit(Token(piece.text, attempt.number))
-    return "".join(parts).strip(), usage
+    text = "".join(parts).strip()
+    return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage
 
 
 def _search_web(state: State, deps: Deps, emit: Emit) -> list[Document]:
