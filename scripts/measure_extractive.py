@@ -26,9 +26,10 @@ from local_rag import text
 from local_rag.config import Settings
 from local_rag.engines import extractive, scoring
 from local_rag.engines.quotes import as_written, quotes
+from local_rag.graphs import edges
 from local_rag.index.embedding import SentenceTransformerEmbedder
 from local_rag.models import load_models
-from local_rag.types import Catalog
+from local_rag.types import Attempt, Catalog
 
 K = 4
 Floats = NDArray[np.float64]
@@ -48,6 +49,7 @@ class Asked(NamedTuple):
     question: Question
     outside: bool
     reading: scoring.Reading
+    corpus: Passages
 
 
 class CachedEmbedder(SentenceTransformerEmbedder):
@@ -130,7 +132,7 @@ def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> 
             index = partial[question.article] if outside else whole
             near = index.search(question.text, K)
             reading = scoring.Reading(question.text, near, quotes(near), memo, index)
-            found.append(Asked(question, outside, reading))
+            found.append(Asked(question, outside, reading, index))
     return found
 
 
@@ -149,7 +151,7 @@ def fit(rows: Floats, labels: Floats, weights: Floats, ridge: float = 1.0) -> Fl
 
 def fit_passages(asked: Sequence[Asked]) -> Floats:
     rows, labels = [], []
-    for question, outside, reading in asked:
+    for question, outside, reading, _ in asked:
         for document, features in zip(reading.documents, reading.features, strict=True):
             gold = document.page_content == question.passage and not outside
             if outside or (gold and question.gold):
@@ -162,7 +164,7 @@ def fit_passages(asked: Sequence[Asked]) -> Floats:
 
 def fit_quotes(asked: Sequence[Asked]) -> Floats:
     rows, labels = [], []
-    for question, outside, reading in asked:
+    for question, outside, reading, _ in asked:
         holds = [any(gold in quote.text for gold in question.gold) for quote in reading.quotes]
         if not outside and any(holds):
             rows += [reading.quote(place) for place in range(len(holds))]
@@ -174,7 +176,7 @@ def fit_quotes(asked: Sequence[Asked]) -> Floats:
 def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
     """The best answer's logit where it is also relevant: answerable, article left out, adversarial."""
     kinds: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for question, outside, reading in asked:
+    for question, outside, reading, _ in asked:
         relevant = [
             logit
             for quote, logit in zip(reading.quotes, reading.answers, strict=True)
@@ -208,6 +210,31 @@ def report(name: str, asked: Sequence[Asked]) -> None:
     print(f"  gold string in the answer: {hits / len(answers):.3f}, {sentences:.2f} sentences each, n = {len(answers)}")
 
 
+def report_grounded(asked: Sequence[Asked], embedder: CachedEmbedder) -> None:
+    """How many first attempts come out as grounded (usefulness 4 and 5), and how many of them hold the gold string."""
+    engines: dict[int, extractive.ExtractiveEngine] = {}
+    found: dict[str, list[tuple[int, bool]]] = {"answerable": [], "adversarial": [], "article left out": []}
+    for question, outside, reading, corpus in asked:
+        engine = engines.setdefault(id(corpus), extractive.ExtractiveEngine(embedder, corpus))
+        verdicts = engine.relevance(question.text, reading.documents)
+        kept = [one for one, verdict in zip(reading.documents, verdicts, strict=True) if verdict.label == "relevant"]
+        written = "".join(piece.text for piece in engine.answer(question.text, kept, Attempt()))
+        level = engine.grade(question.text, kept, written).usefulness
+        holds = not outside and any(gold in written for gold in question.gold)
+        found["article left out" if outside else "answerable" if question.gold else "adversarial"].append(
+            (level, holds)
+        )
+    for kind, rows in found.items():
+        useful = [holds for level, holds in rows if level >= edges.USEFUL]
+        line = f"  {kind}: grounded {len(useful) / len(rows):.3f} of {len(rows)}"
+        if kind == "answerable":
+            shown = sum(holds for level, holds in rows if level >= edges.USEFUL - 1) / len(rows)
+            line += (
+                f", {sum(useful) / len(useful):.3f} of them with the gold string; at usefulness 3 and more {shown:.3f}"
+            )
+        print(line)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", help="SQuAD v2 JSON; the first is the one to fit on")
@@ -222,12 +249,13 @@ def main() -> None:
         for file in given.files
         for size, documents in (("own", list(passages(file))), ("all", every))
     }
-    embedder.save()
     fitted = [one for size in ("own", "all") for one in asked[given.files[0], size]]
     print("passage weights, bias:", fit_passages(fitted).round(3).tolist())
     print("quote weights, bias:", fit_quotes(fitted).round(3).tolist())
     for (file, size), rows in asked.items():
         report(f"{file.stem}, index of {size} passages", rows)
+        report_grounded(rows, embedder)
+    embedder.save()
 
 
 if __name__ == "__main__":

@@ -98,10 +98,11 @@ def test_ask_answers_with_a_citation_on_stdout_and_everything_else_on_stderr(wor
 
 def test_ask_says_when_the_files_do_not_say(world):
     _, _, env = world
-    done = process(["ask", "Who won the football world cup in 1998?"], env)
-    assert done.returncode == 3
+    done = process(["ask", "Which insurance company covers the rental contract of the tenant?"], env)
+    assert done.returncode == 3, done.stdout
     assert done.stdout.startswith("Your files do not say: ")
     assert "Nearest passages:" in done.stdout
+    assert "tenant.txt" in done.stdout
 
 
 def test_search_status_doctor_graph_config_as_processes(world):

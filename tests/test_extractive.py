@@ -176,6 +176,7 @@ def test_an_endless_sentence_is_cut_around_the_words_of_the_question(engine):
         "Pressure of the Kestrel valve ........ 12",
         "What is the pressure of the Kestrel valve?",
         "The pressure of the Kestrel valve is given by:",
+        "The pressure of the Kestrel valve was measured in the laboratory by",
     ],
 )
 def test_what_nobody_would_read_aloud_is_not_quoted(engine, junk):
@@ -230,6 +231,113 @@ def test_an_answer_to_another_question_is_not_useful(engine):
     grade = engine.grade("Who won the 2024 NBA finals?", PASSAGES, "The Nantes office keeps the books. [2]")
     assert grade.support == "fully"
     assert grade.usefulness <= 2
+
+
+SHOP = passage(
+    5,
+    "The Kestrel valve came to the shops in 1983 with a brass handle. Kestrel-mini was made by the same Ardent people."
+    "\n\nAnimal | Meals a day\nGoat | 4\nHen | 6",
+    heading="Shop",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "draft", "why"),
+    [
+        (
+            "How much did the Kestrel valve cost in 1983?",
+            "The Kestrel valve came to the shops in 1983 with a brass handle. [1]",
+            "asks for a number",
+        ),
+        ("How many meals has a badger?", "Animal | Meals a day\nGoat | 4\nHen | 6 [1]", "'badger'"),
+        ("What handle has the Osprey valve of 1983?", "The Kestrel valve came to the shops in 1983 with a brass "
+         "handle. [1]", "'osprey'"),
+        ("What handle had the Kestrel valve in 1985?", "The Kestrel valve came to the shops in 1983 with a brass "
+         "handle. [1]", "'1985'"),
+        (
+            "Who drew the original plan of Kestrel?",
+            "Kestrel-mini was made by the same Ardent people. [1]",
+            "little of the question",
+        ),
+    ],
+)  # fmt: skip
+def test_a_quote_that_answers_another_question_is_shown_but_not_useful(engine, question, draft, why):
+    grade = engine.grade(question, [SHOP], draft)
+    assert grade.support == "fully"
+    assert grade.usefulness <= 3
+    assert why in grade.why
+
+
+def test_a_name_in_the_heading_or_the_passage_is_not_missing(engine):
+    shelf = passage(1, "It opens at a pressure of nine bar.", heading="Kestrel valve")
+    grade = engine.grade(
+        "At which pressure does the Kestrel valve open?", [shelf], "It opens at a pressure of nine bar. [1]"
+    )
+    assert grade.usefulness >= 4
+
+
+def test_only_the_cited_passages_can_hold_what_the_quotes_lack(engine):
+    shelf = passage(1, "The Kestrel valve opens at a pressure of nine bar.")
+    other = passage(2, "The Osprey valve is out of stock.")
+    asked = "At which pressure does the Osprey valve open?"
+    grade = engine.grade(asked, [shelf, other], "The Kestrel valve opens at a pressure of nine bar. [1]")
+    assert grade.usefulness <= 3
+    assert "'osprey'" in grade.why
+
+
+def test_the_kind_of_answer_goes_before_the_better_sounding_sentence(engine):
+    page = passage(
+        1,
+        "Kestrel Valve Toolkit was created to be a flexible toolkit for building Web APIs. Forty shops sell it.\n\n"
+        "Kestrel Valve Toolkit was created by Tom Marsh.",
+    )
+    assert answer(engine, "Who created Kestrel Valve Toolkit?", [page]) == (
+        "Kestrel Valve Toolkit was created by Tom Marsh. [1]"
+    )
+
+
+def test_for_a_short_answer_the_best_sentence_comes_first(engine):
+    page = passage(
+        1,
+        "The 8 mechanics of the Lyon office wait until the pumps are ready. In the Lyon office 12 pumps are repaired "
+        "each week.",
+    )
+    assert answer(engine, "How many pumps are repaired in the Lyon office?", [page]).startswith("In the Lyon office 12")
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When did the office open?", "time"),
+        ("Until when is the office open?", "time"),
+        ("Who led the office when it opened?", "person"),
+        ("What does the valve do when it is cold?", "definition"),
+        ("What is the grand total of the bill?", "number"),
+        ("What was the carbon intensity of the plant?", "number"),
+    ],
+)
+def test_the_kind_that_a_question_asks_for(question, kind):
+    assert questions.asked_for(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "quoted", "lacks"),
+    [
+        ("number", "Insured name Ada Year 2022 Claim # SF-1008", True),
+        ("number", "Grand total 5,738", False),
+        ("number", "The new engine used half as much coal.", False),
+        ("person", "It was made for building Web APIs.", True),
+        ("person", "It was made by Tom Marsh.", False),
+        ("place", "Sweden rationed gasoline.", False),
+        ("place", "it was kept in a small box", True),
+        ("time", "Nobody knows it.", True),
+        ("time", "It ends two years later.", False),
+        ("time", "It opens after the first rain.", False),
+        ("open", "Nobody knows the day.", False),
+    ],
+)
+def test_quotes_that_lack_the_kind_asked_for(kind, quoted, lacks):
+    assert questions.lacks_kind(kind, "", quoted) is lacks
 
 
 def test_a_rewrite_for_the_files_borrows_words_from_the_nearest_passages(engine):

@@ -15,11 +15,12 @@ SHORT_ANSWERS: frozenset[Asked] = frozenset({"person", "time", "number", "place"
 """Kinds that one sentence answers."""
 
 _ASKS: tuple[tuple[Asked, str], ...] = (
-    ("time", r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|time)\b"
+    ("time", r"^(?!.*\b(?:what|which|who|whom|whose|how|where|why)\b.*\bwhen\b).*\bwhen\b|\b(?:until|since) when\b"
+             r"|\b(?:what|which) (?:year|date|day|month|century|decade|time)\b"
              r"|\bhow long ago\b|\bdeadline\b"),
     ("number", r"\bhow (?:many|much|long|old|often|far|tall|high|large|big|fast|deep|wide|heavy)\b"),
-    ("number", r"\b(?:what|which) (?:is the |was the |are the |were the )?"
-               r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent)\b"),
+    ("number", r"\b(?:what|which) (?:(?:is|was|are|were) the (?:[\w-]+ )?)?"
+               r"(?:percentage|number|amount|population|price|cost|total|average|rate|fee|rent|intensity)\b"),
     ("reason", r"\bwhy\b|\b(?:what|which) (?:is the |was the |are the )?(?:reasons?|causes?|caused)\b|\bhow come\b"),
     ("place", r"\bwhere\b|\b(?:what|which) (?:city|country|state|town|place|region|continent|address)\b"),
     ("person", r"\b(?:who|whom|whose)\b|\b(?:what|which) (?:person|people|author|player|king|queen|president)\b"),
@@ -40,6 +41,17 @@ _REASON = re.compile(
 _ENUMERATION = re.compile(r"\(?\b[1a]\).*\(?\b[2b]\)|:\s*\n|(?:[^,;]+[,;]){2,}[^,;]*\b(?:and|or)\b", re.DOTALL)
 _IS = re.compile(r"\b(?:is|are|was|were|means?|refers? to|denotes?|describes?|consists? of|can be defined as)\b")
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?: (?:of|de|von|van|the|le|la) | |-)[A-Z][\w'’-]+")
+_ACRONYM = re.compile(r"(?:[A-Z][\w'’-]* )*\b\w*[A-Z]{2}\w*")
+_MOMENT = re.compile(
+    r"\b(?:(?:second|minute|hour|day|week|month|year|spring|summer|autumn|winter|morning|evening|night)s?|noon|midnight"
+    r"|now|immediately|once|as soon as|after|before|until|during)\b"
+)
+_IDENTIFIER = re.compile(r"\b[A-Za-z]+-\d[\w-]*")
+_YEAR = re.compile(r"1[6-9]\d\d|20[0-4]\d")
+_QUANTITY = re.compile(
+    r"\b(?:one|single|half|halves|double|triple|quarter|thirds?|several|dozens|hundreds|thousands|millions|daily|weekly"
+    r"|monthly|yearly|annual(?:ly)?|every|each|per|century|always|never)\b"
+)
 _PLACE = re.compile(r"\b(?:in|at|near|from|to|on|of|across|around|between|throughout)\s+(?:the\s+)?[A-Z]")
 
 _WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
@@ -105,7 +117,7 @@ def fits(kind: Asked, question: str, sentence: str) -> int:
     if kind == "number":
         return 1 if _new_numbers(question, sentence) else -1
     if kind == "person":
-        return 1 if _new_names(question, sentence) else -1
+        return 1 if _new_names(question, _ACRONYM.sub("", sentence)) else -1
     if kind == "place":
         return 1 if _PLACE.search(sentence) and _new_names(question, sentence) else -1
     if kind == "reason":
@@ -115,8 +127,23 @@ def fits(kind: Asked, question: str, sentence: str) -> int:
     return int(kind == "definition" and _defines(question, plain))
 
 
+def lacks_kind(kind: Asked, question: str, quoted: str) -> bool:
+    """Whether quoted sentences hold nothing of the kind asked for, read more kindly than `fits` reads one of them."""
+    if kind not in SHORT_ANSWERS or fits(kind, question, quoted) >= 0:
+        return False
+    if kind == "number":
+        return not _QUANTITY.search(text.fold(quoted))
+    if kind == "place":
+        first = {word for start in quoted.split("\n") for word in _WORD.findall(start)[:1] if word[0].isupper()}
+        named = _new_names(question, quoted) | (set(text.content_words(" ".join(first))) - set(text.words(question)))
+        return not named and not _PLACE.search(quoted)
+    return kind == "person" or not _MOMENT.search(text.fold(quoted))
+
+
 def _new_numbers(question: str, sentence: str) -> set[str]:
-    return text.numbers(sentence) - text.numbers(question) - ({"1"} if "1" not in sentence else set())
+    """Numbers that the question does not hold; bare years and identifiers ("SF-1008") are no amounts."""
+    found = text.numbers(_IDENTIFIER.sub("", sentence)) - text.numbers(question)
+    return {number for number in found if not _YEAR.fullmatch(number)}
 
 
 def _new_names(question: str, sentence: str) -> set[str]:

@@ -32,6 +32,10 @@ _LEADERS = re.compile(r"\.{4,}|(?: \.){4,}|…{2,}")
 _LINK = re.compile(r"https?://\S+|www\.\S+")
 _SYMBOLS = re.compile(r"[{}<>=\\_^|~#@]|\$(?!\d)|&(?!\w+;|\s)|;$|\(\)|\*\*|::|->")
 _SENTENCE_END = re.compile(r"[.!?…:。！？][\"'”’)\]*_]*$")
+_OPEN_ENDS = frozenset(
+    "a an the of by for from with in on at to into and or but nor as than that which our your their its my".split()
+)
+"""Words that no sentence ends in: what does was cut off."""
 _NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
 _CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
 _ROW = re.compile(r"\S \| ")
@@ -131,6 +135,8 @@ def quotable(sentence: str) -> bool:
     if len(text.words(plain)) < 3 or plain.endswith("?") or _HEADING.match(plain) or _CAPTION.match(plain):
         return False
     if _REFERENCE.match(plain) or _LEADERS.search(plain):
+        return False
+    if text.fold(found[-1]) in _OPEN_ENDS:
         return False
     symbols = sum(len(match) for match in _SYMBOLS.findall(plain))
     if symbols > max(2, _MAX_SYMBOLS * len(found)) and "|" not in plain:

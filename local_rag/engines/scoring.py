@@ -148,6 +148,18 @@ class Reading:
         total = sum(self.weights.values())
         return sum(weight for stem, weight in self.weights.items() if stem in stems) / total if total else 0.0
 
+    def telling_words(self, passage: str, share: float) -> list[str]:
+        """The words that tell what the question is about and that the passage lacks.
+
+        Its names and numbers are such words, and those that carry at least a `share` of its weight.
+        """
+        held = set(text.words(passage)) | text.numbers(passage)
+        held |= {text.stem(word) for word in held}
+        least = share * sum(self.weights.values())
+        words = dict.fromkeys([*questions.subject_words(self.question), *sorted(self._named)])
+        rare = [word for word in words if word in self._named or self.weights.get(text.stem(word), 0.0) >= least]
+        return [word for word in rare if word not in held and text.stem(word) not in held]
+
     def quote(self, place: int) -> QuoteFeatures:
         quote = self.quotes[place]
         new = set(text.content_stems(quote.text)) - self.weights.keys()
