@@ -201,8 +201,9 @@ def ask(
     trust_models_here: TrustOption = None,
 ) -> int:
     """Answer a question from your files, with citations, or say that they do not say."""
+    from local_rag.live import Live
     from local_rag.rag import Rag
-    from local_rag.show import Live, write_json
+    from local_rag.show import write_json
 
     settings = _settings(
         index, models, trust_models_here, graph=graph, engine=engine, k=k, embedder=embedder, limits__seconds=seconds

@@ -18,7 +18,7 @@ FLOORS = [
     {"index", "engines", "web", "citations"},
     {"graphs"},
     {"rag"},
-    {"cli", "doctor", "demo", "show", "indexing", "drawing"},
+    {"cli", "doctor", "demo", "show", "live", "indexing", "drawing"},
 ]
 PARTS = {"index", "engines", "web", "citations"}
 

@@ -9,8 +9,9 @@ from local_rag.config import Settings
 from local_rag.errors import IndexMismatch, IndexMissing, UsageError
 from local_rag.index.index import Index
 from local_rag.indexing import saying, sync
+from local_rag.live import Live
 from local_rag.rag import Rag, open_index
-from local_rag.show import Live, answer_lines, report_lines, write
+from local_rag.show import answer_lines, report_lines, write
 
 if TYPE_CHECKING:
     from rich.console import Console

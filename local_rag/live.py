@@ -1,0 +1,98 @@
+"""A question as it is worked on: stages and the live draft on stderr, and what --trace shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from local_rag.show import short_path
+from local_rag.text import joined, plural, printable
+from local_rag.types import Answer, Done, Event, Graded, Started, Step, Token, WebQuery
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_KINDS = {
+    "rewrites": ("rewrite",),
+    "generations": ("generation",),
+    "web_searches": ("web search", "web searches"),
+}
+
+
+class Live:
+    """Stages and the live draft on stderr: one line that is wiped in a terminal, a line per stage elsewhere."""
+
+    def __init__(self, console: Console, *, trace: bool = False) -> None:
+        self.console = console
+        self.trace = trace
+        self._draft = ""
+        self._attempt = 0
+        self._doing = ""
+
+    def follow(self, events: Iterable[Event]) -> Answer:
+        """Show events until `Done`, and return its answer."""
+        from rich.live import Live as Region
+
+        if not self.console.is_terminal:
+            return self._drain(events)
+        with Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region):
+            return self._drain(events)
+
+    def _drain(self, events: Iterable[Event]) -> Answer:
+        for event in events:
+            if isinstance(event, Done):
+                if self.trace:
+                    self._line(usage_line(event.answer))
+                return event.answer
+            self._show(event)
+        raise AssertionError("a stream ends with Done")
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._doing = event.doing
+            if not self.console.is_terminal:
+                self._line(f"{event.doing}…")
+        elif isinstance(event, Token):
+            if event.attempt != self._attempt:
+                self._attempt, self._draft = event.attempt, ""
+            self._draft += printable(event.text)
+        elif isinstance(event, WebQuery):
+            self._line(f"asking {event.engine}: {printable(event.query)}")
+        if self.trace and (line := trace_line(event)):
+            self._line(line)
+
+    def _line(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _region(self) -> Any:
+        from rich.console import Group
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        if not hasattr(self, "_spinner"):
+            self._spinner = Spinner("dots", style="cyan")
+        self._spinner.update(text=Text(f"{self._doing}…" if self._doing else "…", style="dim"))
+        return Group(self._spinner, Text(self._draft[-1200:], style="dim")) if self._draft else self._spinner
+
+
+def trace_line(event: Event) -> str:
+    """One line of --trace, empty for events that it leaves out."""
+    if isinstance(event, Step):
+        return f"  {event.node}: {event.seconds:.2f} s"
+    if isinstance(event, Graded):
+        score = f" {event.score:.2f}" if event.score is not None else ""
+        about = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
+        why = f" ({printable(event.why)})" if event.why else ""
+        return f"    {event.kind}{about}: {printable(event.verdict)}{score}{why}"
+    return ""
+
+
+def usage_line(answer: Answer) -> str:
+    """The last line of --trace."""
+    usage = answer.usage
+    parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
+    if usage.calls:
+        parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens} + {usage.output_tokens} tokens")
+    if answer.tries:
+        parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
+    return "; ".join(parts)
