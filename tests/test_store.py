@@ -309,7 +309,7 @@ class TestTrouble:
         assert "2 passages, 1 vectors" in opened.read(lookups.damage)
 
     @pytest.mark.parametrize(
-        ("version", "age", "hint"), [("0", "older", "remove --index"), ("99", "newer", "pip install")]
+        ("version", "age", "hint"), [("0", "older", "remove --index"), ("99", "newer", "quickstart.py")]
     )
     def test_another_schema(self, opened, version, age, hint):
         with opened.writing() as db:

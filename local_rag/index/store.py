@@ -64,7 +64,7 @@ class Store:
             age = "older" if found.isdigit() and int(found) < schema.VERSION else "newer"
             raise IndexMismatch(
                 f"the index at {folder} has schema {found or 'none'}, which is {age} than {schema.VERSION}",
-                hint=rebuild(folder) if age == "older" else "pip install --upgrade local-rag",
+                hint=rebuild(folder) if age == "older" else "git pull && python3 scripts/quickstart.py",
             )
 
     @classmethod
