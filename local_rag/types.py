@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,6 @@ Origin = Literal["files", "web"]
 Target = Literal["vectorstore", "web"]
 Kind = Literal["rewrites", "generations", "web_searches"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
-
-STATUSES: tuple[Status, ...] = get_args(Status)
 
 NOT_IN_PASSAGES = "The passages do not contain the answer."
 """The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""

@@ -126,11 +126,6 @@ def verbatim(sentence: str, passage: str) -> Span | None:
     return next((span for span in found if _safe_part(span, passage)), None)
 
 
-def locate(sentence: str, passage: str) -> Span | None:
-    """The span of a passage that reads like the sentence: the same but for white space, case, marks and hyphenation."""
-    return next(_located(sentence, passage), None)
-
-
 def supports(parts: Sequence[str], sentence: str) -> bool:
     """Whether neighbouring sentences of a passage carry a sentence."""
     said, there = _tidy(_LEAD.sub("", sentence, count=1)), [_tidy(part) for part in parts]
@@ -152,6 +147,7 @@ def supports(parts: Sequence[str], sentence: str) -> bool:
 
 
 def _located(sentence: str, passage: str) -> Iterator[Span]:
+    """Where a passage reads like the sentence: the same but for white space, case, marks and hyphenation."""
     wanted, _ = _plain(sentence)
     text, positions = _plain(passage)
     at = text.find(wanted) if wanted else -1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from local_rag.citations import check, is_fixed_reply, nearest, renumbered
 from local_rag.types import NOT_IN_PASSAGES
-from local_rag.verifying import locate
+from local_rag.verifying import verbatim
 
 WARRANTY = passage(
     1,
@@ -223,10 +223,10 @@ def test_the_nearest_passages_are_named_with_their_best_sentence():
 
 def test_white_space_case_and_marks_do_not_matter_when_locating():
     text = "He  said\n[3] that\tIT works. Fine."
-    span = locate("he said that it works.", text)
+    span = verbatim("he said that it works.", text)
     assert span.of(text) == "He  said\n[3] that\tIT works."
-    assert locate("he said that it fails", text) is None
-    assert locate("", text) is None
+    assert verbatim("he said that it fails", text) is None
+    assert verbatim("", text) is None
 
 
 @given(st.text(max_size=200), st.text(min_size=1, max_size=200))
