@@ -1,17 +1,10 @@
-"""The words of the project: frozen values, events and the Protocols between the floors."""
+"""The words of the project: frozen values and events."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-if TYPE_CHECKING:
-    import numpy as np
-    from langchain_core.documents import Document
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+from typing import Literal
 
 Source = Literal["vectorstore", "web_search", "direct"]
 Complexity = Literal["direct", "single", "multi"]
@@ -34,8 +27,32 @@ OUT_OF_TIME = "out of time"
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a language model, in the server's own figures; `seconds` is wall clock here.
+
+    `prompt_tokens` counts the whole prompt, `prompt_seconds` only what was really read: a prefix that the server
+    remembers costs nothing. `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable.
+    """
+
+    role: str
+    model: str
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    load_seconds: float = 0.0
+    prompt_seconds: float = 0.0
+    output_seconds: float = 0.0
+    loaded: bool = False
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked."""
+    """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
+
+    `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
+    `notes` is what a person should know besides: a passage that did not fit, a model that was loaded again.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -44,6 +61,8 @@ class Usage:
     loads: int = 0
     retries: int = 0
     unparsed: int = 0
+    log: tuple[Call, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -54,6 +73,8 @@ class Usage:
             self.loads + other.loads,
             self.retries + other.retries,
             self.unparsed + other.unparsed,
+            self.log + other.log,
+            self.notes + other.notes,
         )
 
 
@@ -84,7 +105,7 @@ class Relevance:
 class Grade:
     """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1); `sentences` has one support each, or none.
 
-    `usefulness` is 1 (worst) to 5, or 0 where the verdict could not be parsed.
+    `usefulness` is 1 (worst) to 5, or 0 where the verdict could not be parsed or was not asked for.
     """
 
     support: Support
@@ -98,12 +119,14 @@ class Grade:
 class Piece:
     """A bit of an answer as it is written; the last one carries the usage of the whole.
 
-    `logprob` is the natural logarithm of the token's probability, None where unknown.
+    `logprob` is the natural logarithm of the token's probability, None where unknown. `restart`: what came before it
+    broke off and is to be forgotten, the answer begins anew.
     """
 
     text: str
     logprob: float | None = None
     usage: Usage | None = None
+    restart: bool = False
 
 
 class Text(str):
@@ -285,11 +308,26 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """A language model was asked, and what that cost."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a person should know while it happens, such as a passage that had to be left out."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
-    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1."""
+    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1. `restart`: it begins anew."""
 
     text: str
     attempt: int
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,96 +343,4 @@ class Done:
     answer: Answer
 
 
-Event = Started | Step | Graded | Token | WebQuery | Done
-
-
-# --- the seams --------------------------------------------------------------------------------------------------
-
-
-class Engine(Protocol):
-    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
-
-    Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def describe(self) -> str:
-        """One line for stderr: what answers, and how."""
-
-    def route(self, question: str, catalog: Catalog) -> Route: ...
-
-    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """One verdict per document, in their order."""
-
-    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
-        """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
-
-    def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade: ...
-
-    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
-        """Another query for the question; `tried` are the earlier ones, the question itself included."""
-
-    def standalone(self, question: str, history: Sequence[Turn]) -> str:
-        """The question as it would be asked without the chat before it."""
-
-
-class Embedder(Protocol):
-    """Text -> unit vectors. `window` is the longest text in tokens, special tokens excluded."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    @property
-    def window(self) -> int: ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the vectors would."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """(start, end) in code points of every token of a text of any length, special tokens excluded."""
-
-
-class Corpus(Protocol):
-    """What graphs and engines may ask of an index."""
-
-    def search(
-        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
-    ) -> list[Document]:
-        """The k best passages, best first; no `chunk_id` in `exclude`; only files that match `within`, if given."""
-
-    def catalog(self) -> Catalog: ...
-
-    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term (as the index stems it) occurs."""
-
-
-class WebSearch(Protocol):
-    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
-
-    A search that fails brings nothing; it never ends a question with an error.
-    """
-
-    @property
-    def enabled(self) -> bool: ...
-
-    @property
-    def engine(self) -> str: ...
-
-    def search(self, query: str, k: int) -> list[Document]: ...
-
-
-Metadata = dict[str, Any]
-"""Of a Document: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url."""
+Event = Started | Step | Graded | Called | Note | Token | WebQuery | Done

@@ -11,7 +11,8 @@ import pytest
 
 from local_rag import cancel, text
 from local_rag.errors import Stopped
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Engine, Turn, Usage
+from local_rag.protocols import Engine
+from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn, Usage
 
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}

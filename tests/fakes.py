@@ -41,6 +41,12 @@ class ScriptedEngine:
         self._relevant, self._drafts, self._grades = map(then_last, (self.relevant, self.drafts, self.grades))
         self._rewrites = iter(self.rewrites) if self.rewrites is not None else None
 
+    def prepare(self):
+        self.asked.append(("prepare",))
+
+    def close(self):
+        self.asked.append(("close",))
+
     def route(self, question, catalog: Catalog):
         self.asked.append(("route", question, catalog))
         return Route(self.source, usage=ONE_CALL)

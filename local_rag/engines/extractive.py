@@ -32,7 +32,8 @@ from local_rag.types import (
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.types import Corpus, Embedder, Support
+    from local_rag.protocols import Corpus, Embedder
+    from local_rag.types import Support
 
 RELEVANT = 0.5
 """Probability from which a passage is relevant; see `scoring.PASSAGE_WEIGHTS`."""
@@ -87,6 +88,12 @@ class ExtractiveEngine:
     def __init__(self, embedder: Embedder, corpus: Corpus | None = None) -> None:
         self._memo = Memo(embedder)
         self._corpus = corpus
+
+    def prepare(self) -> None:
+        """Nothing: whoever opened the embedder loads it, with a word about the pause."""
+
+    def close(self) -> None:
+        """Nothing: the index and the embedder belong to whoever opened them."""
 
     def route(self, question: str, catalog: Catalog) -> Route:
         """The files, unless nothing in them comes near and the web is allowed. Never `direct`: it cannot write."""

@@ -20,7 +20,7 @@ from local_rag.engines.quotes import Quote, about
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.types import Corpus, Embedder, Vectors
+    from local_rag.protocols import Corpus, Embedder, Vectors
 
 BATCH = 32
 """Texts embedded between two looks at the cancel event: under half a second on two cores."""

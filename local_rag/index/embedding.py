@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 _BATCH = 32
 _QUERIES_KEPT = 64

@@ -18,7 +18,8 @@ from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import Store, destroy, writer
 from local_rag.index.sync import Progress, Sync
-from local_rag.types import Catalog, Embedder, SyncReport
+from local_rag.protocols import Embedder
+from local_rag.types import Catalog, SyncReport
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -174,7 +175,7 @@ class Index:
         exclude: Collection[str] = (),
         mode: Mode = "hybrid",
     ) -> list[Document]:
-        """The k best passages, best first, each text once, with all keys of `types.Metadata`.
+        """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
         `within` are files, folders or globs (see `within.matching`), `exclude` are `chunk_id`s; `score` is the cosine
         in every mode. Raises UsageError if no indexed file matches `within`, IndexMismatch after a re-embedding.

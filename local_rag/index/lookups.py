@@ -11,7 +11,7 @@ from local_rag.index.tables import Sql
 
 if TYPE_CHECKING:
     from local_rag.index.vectors import Ids
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 _OF_FILES = (
     "SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"

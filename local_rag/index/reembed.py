@@ -11,7 +11,7 @@ from local_rag.index import lookups, place, tables
 from local_rag.index.rows import Passage, Recipe
 from local_rag.index.store import Store
 from local_rag.index.sync import Progress
-from local_rag.types import Embedder
+from local_rag.protocols import Embedder
 
 _BATCH = 128
 

@@ -10,7 +10,7 @@ from local_rag.chunking import Chunk
 from local_rag.types import LoadedDocument
 
 if TYPE_CHECKING:
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.index.rows import Passage
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 Mode = Literal["hybrid", "dense", "words"]
 

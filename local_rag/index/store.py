@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from local_rag.index.tables import Sql
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 T = TypeVar("T")
 

@@ -19,11 +19,12 @@ from local_rag.index.rows import FileRow, NewDocument, Recipe, Root
 from local_rag.index.store import Store
 from local_rag.index.walk import walk
 from local_rag.index.weights import sha256
+from local_rag.protocols import Embedder
 from local_rag.text import plural
-from local_rag.types import Embedder, LoadedDocument, Skipped, SyncReport
+from local_rag.types import LoadedDocument, Skipped, SyncReport
 
 if TYPE_CHECKING:
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 _BATCH = 64
 """Small files are embedded together until they have this many passages: the most that a kill -9 can lose."""

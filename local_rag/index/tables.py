@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from local_rag.index.rows import FileRow, NewDocument, Recipe, Root
 
 if TYPE_CHECKING:
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 
 class Sql(Protocol):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
     Ids = NDArray[np.int64]
 

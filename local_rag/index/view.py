@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from local_rag.index.tables import Sql
     from local_rag.index.vectors import Ids
-    from local_rag.types import Vectors
+    from local_rag.protocols import Vectors
 
 
 class View(NamedTuple):

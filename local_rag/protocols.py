@@ -1,0 +1,109 @@
+"""The seams: what graphs ask of an engine, an embedder, an index and a web search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from local_rag.types import Attempt, Catalog, Grade, Piece, Relevance, Route, Target, Turn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from langchain_core.documents import Document
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+
+class Engine(Protocol):
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+
+    Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def describe(self) -> str:
+        """One line for stderr: what answers, and how."""
+
+    def prepare(self) -> None:
+        """Start in the background what the first task would wait for; returns at once and never raises."""
+
+    def close(self) -> None:
+        """Give back what it holds; whatever it is doing ends."""
+
+    def route(self, question: str, catalog: Catalog) -> Route: ...
+
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """One verdict per document, in their order."""
+
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+        """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
+
+    def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade: ...
+
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
+        """Another query for the question; `tried` are the earlier ones, the question itself included."""
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as it would be asked without the chat before it."""
+
+
+class Embedder(Protocol):
+    """Text -> unit vectors. `window` is the longest text in tokens, special tokens excluded."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """(start, end) in code points of every token of a text of any length, special tokens excluded."""
+
+
+class Corpus(Protocol):
+    """What graphs and engines may ask of an index."""
+
+    def search(
+        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
+    ) -> list[Document]:
+        """The k best passages, best first; no `chunk_id` in `exclude`; only files that match `within`, if given.
+
+        Metadata: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url.
+        """
+
+    def catalog(self) -> Catalog: ...
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term (as the index stems it) occurs."""
+
+
+class WebSearch(Protocol):
+    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
+
+    A search that fails brings nothing; it never ends a question with an error.
+    """
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    def search(self, query: str, k: int) -> list[Document]: ...
