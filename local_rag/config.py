@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from platformdirs import PlatformDirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from local_rag.errors import ConfigError, UsageError
 
@@ -24,7 +24,9 @@ CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
-EngineName = Literal["extractive"]
+EngineName = Literal["auto", "ollama", "extractive"]
+OLLAMA_HOST = "OLLAMA_HOST"
+"""Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
 
 
 class _Section(BaseModel):
@@ -45,16 +47,41 @@ class Chunks(_Section):
     overlap: int = Field(0, ge=0, description="tokens that neighbouring passages share")
 
 
+def _listed(value: object) -> object:
+    """A variable or a flag holds a list as one string with commas."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class Ollama(_Section):
+    """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
+
+    host: str = Field("127.0.0.1:11434", description="where Ollama listens: host, host:port or a URL")
+    allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
+    allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
+    grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
+    keep_alive: str = Field(
+        "5m", pattern=r"^-?\d+(\.\d+)?(ms|s|m|h)?$", description="how long a model stays in memory after a call"
+    )
+    idle_seconds: float = Field(60.0, gt=0, description="longest silence between two pieces of a reply")
+    load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
+
+
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
     index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
     graph: GraphName = Field("self-rag", description="the graph that answers")
-    engine: EngineName = Field("extractive", description="the engine that grades and answers")
+    engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
+    model: str = Field("", description="the Ollama model for everything; empty: the profile's")
+    profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
     chunks: Chunks = Chunks()
     limits: Limits = Limits()
+    ollama: Ollama = Ollama()
 
 
 @dataclass(frozen=True)
@@ -80,6 +107,7 @@ class Settings:
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
         for name, value, where in [
+            *_ollamas_own(),
             *_file(config_folder / "config.yaml"),
             *_environment(),
             *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
@@ -180,6 +208,11 @@ def _environment() -> list[tuple[str, Any, str]]:
             hint = f"did you mean {near[0]}?" if near else f"unset {found}"
             raise ConfigError(f"there is no setting for the variable {found}", hint=hint)
     return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
+
+
+def _ollamas_own() -> list[tuple[str, Any, str]]:
+    host = os.environ.get(OLLAMA_HOST, "").strip()
+    return [("ollama.host", host, OLLAMA_HOST)] if host else []
 
 
 def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:

@@ -11,7 +11,9 @@ LocalRagError                 exit 1
 ├── ModelMissing              exit 1   the weights are not on this machine
 ├── ModelChanged              exit 1   the weights are not the ones that models.yaml names
 ├── FileSkipped               -        one file could not be read; the sync goes on
+├── NotLocal                  exit 2   a host or a model that is not on this machine, and that nobody allowed
 ├── EngineError               exit 1   the engine failed to do one of its tasks
+│   └── ServerDown            exit 1   no Ollama server answers
 ├── ContextMissing            exit 1   a graph was run without the Deps of local_rag
 └── Stopped                   exit 130 the run was told to stop
     └── DeadlineExceeded      -        the wall clock ran out; graphs turn it into `give_up`
@@ -70,7 +72,15 @@ class FileSkipped(LocalRagError):
     """One file cannot be indexed; the message is the reason that the report shows."""
 
 
+class NotLocal(LocalRagError):
+    exit_code = 2
+
+
 class EngineError(LocalRagError):
+    pass
+
+
+class ServerDown(EngineError):
     pass
 
 

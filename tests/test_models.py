@@ -1,16 +1,18 @@
-"""models.yaml: which file wins, what is refused, and where the weights are looked for."""
+"""models.yaml: which file wins, what is refused, which profile a machine gets, and where weights are looked for."""
 
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import yaml
 
+from local_rag import memory
 from local_rag.config import Settings
 from local_rag.errors import ConfigError, ModelMissing
 from local_rag.index import weights
-from local_rag.models import EmbedderSpec, load_models, packaged_file
+from local_rag.models import ROLES, EmbedderSpec, Models, load_models, packaged_file
 
 TOY = {"path": "toy", "dimension": 3, "window": 20}
 
@@ -76,12 +78,217 @@ def test_an_unknown_name_lists_the_known_ones():
         ({"embedders": {"toy": TOY | {"sha256": "abc"}}}, "embedders.toy.sha256"),
         ({"embedders": ["toy"]}, "'embedders' must hold"),
         ({"embeders": {}}, "no key 'embeders'"),
+        ({"ollama": {"model": {}}}, r"no key 'ollama\.model'"),
+        ({"ollama": ["models"]}, "'ollama' must hold"),
+        ({"ollama": {"models": ["gemma3"]}}, r"'ollama\.models' must hold"),
+        ({"ollama": {"profiles": {"16gb": None}}}, r"'ollama\.profiles' must hold"),
+        ({"ollama": {"models": {"gemma3:4b": {"size": 3}}}}, r"no key 'ollama\.models\.gemma3:4b\.size'"),
+        ({"ollama": {"models": {"gemma3:4b": {"name": "x"}}}}, r"no key 'ollama\.models\.gemma3:4b\.name'"),
+        ({"ollama": {"models": {"gemma3:4b": {"think": "hard"}}}}, r"gemma3:4b\.think: .*boolean.* or .*'low'"),
+        ({"ollama": {"models": {"gemma3:4b": {"download": -1}}}}, r"ollama\.models\.gemma3:4b\.download"),
+        ({"ollama": {"profiles": {"16gb": {"ours": True}}}}, r"no key 'ollama\.profiles\.16gb\.ours'"),
+        ({"ollama": {"profiles": {"16gb": {"num_ctx": 100}}}}, r"ollama\.profiles\.16gb\.num_ctx"),
+        ({"ollama": {"profiles": {"16gb": {"model": ""}}}}, r"ollama\.profiles\.16gb\.model"),
+        ({"ollama": {"profiles": {"16gb": {"roles": {"writer": "x"}}}}}, r"16gb\.roles\.writer: .*'generator'"),
+        ({"ollama": {"profiles": {"16gb": {"roles": {"grader": ""}}}}}, r"16gb\.roles\.grader"),
+        ({"ollama": {"profiles": {"mine": {"memory": 16}}}}, r"ollama\.profiles\.mine\.model: field required"),
     ],
 )
 def test_mistakes_are_named(folder, content, reason):
     (folder / "mine.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigError, match=reason) as caught:
         load_models(Settings.load(models="mine.yaml"))
+    assert str(caught.value).startswith(str(folder / "mine.yaml"))
+
+
+def test_a_mistake_is_laid_at_the_door_of_the_file_that_made_it(folder):
+    settings = Settings.load(models=str(folder / "flag.yaml"))
+    write_ollama(settings.config_folder / "models.yaml", profiles={"16gb": {"num_ctx": "wide"}})
+    write_ollama(folder / "flag.yaml", profiles={"16gb": {"memory": 15}})
+    with pytest.raises(ConfigError) as caught:
+        load_models(settings)
+    assert str(caught.value).startswith(str(settings.config_folder / "models.yaml"))
+
+
+def write_ollama(path, models=None, profiles=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump({"ollama": {"models": models, "profiles": profiles}}), encoding="utf-8")
+    return path
+
+
+def with_ollama(path, **sections):
+    return load_models(Settings.load(models=str(write_ollama(path, **sections))))
+
+
+GB = 1_000_000_000
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [
+        (None, "8gb"),
+        (0, "8gb"),
+        (4 * GB, "8gb"),
+        (8 * GB, "8gb"),
+        (int(14.3 * GB), "8gb"),
+        (int(14.5 * GB), "16gb"),
+        (16 * GB, "16gb"),
+        (16 * GIB, "16gb"),
+        (24 * GIB, "16gb"),
+        (int(28.7 * GB), "16gb"),
+        (int(28.9 * GB), "32gb"),
+        (32 * GIB, "32gb"),
+        (128 * GIB, "32gb"),
+    ],
+)
+def test_the_memory_of_the_machine_chooses_the_profile(memory, expected):
+    assert load_models(Settings.load()).profile(memory=memory).name == expected
+
+
+def test_a_named_profile_is_taken_whatever_the_memory():
+    assert load_models(Settings.load()).profile("32gb", memory=4 * GB).name == "32gb"
+
+
+def test_an_unknown_profile_lists_the_known_ones_and_hints_at_the_one_that_fits():
+    with pytest.raises(ConfigError, match=r"no profile '64gb': models\.yaml knows 8gb, 16gb and 32gb") as caught:
+        load_models(Settings.load()).profile("64gb", memory=16 * GB)
+    assert caught.value.hint == "local-rag … --profile 16gb"
+    with pytest.raises(ConfigError, match="holds no profile"):
+        Models(embedders={}).profile()
+
+
+def test_of_two_profiles_for_the_same_memory_the_users_own_wins(folder):
+    models = with_ollama(folder / "mine.yaml", profiles={"mine": {"memory": 16, "model": "mistral"}})
+    assert models.profile(memory=16 * GB).name == "mine"
+    assert models.profile("mine").num_ctx == 8192
+
+
+def test_one_model_does_everything_unless_a_role_names_another(folder):
+    models = with_ollama(
+        folder / "mine.yaml",
+        profiles={"two": {"memory": 16, "model": "large", "roles": {"router": "small", "grader": "small"}}},
+    )
+    one, two = models.profile("16gb"), models.profile("two")
+    assert {one.model_for(role) for role in ROLES} == {one.model} and one.models == (one.model,)
+    assert [two.model_for(role) for role in ROLES] == ["small", "small", "large", "large"]
+    assert two.models == ("small", "large")
+
+
+def test_profiles_merge_key_by_key_and_role_by_role(folder):
+    settings = Settings.load()
+    roles = {"grader": "config", "rewriter": "config"}
+    write_ollama(settings.config_folder / "models.yaml", profiles={"16gb": {"num_ctx": 2048, "roles": roles}})
+    models = with_ollama(folder / "mine.yaml", profiles={"16gb": {"roles": {"grader": "flag"}}, "8gb": {"roles": None}})
+    profile = models.profile("16gb")
+    assert (profile.memory, profile.num_ctx) == (16, 2048)
+    assert profile.roles == {"grader": "flag", "rewriter": "config"}
+    assert models.profile("8gb").roles == {} and models.profile("8gb").ours
+
+
+@pytest.mark.parametrize(
+    ("keys", "ours"),
+    [
+        ({"model": "mistral"}, False),
+        ({"roles": {"grader": "mistral"}}, False),
+        ({"num_ctx": 2048}, True),
+        ({"memory": 15}, True),
+    ],
+)
+def test_a_profile_is_ours_until_somebody_chooses_a_model(folder, keys, ours):
+    models = with_ollama(folder / "mine.yaml", profiles={"16gb": keys})
+    assert models.profile("16gb").ours is ours
+    assert models.profile("32gb").ours
+
+
+def test_a_choice_in_any_other_file_counts_but_a_copy_of_the_packaged_file_chooses_nothing(folder):
+    settings = Settings.load()
+    write_ollama(settings.config_folder / "models.yaml", profiles={"8gb": {"model": "mistral"}})
+    (folder / "mine.yaml").write_bytes(packaged_file().read_bytes())
+    models = load_models(Settings.load(models="mine.yaml"))
+    assert not models.profile("8gb").ours and models.profile("16gb").ours
+
+
+def test_a_tag_takes_over_what_is_known_of_all_tags(folder):
+    models = with_ollama(
+        folder / "mine.yaml",
+        models={
+            "toy": {"think": "medium", "about": "all"},
+            "toy:2b": {"download": 2, "about": "small"},
+            "toy:latest": {"window": 1000},
+            "only:latest": {"download": 7},
+            "registry:5000/toy": {"download": 9},
+        },
+    )
+    small = models.spec("toy:2b")
+    assert (small.name, small.think, small.download, small.about) == ("toy:2b", "medium", 2, "small")
+    assert models.spec("toy:9b").think == "medium" and models.spec("toy:9b").download is None
+    assert models.spec("toy").window == models.spec("toy:latest").window == 1000
+    assert models.spec("toy").about == models.spec("toy:latest").about == "all"
+    assert models.spec("only").download == 7 and models.spec("only").name == "only"
+    assert models.spec("only:1b").download is None
+    assert models.spec("registry:5000/toy").download == 9 and models.spec("registry:5000/other").download is None
+    unknown = models.spec("nobody/nothing:q4")
+    assert (unknown.name, unknown.think, unknown.num_ctx, unknown.memory) == ("nobody/nothing:q4", False, None, None)
+
+
+@pytest.mark.parametrize("think", [True, False, "low", "medium", "high"])
+def test_thinking_is_on_off_or_a_level(folder, think):
+    found = with_ollama(folder / "mine.yaml", models={"gemma3:4b": {"think": think}}).spec("gemma3:4b")
+    assert found.think is think if isinstance(think, bool) else found.think == think
+    assert found.download == 3.3
+
+
+def test_every_packaged_profile_is_ours_and_its_models_are_known_not_to_think():
+    models = load_models(Settings.load())
+    for profile in models.profiles.values():
+        assert profile.ours and profile.roles == {}
+        spec = models.spec(profile.model)
+        assert spec.think is False and profile.num_ctx <= spec.window
+        assert spec.memory < 0.7 * profile.memory
+    assert models.spec("gpt-oss:20b").think == models.spec("gpt-oss:120b").think == "low"
+
+
+CACHE = {
+    "qwen3:4b-instruct": 36 * 8 * 128,
+    "qwen3:30b-instruct": 48 * 4 * 128,
+    "qwen3:8b": 36 * 8 * 128,
+    "qwen3:4b": 36 * 8 * 128,
+    "gemma3:4b": 34 * 4 * 256,
+    "gemma4:e4b": 20 * 2 * 256 + 4 * 2 * 512,
+    "llama3.2:3b": 28 * 8 * 128,
+    "mistral:latest": 32 * 8 * 128,
+    "gpt-oss:20b": 24 * 8 * 64,
+}
+"""Layers * key-value heads * head size, summed over the layers with a cache of their own."""
+
+
+def test_the_expected_memory_follows_the_formula_at_the_top_of_the_file():
+    models = load_models(Settings.load())
+    assert {name for name, spec in models.ollama.items() if spec.memory} == CACHE.keys()
+    for name, values in CACHE.items():
+        spec = models.spec(name)
+        assert spec.memory == pytest.approx(spec.download + 2 * values * 2 * 8192 / GB + 0.5, abs=0.051), name
+
+
+def test_the_examples_at_the_top_of_the_file_work(folder):
+    lines = packaged_file().read_text(encoding="utf-8").splitlines()
+    starts = [number for number, line in enumerate(lines) if line == "#   ollama:"]
+    assert len(starts) == 2
+    for start in starts:
+        (folder / "mine.yaml").write_text("\n".join(line[4:] for line in lines[start : start + 3]), encoding="utf-8")
+        profiles = load_models(Settings.load(models="mine.yaml")).profiles
+        assert [profile.ours for profile in profiles.values()].count(False) == 1
+    assert profiles["mine"].models == ("llama3.2:3b", "qwen3:8b")
+
+
+def test_the_memory_is_asked_of_the_system(monkeypatch):
+    total = memory.total_memory()
+    assert total is None or total > 100_000_000
+    if os.name == "posix":
+        assert total
+        monkeypatch.setattr("sys.platform", "win32")
+        assert memory.total_memory() is None
 
 
 @pytest.mark.parametrize(
