@@ -60,4 +60,14 @@ def home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
     monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
     return folder
+
+
+@pytest.fixture
+def ollama():
+    """A server on loopback that speaks the API of the new Ollama."""
+    from ollama_server import OllamaServer
+
+    with OllamaServer() as server:
+        yield server
