@@ -1,0 +1,242 @@
+"""What an Ollama server says about itself and its models; nothing here sends a word of a question or a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from local_rag.engines.ollama.clients import ollama
+from local_rag.engines.ollama.transport import CONNECT, Address, GuardedTransport, address
+from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown
+
+PATIENCE = 10.0
+"""Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
+
+DOWNLOAD = "https://ollama.com/download"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`."""
+
+    name: str
+    size: int
+    parameters: str = ""
+    quantization: str = ""
+    remote_host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory, with its window in tokens; bytes in `size`, of these `on_gpu`."""
+
+    name: str
+    size: int
+    on_gpu: int
+    window: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model's file says: the window it was trained with (tokens), what it can do, where it runs."""
+
+    window: int | None
+    capabilities: tuple[str, ...]
+    family: str
+    remote_host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Whether the server itself is kept from calling its maker. None where it does not say (before v0.24)."""
+
+    disabled: bool | None
+    source: str = ""
+
+
+class Server:
+    """One Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
+
+    def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
+        self.address: Address = address(host)
+        self.transport = GuardedTransport(self.address, allowed)
+        self._client = httpx.Client(
+            transport=self.transport,
+            base_url=self.address.url,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(patience, connect=min(patience, CONNECT)),
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def version(self) -> str:
+        return str(self._get("/api/version").get("version", "unknown"))
+
+    def cloud(self) -> Cloud:
+        """GET /api/status; both recorded versions have it."""
+        try:
+            said = self._get("/api/status").get("cloud")
+        except EngineError:
+            return Cloud(None)
+        if not isinstance(said, dict) or "disabled" not in said:
+            return Cloud(None)
+        return Cloud(bool(said["disabled"]), str(said.get("source", "")))
+
+    def installed(self) -> list[Installed]:
+        return [
+            Installed(
+                name=str(one.get("name") or one.get("model")),
+                size=int(one.get("size") or 0),
+                parameters=str((one.get("details") or {}).get("parameter_size", "")),
+                quantization=str((one.get("details") or {}).get("quantization_level", "")),
+                remote_host=str(one.get("remote_host", "")),
+            )
+            for one in self._get("/api/tags").get("models") or []
+        ]
+
+    def loaded(self) -> list[Loaded]:
+        return [
+            Loaded(
+                str(one.get("name") or one.get("model")),
+                int(one.get("size") or 0),
+                int(one.get("size_vram") or 0),
+                one.get("context_length"),
+            )
+            for one in self._get("/api/ps").get("models") or []
+        ]
+
+    def show(self, model: str) -> Shown:
+        """POST /api/show. Raises ModelMissing for a model that the server does not have."""
+        said = self._json("POST", "/api/show", model, json={"model": model})
+        about = said.get("model_info") or {}
+        window = about.get(f"{about.get('general.architecture')}.context_length")
+        return Shown(
+            window=int(window) if window else None,
+            capabilities=tuple(said.get("capabilities") or ()),
+            family=str((said.get("details") or {}).get("family", "")),
+            remote_host=str(said.get("remote_host", "")),
+        )
+
+    def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
+        """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
+        body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
+        self._json("POST", "/api/chat", model, json=body, timeout=httpx.Timeout(patience, connect=CONNECT))
+
+    def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
+        """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
+        client = ollama().Client(
+            host=self.address.url,
+            transport=self.transport,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(None, connect=CONNECT),
+        )
+        try:
+            for part in client.pull(model, stream=True):
+                yield part.status or "", part.completed or 0, part.total or 0
+        except (ollama().ResponseError, httpx.HTTPError, ConnectionError, ValueError) as error:
+            raise explained(error, self.address, model, "pulling") from error
+
+    def _get(self, path: str) -> dict[str, Any]:
+        return self._json("GET", path)
+
+    def _json(self, method: str, path: str, model: str = "", **options: Any) -> dict[str, Any]:
+        try:
+            response = self._client.request(method, path, **options)
+            response.raise_for_status()
+            said = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise explained(error, self.address, model, path) from error
+        if not isinstance(said, dict):
+            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} gave {type(said).__name__}")
+        return said
+
+
+def is_cloud_name(model: str) -> bool:
+    """Whether a name alone sends the prompt to ollama.com: its tag is `cloud` or ends in `-cloud`, in any case."""
+    tag = model.rpartition(":")[2].strip().casefold() if ":" in model else ""
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
+def check_name(model: str, allowed: Collection[str]) -> None:
+    """Raise NotLocal for a cloud model by its name, unless that name is allowed. Nothing has been asked yet."""
+    if is_cloud_name(model) and model not in allowed:
+        raise _sends_away(model, "ollama.com")
+
+
+def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None:
+    """Raise NotLocal for an installed model that answers from elsewhere, unless its name is allowed."""
+    if remote_host and model not in allowed:
+        raise _sends_away(model, remote_host)
+
+
+def _sends_away(model: str, where: str) -> NotLocal:
+    return NotLocal(
+        f"the model {model} would send your question and passages to {where}, so it was not asked",
+        hint="local-rag models shows those that run here; LOCAL_RAG_OLLAMA_ALLOW_CLOUD=NAME allows one by name",
+    )
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names mean one model: a name without a tag means `:latest`."""
+    return _tagged(one) == _tagged(other)
+
+
+def _tagged(name: str) -> str:
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def explained(error: Exception, where: Address, model: str = "", doing: str = "") -> LocalRagError:
+    """An error of a client library in the words of this project, with what to type."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return _refused(error.response.status_code, _message(error.response), where, model)
+    if isinstance(error, ollama().ResponseError):
+        return _refused(error.status_code, _inner(error.error), where, model)
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
+        return ServerDown(f"no Ollama server answers at {where}", hint=f"ollama serve   (to install it: {DOWNLOAD})")
+    if isinstance(error, httpx.TimeoutException):
+        return EngineError(f"Ollama at {where} did not answer in time ({doing})", hint="does it hang? ollama ps")
+    if isinstance(error, httpx.HTTPError):
+        return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
+    return EngineError(f"what listens at {where} does not speak as Ollama does: {error}", hint="local-rag doctor")
+
+
+_MEMORY = ("memory", "cuda", "allocate", "oom")
+
+
+def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
+    if status == 404 and model and message.startswith("model "):
+        return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
+    if status == 403:
+        return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
+    if any(word in message.casefold() for word in _MEMORY):
+        hint = "take a smaller one: local-rag models lists them with the memory that they need"
+        return EngineError(f"Ollama could not run {model}: {message}", hint=hint)
+    return EngineError(f"Ollama at {where} reports an error{_code(status)}: {message}", hint="local-rag doctor")
+
+
+def _code(status: int) -> str:
+    return f" ({status})" if status > 0 else ""
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        return _inner(str(response.json()["error"]))
+    except (ValueError, KeyError, TypeError):
+        return response.text[:200] or response.reason_phrase
+
+
+def _inner(message: str) -> str:
+    """New servers put the runner's own JSON into the string of an error."""
+    import json
+
+    try:
+        inner = json.loads(message)["error"]
+        return str(inner["message"] if isinstance(inner, dict) else inner)
+    except (ValueError, KeyError, TypeError):
+        return message

@@ -1,0 +1,203 @@
+"""One task of the engine: the calls that it takes, replies that cannot be used, and what all of it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from local_rag import cancel
+from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama.budget import Fit, Message, Prompt, Use
+from local_rag.engines.ollama.calls import Ask, BrokenOff, Caller, Empty, Overlong, Reply, Unusable
+from local_rag.models import Role
+from local_rag.text import plural, shorten
+from local_rag.types import Call, Text, Usage
+
+ANSWER_TOKENS = 512
+"""The most that an answer may take; three sentences take about 100."""
+LINE_TOKENS = 96
+"""The most that a query or a question may take."""
+QUOTED = 400
+"""Characters of a reply that cannot be used which the retry is shown."""
+
+R = TypeVar("R", bound=schemas.Reply)
+
+
+class Task:
+    """The calls of one task, in turn, with their costs."""
+
+    def __init__(self, caller: Caller, uses: Mapping[Role, Use]) -> None:
+        cancel.check()
+        self._caller = caller
+        self._uses = uses
+        self._started = time.perf_counter()
+        self._calls: list[Call] = []
+        self._notes: list[str] = []
+        self._unparsed = 0
+
+    def usage(self) -> Usage:
+        """What it has cost so far."""
+        asked = [call for call in self._calls if call.role != "preload"]
+        return Usage(
+            calls=len(asked),
+            prompt_tokens=sum(call.prompt_tokens for call in asked),
+            output_tokens=sum(call.output_tokens for call in asked),
+            seconds=time.perf_counter() - self._started,
+            loads=sum(call.loaded for call in self._calls),
+            retries=sum(call.retry for call in asked),
+            unparsed=self._unparsed,
+            log=tuple(self._calls),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def verdict(
+        self, role: Role, label: str, prompt: Prompt, order: Sequence[int], schema: Callable[[int], type[R]]
+    ) -> tuple[R | None, list[int], str]:
+        """The verdict (None if it stayed unusable), the passages it was given, and what was wrong with the reply.
+
+        `label` names the call; `order` lists the passages, the most wanted first; `schema` is for so many passages.
+        """
+        use = self._uses[role]
+        fit = Fit(prompt, order, use, schemas.most_tokens(schema(len(order)), len(order)))
+        while True:
+            shape = schema(len(fit.kept))
+            ask = Ask(label, use, fit.messages, schemas.most_tokens(shape, len(fit.kept)), schemas.wire(shape))
+            try:
+                found, wrong = self._strict(ask, shape)
+            except Overlong as over:
+                fit.shrink(over.said)
+                continue
+            self._note(fit.note)
+            if found is None:
+                self._unparsed += 1
+                self._note(f"{label}: no usable verdict of {use.model}: {wrong}")
+            return found, fit.kept, wrong
+
+    def text(self, label: str, prompt: Prompt, count: int, variant: int) -> Iterator[str | None]:
+        """An answer as it is written, with as many of the passages as fit; None where it begins anew.
+
+        A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
+        """
+        fit = Fit(prompt, range(count), self._uses["generator"], ANSWER_TOKENS)
+        ask = Ask(label, self._uses["generator"], (), ANSWER_TOKENS, variant=variant)
+        wrote = False
+        while True:
+            try:
+                for piece in self._streamed(replace(ask, messages=fit.messages)):
+                    wrote = True
+                    yield piece
+                return self._note(fit.note)
+            except Overlong as over:
+                fit.shrink(over.said)
+            except BrokenOff:
+                if ask.retry:
+                    raise
+                ask = replace(ask, retry=True, variant=ask.variant + 1)
+            if wrote:
+                wrote = False
+                yield None
+
+    def line(self, label: str, messages: Sequence[Message], tried: set[str]) -> Text:
+        """One line of text that is not among those tried (casefolded), empty where the model has none."""
+        fit = Fit(lambda _: messages, (), self._uses["rewriter"], LINE_TOKENS)
+        for variant in (0, 1):
+            ask = Ask(label, self._uses["rewriter"], messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+            try:
+                line = first_line(self._whole(ask).text)
+            except (BrokenOff, Empty) as error:
+                self._note(_told(error))
+                continue
+            except Overlong as over:
+                fit.shrink(over.said)  # raises: there is nothing to give up
+                raise
+            if line and same(line) not in tried:
+                return Text(line, self.usage())
+        return Text("", self.usage())
+
+    def _strict(self, ask: Ask, schema: type[R]) -> tuple[R | None, str]:
+        """Ask, parse strictly, ask once more with the error quoted."""
+        messages, wrong = ask.messages, ""
+        for retry in (False, True):
+            said = ""
+            try:
+                reply = self._whole(replace(ask, retry=retry))
+            except Empty as error:
+                return None, _told(error)
+            except BrokenOff as error:
+                wrong = str(error)
+            except Overlong:
+                if not retry:
+                    raise
+                return None, wrong
+            else:
+                said = reply.text
+                found, wrong = _parsed(reply, schema)
+                if found is not None:
+                    return found, ""
+            ask = replace(ask, messages=_corrected(messages, said, wrong, schema), variant=0 if said else 1)
+        return None, wrong
+
+    def _streamed(self, ask: Ask) -> Iterator[str]:
+        try:
+            reply = yield from self._caller.stream(ask)
+        except Unusable as error:
+            self._book(error.call)
+            raise
+        self._book(reply.call, reply.note)
+        if reply.cut:
+            self._note(f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}")
+
+    def _whole(self, ask: Ask) -> Reply:
+        try:
+            reply = self._caller.ask(ask)
+        except Unusable as error:
+            self._book(error.call)
+            raise
+        self._book(reply.call, reply.note)
+        return reply
+
+    def _book(self, call: Call, note: str = "") -> None:
+        self._calls += [*self._caller.preloads(), call]
+        self._note(note)
+
+    def _note(self, note: str) -> None:
+        if note:
+            self._notes.append(note)
+
+
+def _told(error: Unusable) -> str:
+    """A failure as a note: what happened, and if there is one the remedy."""
+    return f"{error}; {error.hint}" if isinstance(error, Empty) else str(error)
+
+
+def _corrected(messages: Sequence[Message], said: str, wrong: str, schema: type[schemas.Reply]) -> Sequence[Message]:
+    if not said:
+        return messages
+    shape = prompts.shape([str(one.alias) for one in schema.model_fields.values()])
+    return [*messages, ("assistant", shorten(said, QUOTED)), ("user", prompts.correction(wrong, shape))]
+
+
+def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
+    if reply.cut:
+        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
+    try:
+        return schema.model_validate_json(reply.text, strict=True), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"
+
+
+def first_line(reply: str) -> str:
+    """The first line that says something, without the quotation marks that models like to add."""
+    line = next((line.strip() for line in reply.splitlines() if line.strip()), "")
+    return line.strip("\"'`*“”").strip()[:300]
+
+
+def same(query: str) -> str:
+    """What two queries are compared by."""
+    return " ".join(query.casefold().split())

@@ -1,0 +1,41 @@
+"""The engine contract over a scripted server: a listwise engine, and one with the tutorials' calls."""
+
+from __future__ import annotations
+
+import pytest
+from engine_contract import EngineContract
+from ollama_engine import engine_on
+from ollama_mind import mind
+from ollama_server import say
+from test_extractive import PASSAGES
+
+from local_rag.types import NOT_IN_PASSAGES, Attempt
+
+
+class TestTheListwiseEngineKeepsTheContract(EngineContract):
+    grading = "list"
+
+    @pytest.fixture
+    def engine(self, ollama):
+        ollama.always = lambda body: say(mind(body), pace=0.01)
+        with engine_on(ollama, grading=self.grading) as engine:
+            yield engine
+
+    @pytest.fixture
+    def documents(self):
+        return PASSAGES
+
+
+class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
+    grading = "each"
+
+
+def test_the_reply_of_a_model_is_read_as_it_is_meant(ollama):
+    ollama.always = mind
+    with engine_on(ollama) as engine:
+        labels = [one.label for one in engine.relevance("When does the warranty of a pump end?", PASSAGES)]
+        assert labels == ["relevant", "irrelevant", "irrelevant"]
+        pieces = list(engine.answer("When does the warranty of a pump end?", PASSAGES, Attempt()))
+        assert "".join(one.text for one in pieces) == "The warranty of a pump ends two years after delivery. [1]"
+        pieces = list(engine.answer("Who won the cup final?", PASSAGES, Attempt()))
+        assert "".join(one.text for one in pieces) == NOT_IN_PASSAGES
