@@ -17,11 +17,23 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from local_rag.errors import LocalRagError, UsageError
+from local_rag.models_cli import models_app
+from local_rag.options import (
+    EmbedderOption,
+    EngineOption,
+    IndexOption,
+    InOption,
+    JsonOption,
+    KOption,
+    ModelOption,
+    ModelsOption,
+    ProfileOption,
+    TrustOption,
+    settings_of,
+    stderr_console,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from local_rag.config import Settings
     from local_rag.types import Answer
 
 ABSTAINED, NOT_GROUNDED, INTERRUPTED = 3, 4, 130
@@ -34,18 +46,7 @@ app = typer.Typer(
 )
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The settings in force.")
 app.add_typer(config_app, name="config")
-
-IndexOption = Annotated[str | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
-ModelsOption = Annotated[str | None, typer.Option("--models", metavar="FILE", help="A models.yaml to read first.")]
-TrustOption = Annotated[
-    bool | None, typer.Option("--trust-models-here", help="Read ./models.yaml too.", show_default=False)
-]
-EmbedderOption = Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="A model of models.yaml.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
-InOption = Annotated[
-    list[str] | None, typer.Option("--in", metavar="PATH|GLOB", help="Only these files; may be given several times.")
-]
-KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
+app.add_typer(models_app, name="models")
 
 
 def main() -> None:
@@ -73,7 +74,8 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
-        hint = "the same command goes on where it stopped" if arguments[:1] == ["index"] else ""
+        goes_on = arguments[:1] == ["index"] or arguments[:2] == ["models", "pull"]
+        hint = "the same command goes on where it stopped" if goes_on else ""
         return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
         return _usage(error)
@@ -108,18 +110,6 @@ def _usage(error: TyperException) -> int:
         return 2
     context = getattr(error, "ctx", None)
     return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
-
-
-def _settings(index: str | None, models: str | None = None, trust: bool | None = None, **flags: Any) -> Settings:
-    from local_rag.config import Settings
-
-    return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(stderr=True)
 
 
 def _version(wanted: bool) -> None:
@@ -163,7 +153,7 @@ def index(
     """Index files and folders; without PATH, bring everything that was indexed before up to date."""
     from local_rag.indexing import index_files
 
-    settings = _settings(
+    settings = settings_of(
         index,
         models,
         trust_models_here,
@@ -174,7 +164,7 @@ def index(
     return index_files(
         settings,
         paths or [],
-        _console(),
+        stderr_console(),
         excludes=exclude or [],
         secrets=include_secrets,
         prune=prune,
@@ -189,9 +179,9 @@ def ask(
     graph: Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")] = None,
     index: IndexOption = None,
     within: InOption = None,
-    engine: Annotated[
-        str | None, typer.Option("--engine", metavar="extractive", help="What grades and answers.")
-    ] = None,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
     k: KOption = None,
     seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of the question.")] = None,
     json: JsonOption = False,
@@ -201,17 +191,26 @@ def ask(
     trust_models_here: TrustOption = None,
 ) -> int:
     """Answer a question from your files, with citations, or say that they do not say."""
-    from local_rag.live import Live
+    from local_rag.live import Live, say_engine
     from local_rag.rag import Rag
     from local_rag.show import write_json
 
-    settings = _settings(
-        index, models, trust_models_here, graph=graph, engine=engine, k=k, embedder=embedder, limits__seconds=seconds
+    settings = settings_of(
+        index,
+        models,
+        trust_models_here,
+        graph=graph,
+        engine=engine,
+        model=model,
+        profile=profile,
+        k=k,
+        embedder=embedder,
+        limits__seconds=seconds,
     )
-    console = _console()
+    console = stderr_console()
     with Rag.open(settings) as rag:
         events = rag.stream(question, within=within or ())
-        console.print(f"engine: {rag.engine.describe}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say_engine(console, rag)
         answer = Live(console, trace=trace).follow(events)
     if json:
         write_json(answer)
@@ -250,8 +249,8 @@ def search(
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
-    settings = _settings(index, models, trust_models_here, k=k, embedder=embedder)
-    with open_index(settings, saying(settings, _console())) as opened:
+    settings = settings_of(index, models, trust_models_here, k=k, embedder=embedder)
+    with open_index(settings, saying(settings, stderr_console())) as opened:
         found = opened.search(query, settings.values.k, within=within or ())
     if json:
         write_json([{"text": one.page_content, **one.metadata} for one in found])
@@ -270,7 +269,7 @@ def status(index: IndexOption = None, json: JsonOption = False) -> int:
     from local_rag.index.index import Index
     from local_rag.show import status_lines, write, write_json
 
-    found = Index.inspect(_settings(index).index_path)
+    found = Index.inspect(settings_of(index).index_path)
     if json:
         write_json(found)
         return 0
@@ -290,7 +289,7 @@ def remove(
     from local_rag.show import short_path, write
     from local_rag.text import plural
 
-    settings = _settings(index)
+    settings = settings_of(index)
     if not paths:
         if index is None:
             raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
@@ -313,19 +312,23 @@ def remove(
 def doctor(
     index: IndexOption = None,
     embedder: EmbedderOption = None,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
     from local_rag.doctor import examine
-    from local_rag.show import check_lines, write, write_json
+    from local_rag.show import check_lines, columns_of, write, write_json
 
-    checks = examine(_settings(index, models, trust_models_here, embedder=embedder))
+    flags = {"embedder": embedder, "engine": engine, "model": model, "profile": profile}
+    checks = examine(settings_of(index, models, trust_models_here, **flags))
     if json:
         write_json(checks)
     else:
-        for line in check_lines(checks, colour=sys.stdout.isatty()):
+        for line in check_lines(checks, colour=sys.stdout.isatty(), width=columns_of(sys.stdout)):
             write(line)
     return 0 if all(check.state != "bad" for check in checks) else 1
 
@@ -350,7 +353,7 @@ def demo() -> int:
     """Index the handbook that ships with local-rag and ask it two questions."""
     from local_rag.demo import run_demo
 
-    return run_demo(_console())
+    return run_demo(stderr_console())
 
 
 @config_app.command("show")
@@ -359,7 +362,7 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     from local_rag.config import names, variable
     from local_rag.show import place_lines, table_lines, write, write_json
 
-    settings = _settings(index)
+    settings = settings_of(index)
     rows = [
         {
             "name": name,

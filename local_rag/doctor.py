@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 from local_rag.config import Settings
 from local_rag.errors import IndexMissing, LocalRagError
+from local_rag.memory import total_memory
 from local_rag.show import short_path, size
 from local_rag.text import joined, plural
 
@@ -29,7 +30,7 @@ MEMORY = 2_000_000_000
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `fix` is a command, empty where all is well."""
+    """One finding. `fix` is a command, or a line for each of several; empty where all is well."""
 
     name: str
     state: Literal["ok", "note", "bad"]
@@ -109,34 +110,6 @@ def _memory(_: Settings) -> Iterator[Check]:
         yield Check("memory", "ok", size(total))
 
 
-def total_memory() -> int | None:
-    """Bytes of RAM, None where the system does not tell without further libraries."""
-    if sys.platform == "win32":
-        return _windows_memory()
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError):
-        return None
-
-
-def _windows_memory() -> int | None:
-    """GlobalMemoryStatusEx of the Win32 API (learn.microsoft.com, sysinfoapi.h)."""
-    import ctypes
-
-    class Status(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in ("total", "free", "page_total", "page_free", "virtual", "virtual_free", "extended")
-        ]
-
-    status = Status()
-    status.length = ctypes.sizeof(Status)
-    library = getattr(ctypes, "windll", None)
-    if library is None or not library.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-        return None
-    return int(status.total)
-
-
 def _models(settings: Settings) -> Iterator[Check]:
     from local_rag.models import load_models
 
@@ -170,6 +143,12 @@ def _index(settings: Settings) -> Iterator[Check]:
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 
+def _ollama(settings: Settings) -> Iterator[Check]:
+    from local_rag.doctor_ollama import ollama_checks
+
+    yield from ollama_checks(settings)
+
+
 _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("Python", _python),
     ("packages", _packages),
@@ -178,4 +157,5 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("models.yaml", _models),
     ("embedder", _embedder),
     ("index", _index),
+    ("Ollama", _ollama),
 )

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.show import short_path
 from local_rag.text import joined, plural, printable
-from local_rag.types import Answer, Done, Event, Graded, Started, Step, Token, WebQuery
+from local_rag.types import Answer, Call, Called, Done, Event, Graded, Note, Started, Step, Token, WebQuery
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from local_rag.rag import Rag
 
 _KINDS = {
     "rewrites": ("rewrite",),
     "generations": ("generation",),
     "web_searches": ("web search", "web searches"),
 }
+_LOADS, _RETRIES, _UNPARSED = ("model load",), ("retry", "retries"), ("unusable verdict",)
 
 
 class Live:
@@ -53,9 +56,11 @@ class Live:
             if not self.console.is_terminal:
                 self._line(f"{event.doing}…")
         elif isinstance(event, Token):
-            if event.attempt != self._attempt:
+            if event.attempt != self._attempt or event.restart:
                 self._attempt, self._draft = event.attempt, ""
             self._draft += printable(event.text)
+        elif isinstance(event, Note):
+            self._line(f"note: {printable(event.text)}")
         elif isinstance(event, WebQuery):
             self._line(f"asking {event.engine}: {printable(event.query)}")
         if self.trace and (line := trace_line(event)):
@@ -79,6 +84,8 @@ def trace_line(event: Event) -> str:
     """One line of --trace, empty for events that it leaves out."""
     if isinstance(event, Step):
         return f"  {event.node}: {event.seconds:.2f} s"
+    if isinstance(event, Called):
+        return f"    {call_line(event.call)}"
     if isinstance(event, Graded):
         score = f" {event.score:.2f}" if event.score is not None else ""
         about = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
@@ -87,12 +94,31 @@ def trace_line(event: Event) -> str:
     return ""
 
 
+def call_line(call: Call) -> str:
+    """One call to a language model: who was asked, tokens read and written, and where the time went."""
+    again = ", asked again" if call.retry else ""
+    load = f", {call.load_seconds:.1f} s loading the model" if call.loaded else ""
+    times = f"{call.seconds:.2f} s ({call.prompt_seconds:.2f} reading, {call.output_seconds:.2f} writing{load})"
+    return f"{call.role} {call.model}: {call.prompt_tokens:,} + {call.output_tokens:,} tokens, {times}{again}"
+
+
 def usage_line(answer: Answer) -> str:
     """The last line of --trace."""
     usage = answer.usage
     parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
     if usage.calls:
-        parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens} + {usage.output_tokens} tokens")
+        parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens:,} + {usage.output_tokens:,} tokens")
+    parts += [
+        plural(count, *words)
+        for count, words in ((usage.loads, _LOADS), (usage.retries, _RETRIES), (usage.unparsed, _UNPARSED))
+        if count
+    ]
     if answer.tries:
         parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
     return "; ".join(parts)
+
+
+def say_engine(console: Console, rag: Rag) -> None:
+    """Which engine answers, and for `auto` why, before the question is worked on."""
+    for line in rag.choice.lines:
+        console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -15,12 +15,13 @@ from local_rag import citations
 from local_rag.cancel import Cancel
 from local_rag.config import Settings
 from local_rag.errors import IndexMissing, LocalRagError, UsageError
-from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Embedder, Event, Graded, Started, Status, Step, Usage
+from local_rag.protocols import Embedder
+from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Started, Status, Step, Usage
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.engines.extractive import ExtractiveEngine
+    from local_rag.choosing import Choice
     from local_rag.graphs.state import Deps, State
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.index.index import Index
@@ -107,14 +108,15 @@ class Rag:
         self,
         settings: Settings,
         index: Index,
-        engine: ExtractiveEngine,
+        choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
     ) -> None:
         from local_rag.web.search import Off
 
         self.settings = settings
         self.index = index
-        self.engine = engine
+        self.choice = choice
+        self.engine = choice.engine
         self.embedder = embedder
         self.web = Off()
         self._graphs: dict[str, CompiledStateGraph[State, Deps]] = {}
@@ -125,16 +127,21 @@ class Rag:
     def open(cls, settings: Settings | None = None, **flags: Any) -> Rag:
         """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
 
-        Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError.
+        Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
+        was named that is not there or not on this machine.
         """
-        from local_rag.engines.extractive import ExtractiveEngine
+        from local_rag.choosing import choose_engine
 
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
         embedder = open_embedder(settings)
         index = open_index(settings, embedder)
-        return cls(settings, index, ExtractiveEngine(embedder, index), embedder)
+        try:
+            return cls(settings, index, choose_engine(settings, embedder, index), embedder)
+        except LocalRagError:
+            index.close()
+            raise
 
     def ask(
         self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
@@ -194,6 +201,7 @@ class Rag:
         """Stop every question that is running and close the index."""
         for cancel in list(self._running):
             cancel.stop()
+        self.engine.close()
         self.index.close()
 
     def __enter__(self) -> Rag:
@@ -253,7 +261,8 @@ class _Run:
             self.out.put(error)
 
     def _load(self) -> None:
-        """Load the embedder before the first node, so that a person sees what the pause is for."""
+        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile."""
+        self.deps.engine.prepare()
         if self.embedder is not None and not self.embedder.loaded:
             self.out.put(Started("load", loading(self.embedder.name)))
             self.embedder.load()

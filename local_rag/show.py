@@ -6,7 +6,9 @@ Everything that was read from a file passes `printable` before it reaches a term
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -201,15 +203,17 @@ def status_lines(status: IndexStatus) -> Iterator[str]:
     yield from (f"{name:<12} {printable(value)}" for name, value in rows)
 
 
-def check_lines(checks: Iterable[Check], *, colour: bool = False) -> Iterator[str]:
-    """One line per check, and below what is not well the command that mends it."""
+def check_lines(checks: Iterable[Check], *, colour: bool = False, width: int | None = None) -> Iterator[str]:
+    """One line per check, and below what is not well the command that mends it, or several to choose from."""
     signs = {"ok": ("ok  ", 32), "note": ("note", 33), "bad": ("BAD ", 31)}
     for check in checks:
         sign, code = signs[check.state]
         shown = f"\x1b[{code}m{sign}\x1b[0m" if colour else sign
-        yield f"{shown}  {check.name}: {printable(check.found)}"
-        if check.fix:
-            yield f"      -> {check.fix}"
+        first, *others = wrapped(f"{sign}  {check.name}: {printable(check.found)}", width, " " * 6)
+        yield shown + first.removeprefix(sign)
+        yield from others
+        for line in check.fix.splitlines():
+            yield from wrapped(f"      -> {printable(line)}", width, " " * 9)
 
 
 def place_lines(settings: Settings) -> Iterator[str]:
@@ -227,6 +231,34 @@ def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def fitting_lines(
+    head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, optional: int = 0
+) -> Iterator[str]:
+    """A table of at most `width` columns: without its `optional` last columns if need be, else a paragraph per row.
+
+    None is no limit, as in a pipe.
+    """
+    for columns in (len(head), len(head) - optional):
+        lines = list(table_lines(head[:columns], [row[:columns] for row in rows]))
+        if width is None or max(map(len, lines)) <= width:
+            yield from lines
+            return
+    for name, *cells in rows:
+        yield name
+        told = ", ".join(f"{title} {cell}" for title, cell in zip(head[1:columns], cells, strict=False))
+        yield from wrapped(f"    {told}", width, "    ")
+
+
+def wrapped(text: str, width: int | None = None, indent: str = "") -> list[str]:
+    """Prose in lines of at most `width` columns, all but the first indented; None is no limit."""
+    return textwrap.wrap(text, max(width, 20), subsequent_indent=indent) if width and text else [text]
+
+
+def columns_of(file: TextIO) -> int | None:
+    """The width of a terminal; None for a pipe or a file, where a line may be as long as it likes."""
+    return shutil.get_terminal_size().columns if file.isatty() else None
 
 
 def size(count: int) -> str:

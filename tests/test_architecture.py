@@ -14,35 +14,49 @@ import local_rag
 PACKAGE = Path(local_rag.__file__).parent
 
 FLOORS = [
-    {"types", "errors", "config", "text", "cancel", "models", "chunking", "verifying"},
+    {"types", "protocols", "errors", "config", "text", "cancel", "models", "memory", "chunking", "verifying"},
     {"index", "engines", "web", "citations"},
     {"graphs"},
-    {"rag"},
-    {"cli", "doctor", "demo", "show", "live", "indexing", "drawing"},
+    {"rag", "choosing"},
+    {
+        "cli",
+        "options",
+        "models_cli",
+        "model_report",
+        "pulling",
+        "trying",
+        "doctor",
+        "doctor_ollama",
+        "demo",
+        "show",
+        "live",
+        "indexing",
+        "drawing",
+    },
 ]
 PARTS = {"index", "engines", "web", "citations"}
 
 HOME_OF = {
     "langgraph": {"graphs", "rag"},
-    "langsmith": {"graphs/untraced", "index/retriever"},
+    "langsmith": {"graphs/untraced", "index/retriever", "engines/ollama/calls"},
     "faiss": {"index/store"},
     "sqlite3": {"index/store"},
     "sentence_transformers": {"index/embedding"},
     "tokenizers": {"index/embedding"},
     "transformers": {"index/embedding"},
     "torch": set(),
-    "typer": {"cli"},
+    "typer": {"cli", "models_cli", "options"},
     "pickle": set(),
     "requests": set(),
-    "httpx": set(),
+    "httpx": {"engines/ollama"},
     "urllib3": set(),
     "urllib.request": set(),
     "http.client": set(),
     "aiohttp": set(),
     "ddgs": set(),
     "primp": set(),
-    "ollama": set(),
-    "langchain_ollama": set(),
+    "ollama": {"engines/ollama/clients"},
+    "langchain_ollama": {"engines/ollama/clients"},
 }
 
 

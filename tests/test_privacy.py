@@ -1,4 +1,7 @@
-"""Nothing leaves this machine: the main job under a socket guard, and in a network namespace without a route."""
+"""Nothing leaves this machine: the main job under a socket guard, and in a network namespace without a route.
+
+Without Ollama no socket is opened at all; with it, only to the one scripted server on loopback.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,36 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 MAIN_JOB = """
-import sys
-calls = []
+import contextlib, os, sys
+notes, tests = sys.argv[1:]
+calls, allowed = [], None
 def guard(event, arguments):
     if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        asked = arguments[1] if event == "socket.connect" else tuple(arguments[:2])
+        if allowed and asked == allowed:
+            return
         calls.append((event, str(arguments[1:] if event.startswith("socket.conn") else arguments)))
         raise OSError("called out")
 sys.addaudithook(guard)
 
+stack = contextlib.ExitStack()
+if tests:
+    sys.path.insert(0, tests)
+    from ollama_mind import mind
+    from ollama_server import Model, OllamaServer
+    server = stack.enter_context(OllamaServer())
+    server.models["qwen3:4b-instruct"] = Model()
+    server.always = mind
+    os.environ["OLLAMA_HOST"] = server.host
+    os.environ["LOCAL_RAG_PROFILE"] = "16gb"
+    allowed = ("127.0.0.1", int(server.host.rpartition(":")[2]))
+
 from local_rag.cli import run
-notes, = sys.argv[1:]
 assert run(["index", notes]) == 0
 for graph in ("plain", "self-rag", "crag", "adaptive"):
     assert run(["ask", "What does the greenhouse cost?", "--graph", graph]) == 0, graph
@@ -27,6 +46,9 @@ for graph in ("plain", "self-rag", "crag", "adaptive"):
 assert run(["search", "greenhouse"]) == 0
 assert run(["doctor"]) == 0
 assert run(["demo"]) == 0
+if tests:
+    assert len(server.chats) > 10, "the model was asked"
+stack.close()
 assert not calls, calls
 native = {"ddgs", "primp", "hf_xet"} & set(sys.modules)
 assert not native, native
@@ -39,6 +61,7 @@ HOSTILE = {
     "LANGSMITH_ENDPOINT": "https://trace.test",
     "LANGCHAIN_TRACING_V2": "true",
     "LANGCHAIN_API_KEY": "not-a-key",
+    "OLLAMA_HOST": "http://models.test:11434",
     "HTTP_PROXY": "http://proxy.test:3128",
     "HTTPS_PROXY": "http://proxy.test:3128",
     "ALL_PROXY": "socks5://proxy.test:1080",
@@ -56,13 +79,15 @@ def notes(tmp_path):
     return folder
 
 
-def main_job(notes, *before):
-    command = [*before, sys.executable, "-W", "error", "-c", MAIN_JOB, str(notes)]
+def main_job(notes, *before, with_ollama=False):
+    tests = str(Path(__file__).parent) if with_ollama else ""
+    command = [*before, sys.executable, "-W", "error", "-c", MAIN_JOB, str(notes), tests]
     return subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=180)
 
 
-def test_the_main_job_opens_no_socket_whatever_the_environment_says(notes):
-    done = main_job(notes)
+@pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
+def test_the_main_job_opens_no_socket_to_elsewhere_whatever_the_environment_says(notes, with_ollama):
+    done = main_job(notes, with_ollama=with_ollama)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("NOTHING LEFT\n")
 
@@ -128,15 +153,20 @@ def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
     assert done.stdout.endswith("NOTHING LEFT\n")
 
 
+NO_ROUTE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""A network namespace in which there is loopback and nothing else."""
+
+
 def namespaces():
-    if not shutil.which("unshare"):
+    if not shutil.which("unshare") or not shutil.which("ip"):
         return False
-    return subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode == 0
+    return subprocess.run([*NO_ROUTE, "true"], capture_output=True).returncode == 0
 
 
 @pytest.mark.namespace
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces (unshare -rn)")
-def test_the_main_job_works_where_there_is_no_route(notes):
-    done = main_job(notes, "unshare", "-rn")
+@pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
+def test_the_main_job_works_where_there_is_no_route(notes, with_ollama):
+    done = main_job(notes, *NO_ROUTE, with_ollama=with_ollama)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("NOTHING LEFT\n")

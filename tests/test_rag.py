@@ -12,6 +12,7 @@ from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 
 from local_rag.cancel import check
+from local_rag.choosing import Choice
 from local_rag.config import Settings
 from local_rag.errors import EngineError, Stopped, UsageError
 from local_rag.rag import Rag
@@ -26,7 +27,7 @@ class Corpus(FakeCorpus):
 
 
 def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or Corpus(), engine or ScriptedEngine())
+    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or ScriptedEngine()))
 
 
 class Dripping(ScriptedEngine):
@@ -90,7 +91,7 @@ def test_the_web_and_dropped_numbers_are_said():
         def context(self, **options):
             return replace(super().context(**options), web=FakeWeb())
 
-    rag = Rag2(Settings.load(), Corpus(), ScriptedEngine(relevant=["n"], drafts=["It costs 900 euros [1][7]."]))
+    rag = Rag2(Settings.load(), Corpus(), Choice(ScriptedEngine(relevant=["n"], drafts=["It costs 900 euros [1][7]."])))
     answer = rag.ask("What does the plan cost?", graph="crag")
     assert (answer.used_web, answer.dropped_citations, answer.status) == (True, 1, "partial")
     assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]

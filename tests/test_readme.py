@@ -33,6 +33,20 @@ def test_each_graph_and_command_is_in_the_readme():
     assert {"help ask", "help index"} <= whats
 
 
+def test_the_table_of_profiles_is_that_of_models_yaml():
+    from local_rag.config import Settings
+    from local_rag.models import load_models
+
+    models = load_models(Settings.load())
+    rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in README.splitlines() if "gb` | `" in row]
+    shown = [(name, model, download, window) for name, model, download, window, *_ in rows]
+    assert shown == [
+        (name, profile.model, f"{models.spec(profile.model).download:g} GB", f"{profile.num_ctx:,} tokens")
+        for name, profile in models.profiles.items()
+    ]
+    assert f"ollama pull {models.profiles['16gb'].model} " in README
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_into_the_repository_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", (ROOT / page).read_text(encoding="utf-8")):

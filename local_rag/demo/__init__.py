@@ -9,7 +9,7 @@ from local_rag.config import Settings
 from local_rag.errors import IndexMismatch, IndexMissing, UsageError
 from local_rag.index.index import Index
 from local_rag.indexing import saying, sync
-from local_rag.live import Live
+from local_rag.live import Live, say_engine
 from local_rag.rag import Rag, open_index
 from local_rag.show import answer_lines, report_lines, write
 
@@ -37,7 +37,7 @@ def run_demo(console: Console) -> int:
         write(line)
     statuses = []
     with Rag.open(settings) as rag:
-        console.print(f"engine: {rag.engine.describe}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say_engine(console, rag)
         for question in (ANSWERED, NOT_ANSWERED):
             _command(f'local-rag ask "{question}" --index {INDEX}')
             answer = Live(console).follow(rag.stream(question))

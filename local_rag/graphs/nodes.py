@@ -22,9 +22,11 @@ from local_rag.text import plural, shorten
 from local_rag.types import (
     NOT_IN_PASSAGES,
     Attempt,
+    Called,
     Event,
     Graded,
     Kind,
+    Note,
     Relevance,
     Route,
     Source,
@@ -65,6 +67,7 @@ def node(doing: Callable[[State], str]) -> Callable[[Work], Node]:
                     update = work(state, deps, emit)
             except DeadlineExceeded:
                 update = outcome.out_of_time(state, deps)
+            _tell(state, update, emit)
             return update | {"spent": _spent(state, update, deps)}
 
         run.__name__ = run.__qualname__ = work.__name__
@@ -72,6 +75,15 @@ def node(doing: Callable[[State], str]) -> Callable[[Work], Node]:
         return run
 
     return decorate
+
+
+def _tell(state: State, update: Update, emit: Emit) -> None:
+    """What the node's calls to a language model cost, and what they want a person to know."""
+    before, after = _usage(state), update.get("usage", _usage(state))
+    for call in after.log[len(before.log) :]:
+        emit(Called(call))
+    for note in after.notes[len(before.notes) :]:
+        emit(Note(note))
 
 
 @node(lambda state: "choosing where to look")
@@ -117,8 +129,13 @@ def grade_documents(edge: Callable[[State], str], verdict: Callable[[State], str
         """Keep the documents that the engine finds relevant to the question (not to the query)."""
         documents = state.get("documents", [])
         verdicts = deps.engine.relevance(state["question"], documents) if documents else []
+        unread = outcome.unread_passages(state)
         kept = [document for document, grade in zip(documents, verdicts, strict=True) if grade.label == "relevant"]
-        gone = [document for document, grade in zip(documents, verdicts, strict=True) if grade.label != "relevant"]
+        gone = [
+            document
+            for document, grade in zip(documents, verdicts, strict=True)
+            if grade.label == "irrelevant" or (grade.label == "unparsed" and _id(document) in unread)
+        ]
         graded = [_graded(document, grade) for document, grade in zip(documents, verdicts, strict=True)]
         update: Update = {
             "documents": kept,
@@ -261,10 +278,12 @@ def _write(question: str, documents: Sequence[Document], attempt: Attempt, deps:
     usage = Usage()
     for piece in deps.engine.answer(question, documents, attempt):
         deps.cancel.check()
+        if piece.restart:
+            parts.clear()
         parts.append(piece.text)
         usage += piece.usage or Usage()
-        if piece.text:
-            emit(Token(piece.text, attempt.number))
+        if piece.text or piece.restart:
+            emit(Token(piece.text, attempt.number, piece.restart))
     text = "".join(parts).strip()
     return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage
 

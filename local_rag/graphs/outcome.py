@@ -55,9 +55,17 @@ def _why_nothing(state: State) -> str:
         return "what the passages say does not answer the question"
     if not state.get("nearest"):
         return "nothing was found"
+    if unread := unread_passages(state):
+        return f"the grader gave no usable verdict on {plural(len(unread), 'passage')}, and found no other that answers"
     if state.get("rejected") and not state.get("documents"):
         return f"none of the {plural(len(state['rejected']), 'passage')} found answers the question"
     return "the passages found do not contain the answer"
+
+
+def unread_passages(state: State) -> set[str]:
+    """The chunk ids of the passages on which the grader gave no usable verdict."""
+    read = (one for one in state.get("decisions", ()) if one.kind == "relevance" and one.verdict == "unparsed")
+    return {one.chunk_id or "" for one in read}
 
 
 def out_of_time(state: State, deps: Deps) -> Update:

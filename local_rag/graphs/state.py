@@ -13,7 +13,8 @@ from langgraph.runtime import Runtime
 from local_rag.cancel import Cancel
 from local_rag.config import Limits
 from local_rag.errors import ContextMissing
-from local_rag.types import Corpus, Engine, Grade, Graded, Kind, Source, Status, Usage, WebSearch
+from local_rag.protocols import Corpus, Engine, WebSearch
+from local_rag.types import Grade, Graded, Kind, Source, Status, Usage
 
 TIME = "time"
 """The fourth entry of `spent`, beside the three of `Kind`."""

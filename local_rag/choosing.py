@@ -1,0 +1,113 @@
+"""Which engine answers. What a person named is never replaced; `auto` takes Ollama where it can, and says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.config import OLLAMA_HOST, Settings
+from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
+from local_rag.text import joined
+
+if TYPE_CHECKING:
+    from local_rag.engines.ollama.engine import OllamaEngine
+    from local_rag.engines.ollama.server import Server
+    from local_rag.models import Models, OllamaModelSpec, Profile, Role
+    from local_rag.protocols import Corpus, Embedder, Engine
+
+QUICK = 2.0
+"""Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named."""
+
+    engine: Engine
+    why: str = ""
+    change: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What stderr is told before a question is answered."""
+        told = [f"engine: {self.engine.describe}"]
+        return [*told, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else told
+
+
+def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
+    """The engine that the settings ask for.
+
+    Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
+    """
+    from local_rag.engines.extractive import ExtractiveEngine
+
+    if settings.values.engine == "extractive":
+        _no_model_named(settings)
+        return Choice(ExtractiveEngine(embedder, corpus))
+    must = settings.values.engine == "ollama" or bool(named(settings))
+    try:
+        engine = open_ollama(settings, patience=None if must else QUICK)
+    except (EngineError, ModelMissing, NotLocal) as error:
+        if must:
+            raise
+        return Choice(ExtractiveEngine(embedder, corpus), str(error), error.hint)
+    if settings.values.engine == "ollama":
+        return Choice(engine)
+    return Choice(engine, f"Ollama answers and has {joined(use.model for use in engine.models)}", "--engine extractive")
+
+
+def named(settings: Settings) -> str:
+    """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
+    for name in ("model", "profile", "ollama.host"):
+        if settings.origin[name] not in ("default", OLLAMA_HOST):
+            return name
+    return "" if roles(settings)[0].ours else "models.yaml"
+
+
+def _no_model_named(settings: Settings) -> None:
+    if settings.origin["engine"] == settings.origin["model"] == "flag":
+        raise UsageError(
+            "the extractive engine has no language model, so --model has no meaning with it",
+            hint=f"local-rag … --engine ollama --model {settings.values.model}",
+        )
+
+
+def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
+    """The profile in force, and the model of each role."""
+    from local_rag.memory import total_memory
+    from local_rag.models import ROLES, load_models
+
+    models: Models = load_models(settings)
+    profile = models.profile(settings.values.profile, total_memory())
+    return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
+
+
+def open_server(settings: Settings, patience: float | None = None) -> Server:
+    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
+    from local_rag.engines.ollama.server import PATIENCE, Server
+
+    ollama = settings.values.ollama
+    return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
+
+
+def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
+    """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
+    from local_rag.engines.ollama.engine import OllamaEngine
+
+    profile, specs = roles(settings)
+    server = open_server(settings, patience)
+    try:
+        return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama)
+    except ModelMissing as error:
+        others = [one.name for one in server.installed() if not one.remote_host]
+        server.close()
+        raise _with_others(error, others) from error
+    except LocalRagError:
+        server.close()
+        raise
+
+
+def _with_others(error: ModelMissing, others: list[str]) -> ModelMissing:
+    if not others:
+        return error
+    return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")
