@@ -98,16 +98,16 @@ def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngi
     server = open_server(settings, patience)
     try:
         return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama)
-    except ModelMissing as error:
-        others = [one.name for one in server.installed() if not one.remote_host]
-        server.close()
-        raise _with_others(error, others) from error
-    except LocalRagError:
-        server.close()
-        raise
+    except LocalRagError as error:
+        try:
+            raise _with_others(error, server) if isinstance(error, ModelMissing) else error
+        finally:
+            server.close()
 
 
-def _with_others(error: ModelMissing, others: list[str]) -> ModelMissing:
+def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
+    """The error, and what the server has instead."""
+    others = [one.name for one in server.installed() if not one.remote_host]
     if not others:
         return error
     return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")

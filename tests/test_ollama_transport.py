@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
@@ -243,7 +244,8 @@ def test_langsmith_gets_nothing(ollama, tmp_path):
         url = f"http://{tracer.host}"
         hostile = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "not-a-key"}
         hostile |= {"LANGCHAIN_TRACING_V2": "true", "LANGCHAIN_ENDPOINT": url, "LANGCHAIN_API_KEY": "not-a-key"}
-        hostile |= {"PYTHONPATH": os.path.dirname(__file__), "NO_PROXY": "127.0.0.1"}  # noqa: PTH120
+        paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        hostile |= {"PYTHONPATH": os.pathsep.join(paths), "NO_PROXY": "127.0.0.1"}
         program = [sys.executable, "-c", TRACED, ollama.host]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(program, env=os.environ | hostile, cwd=tmp_path, **pipes) as process:

@@ -311,7 +311,7 @@ class Caller:
             raise Empty(
                 f"{ask.use.model} generated {generated} tokens and returned no text, as models do that think; it was "
                 f"sent think: {str(ask.use.think).lower()}",
-                hint=f"give it a line 'think: low' under ollama: models: {ask.use.model}: in your models.yaml",
+                hint=_think(ask.use),
             )
         call, note = self._counted(ask, last, seconds)
         return Reply(text.strip(), last.get("done_reason") == "length", call, note)
@@ -333,6 +333,12 @@ class Caller:
         """The preloads since the last call of this, for the books."""
         done, self._preloaded = self._preloaded, []
         return done
+
+
+def _think(use: Use) -> str:
+    if use.think:
+        return "its thoughts left no room for the answer; take another model: local-rag models"
+    return f"give it a line 'think: low' under ollama: models: {use.model}: in your models.yaml"
 
 
 _AGAIN = "ask again; if it happens often, try another model: local-rag models"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,7 @@ class Server:
                 quantization=str((one.get("details") or {}).get("quantization_level", "")),
                 remote_host=str(one.get("remote_host", "")),
             )
-            for one in self._get("/api/tags").get("models") or []
+            for one in self._models("/api/tags")
         ]
 
     def loaded(self) -> list[Loaded]:
@@ -107,7 +108,7 @@ class Server:
                 int(one.get("size_vram") or 0),
                 one.get("context_length"),
             )
-            for one in self._get("/api/ps").get("models") or []
+            for one in self._models("/api/ps")
         ]
 
     def show(self, model: str) -> Shown:
@@ -141,6 +142,12 @@ class Server:
                 yield part.status or "", part.completed or 0, part.total or 0
         except (ollama().ResponseError, httpx.HTTPError, ConnectionError, ValueError) as error:
             raise explained(error, self.address, model, "pulling") from error
+
+    def _models(self, path: str) -> list[dict[str, Any]]:
+        found = self._get(path).get("models") or []
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} lists no models")
+        return found
 
     def _get(self, path: str) -> dict[str, Any]:
         return self._json("GET", path)
@@ -206,7 +213,7 @@ def explained(error: Exception, where: Address, model: str = "", doing: str = ""
     return EngineError(f"what listens at {where} does not speak as Ollama does: {error}", hint="local-rag doctor")
 
 
-_MEMORY = ("memory", "cuda", "allocate", "oom")
+_MEMORY = re.compile(r"memory|cuda|allocat|\boom\b", re.IGNORECASE)
 
 
 def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
@@ -214,7 +221,7 @@ def _refused(status: int, message: str, where: Address, model: str) -> LocalRagE
         return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
     if status == 403:
         return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
-    if any(word in message.casefold() for word in _MEMORY):
+    if _MEMORY.search(message):
         hint = "take a smaller one: local-rag models lists them with the memory that they need"
         return EngineError(f"Ollama could not run {model}: {message}", hint=hint)
     return EngineError(f"Ollama at {where} reports an error{_code(status)}: {message}", hint="local-rag doctor")
