@@ -28,6 +28,11 @@ class Cancel:
         if self._seconds is not None:
             self.deadline = time.monotonic() + self._seconds
 
+    def extend(self, seconds: float) -> None:
+        """Give back time that was not spent on answering, such as loading a model."""
+        if self.deadline is not None:
+            self.deadline += seconds
+
     def stop(self) -> None:
         self._event.set()
 

@@ -47,8 +47,8 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         engine = open_ollama(settings, patience=None if must else QUICK)
-    except (EngineError, ModelMissing, NotLocal) as error:
-        if must:
+    except (EngineError, ModelMissing, NotLocal, UsageError) as error:
+        if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
         return Choice(ExtractiveEngine(embedder, corpus), str(error), error.hint)
     if settings.values.engine == "ollama":
@@ -65,11 +65,12 @@ def named(settings: Settings) -> str:
 
 
 def _no_model_named(settings: Settings) -> None:
-    if settings.origin["engine"] == settings.origin["model"] == "flag":
-        raise UsageError(
-            "the extractive engine has no language model, so --model has no meaning with it",
-            hint=f"local-rag … --engine ollama --model {settings.values.model}",
-        )
+    for name in ("model", "profile"):
+        if settings.origin[name] == "flag":
+            raise UsageError(
+                f"the extractive engine ({settings.origin['engine']}) has no language model: --{name} is for Ollama",
+                hint=f"local-rag … --engine ollama --{name} {settings.get(name)}",
+            )
 
 
 def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:

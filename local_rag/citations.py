@@ -108,9 +108,15 @@ def nearest(documents: Iterable[Document], question: str, limit: int = 3) -> tup
 
 
 def is_fixed_reply(text: str) -> bool:
-    """Whether a text is the one reply that stands for "your files do not say", with or without marks and full stop."""
-    plain, fixed = (" ".join(without_marks(one).split()).rstrip(".").rstrip() for one in (text, NOT_IN_PASSAGES))
-    return plain.casefold() == fixed.casefold()
+    """Whether a text is the one reply that stands for "your files do not say".
+
+    With or without marks, quotation marks and full stop; models like to add "to the question".
+    """
+    plain, fixed = (" ".join(without_marks(one).split()).strip("\"'“”. ").casefold() for one in (text, NOT_IN_PASSAGES))
+    return plain.startswith(fixed) and plain.removeprefix(fixed).strip() in _ENDINGS
+
+
+_ENDINGS = {"", "to the question", "to this question", "to your question"}
 
 
 def _written(text: str, found: Sequence[Mark]) -> tuple[str, tuple[Mark, ...]]:

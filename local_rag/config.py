@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from platformdirs import PlatformDirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from local_rag.errors import ConfigError, UsageError
 
@@ -55,6 +55,13 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
+Duration = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
+    StringConstraints(pattern=r"^-?(\d+|(\d+(\.\d+)?(ms|s|m|h))+)$"),
+]
+
+
 class Ollama(_Section):
     """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
 
@@ -62,8 +69,8 @@ class Ollama(_Section):
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
     grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
-    keep_alive: str = Field(
-        "5m", pattern=r"^-?\d+(\.\d+)?(ms|s|m|h)?$", description="how long a model stays in memory after a call"
+    keep_alive: Duration = Field(
+        "5m", description="how long a model stays in memory after a call, such as 1h30m; -1: for ever"
     )
     idle_seconds: float = Field(60.0, gt=0, description="longest silence between two pieces of a reply")
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")

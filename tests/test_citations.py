@@ -171,7 +171,9 @@ def test_a_sentence_of_small_words_counts_too():
 
 def test_the_fixed_reply_is_known_with_marks_and_without_its_full_stop():
     assert is_fixed_reply(f" {NOT_IN_PASSAGES.rstrip('.').lower()} [1]\n")
+    assert is_fixed_reply('"The passages do not contain the answer to the question."')
     assert not is_fixed_reply(f"{NOT_IN_PASSAGES} But the plan costs 5 euros.")
+    assert not is_fixed_reply("The passages do not contain the answer to the question, but the plan costs 5 euros.")
     assert check(f"{NOT_IN_PASSAGES} [1]", [WARRANTY]).status == "abstained"
 
 

@@ -224,6 +224,7 @@ def test_a_schema_that_is_kept_at_the_second_try_or_never(there):
 
 
 def test_replies_that_are_swallowed(there):
+    there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
     there.script(empty())
     check = checked()["schema"]
     assert check.state == "bad"

@@ -34,6 +34,7 @@ from ollama_server import (
     stall,
 )
 
+from local_rag import cancel
 from local_rag.engines.ollama import calls
 from local_rag.errors import EngineError, ModelMissing, NotLocal, ServerDown
 from local_rag.types import Attempt
@@ -363,3 +364,55 @@ def test_a_later_attempt_is_told_what_was_wrong(ollama):
         answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
     assert ollama.chats[0]["options"]["temperature"] == 0.7
     assert "- It is free [1]. (rejected: not supported)" in contents(ollama.chats[0])[1][1]
+
+
+def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
+    """The estimate was too low: the prompt fitted, and left no room for the reply."""
+    full = say(ANSWER, done_reason="length", prompt_tokens=3907, output_tokens=189)
+    ollama.script(full, ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine, passages(4))
+    assert text == ANSWER
+    assert [contents(body)[-1][1].count("<passage n=") for body in ollama.chats] == [4, 3]
+    assert "left out" in pieces[-1].usage.notes[0]
+
+
+def test_a_second_engine_finds_the_model_in_memory(ollama):
+    for loads in (1, 0):
+        with engine_on(ollama) as engine:
+            load_ahead(engine, ollama)
+            assert engine.relevance(QUESTION, passages())[0].usage.loads == loads
+
+
+def test_many_questions_at_once_load_once(ollama):
+    with engine_on(ollama) as engine:
+        for _ in range(10):
+            engine.prepare()
+        engine.relevance(QUESTION, passages())
+    assert len(ollama.preloads) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("llama runner process has terminated: signal: killed", "could not run tiny"),
+        ("unable to load model: /blobs/x", "could not run tiny"),
+        ('"tiny" does not support chat', "no chat model"),
+        ("server busy, please try again. maximum pending requests exceeded", "busy"),
+        ("invalid model name", "no name of a model"),
+    ],
+)
+def test_errors_say_what_they_mean(ollama, message, words):
+    ollama.always = lambda body: error(500, message)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match=words) as met:
+        answered(engine)
+    assert met.value.hint != "local-rag doctor"
+
+
+def test_the_clock_of_a_question_stands_still_while_the_model_is_loaded(ollama):
+    ollama.script(say(YES, load_ms=30_000))
+    limited = cancel.Cancel(60)
+    before = limited.deadline
+    with engine_on(ollama) as engine, cancel.scope(limited):
+        engine.relevance(QUESTION, passages())
+    assert limited.deadline == pytest.approx(before + 30)

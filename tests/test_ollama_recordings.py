@@ -95,7 +95,7 @@ TELLING = {
     "schema-number-range": "unparsed: r: Field required",
     "schema-enum-logprobs-stream": "unparsed: r: Field required",
     "think-false": "unparsed: it was cut off after 24 tokens",
-    "think-true": 'EngineError: Ollama at HOST reports an error (400): "tiny" does not support thinking',
+    "think-true": 'EngineError: tiny cannot think as it is told to: "tiny" does not support thinking',
     "model-missing": "ModelMissing: Ollama at HOST has no model tiny",
     "model-missing-stream": "ModelMissing: Ollama at HOST has no model tiny",
     "cloud-name": 'EngineError: Ollama at HOST reports an error (502): Post "https://ollama.com:443/api/chat',

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ollama_server import recordings
 
+from local_rag.config import Ollama
 from local_rag.engines.ollama.budget import Fit, TooLong, Use, estimate, too_long, was_cut
-from local_rag.engines.ollama.calls import duration, lasting
+from local_rag.engines.ollama.loads import duration, lasting
 from local_rag.engines.ollama.server import is_cloud_name, same_model
 from local_rag.engines.ollama.task import first_line
 from local_rag.engines.ollama.thoughts import Thoughts
@@ -241,7 +242,10 @@ def test_the_recorded_wordings(key):
 def without(text, cuts=()):
     thoughts, places = Thoughts(), sorted({min(cut, len(text)) for cut in cuts})
     parts = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
-    given_back = "".join([*map(thoughts.feed, parts), thoughts.end()])
+    given_back = ""
+    for give in [*(lambda part=part: thoughts.feed(part) for part in parts), thoughts.end]:
+        text = give()
+        given_back = text if thoughts.restarted else given_back + text
     assert given_back == thoughts.text
     return given_back
 
@@ -267,6 +271,9 @@ def test_however_a_reply_is_split_it_is_the_same(text, cuts):
         ("<think>Is it</think", ""),
         ("<think>Is it</think>  ", ""),
         ("<thin", "<thin"),
+        ("Is it so? Yes [2].\n</think>\n\nIt is so [1].", "It is so [1]."),
+        ("</think>It is so.", "It is so."),
+        ("<think>Is it?</think>It is </think>.", "It is </think>."),
         ("<thinker> said so.", "<thinker> said so."),
         ("It is <think>so</think>.", "It is <think>so</think>."),
         ("", ""),
@@ -347,3 +354,42 @@ def test_a_name_without_a_tag_is_the_latest():
     assert same_model("tiny", "tiny:latest")
     assert same_model("hub.test:5000/tiny", "hub.test:5000/tiny:latest")
     assert not same_model("tiny:1b", "tiny")
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        ("lease end date", "lease end date"),
+        ("Here is a new query:\n\nprice of the plan", "price of the plan"),
+        ("Query: lease end date", "lease end date"),
+        ("**Query:** lease end", "lease end"),
+        ("New search query: lease", "lease"),
+        ("- lease end", "lease end"),
+        ("1. lease end", "lease end"),
+        ('"lease end"', "lease end"),
+        ('"lease" AND "end"', '"lease" AND "end"'),
+        ("```\nlease end\n```", "lease end"),
+        ("Why: the lease", "Why: the lease"),
+        ("", ""),
+    ],
+)
+def test_the_line_that_is_meant(reply, line):
+    assert first_line(reply) == line
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "sent"), [("5m", "5m"), (-1, "-1s"), ("-1", "-1s"), (0, "0s"), ("1h30m", "1h30m"), (300, "300s")]
+)
+def test_keep_alive_as_people_write_it(keep_alive, sent):
+    assert duration(Ollama(keep_alive=keep_alive).keep_alive) == sent
+
+
+@pytest.mark.parametrize("wrong", ["soon", "5 minutes", "", "m5", 1.5])
+def test_keep_alive_as_ollama_would_refuse_it(wrong):
+    with pytest.raises(ValueError, match="keep_alive"):
+        Ollama(keep_alive=wrong)
+
+
+def test_numbers_are_long():
+    table = " ".join(str(number) for number in range(10_000, 10_300))
+    assert estimate([("user", table)]) > 1500

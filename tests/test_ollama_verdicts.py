@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from ollama_engine import FULLY, QUESTION, YES, answered, contents, engine_on, graded, labels, passages, soon
 from ollama_server import Model, OllamaServer, empty, say, too_long
 
 from local_rag.errors import EngineError
-from local_rag.types import Catalog, Turn
+from local_rag.types import Attempt, Catalog, Turn
 
 ANSWER = "It costs 100 euros [1]."
 BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))
@@ -19,6 +20,7 @@ WORDS = 225
 
 
 def test_a_verdict_that_was_swallowed_names_the_remedy(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
     for task, role in (("relevance", "retrieval_grader"), ("grade", "generation_grader")):
         ollama.script(empty())
         with soon(), engine_on(ollama) as engine:
@@ -34,6 +36,7 @@ def test_a_verdict_that_was_swallowed_names_the_remedy(ollama):
 
 
 def test_an_answer_that_was_swallowed_names_the_remedy(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
     ollama.script(empty())
     with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="returned no text") as met:
         answered(engine)
@@ -49,7 +52,33 @@ def test_gpt_oss_is_told_to_think_a_little(ollama):
     assert ollama.chats[0]["options"]["num_predict"] > 1024
 
 
+def test_a_model_that_cannot_think_and_says_nothing_is_asked_again(ollama):
+    ollama.script(empty(1), YES, empty(1), ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        assert answered(engine)[1] == ANSWER
+    assert [body["options"]["temperature"] for body in ollama.chats] == [0, 0.7, 0, 0.7]
+    ollama.always = lambda body: empty(1)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="ended its reply at once"):
+        answered(engine)
+
+
+def test_thoughts_without_an_opening_mark_are_wiped(ollama):
+    """Some templates and servers lose it (Ollama's issue 12736)."""
+    ollama.script(
+        f"Let me see. It is free [2].\n</think>\n\n{ANSWER}", f"Hm.</think>{YES}", "Hm.\n</think>\n\nplan price"
+    )
+    with soon(), engine_on(ollama) as engine:
+        pieces = list(engine.answer(QUESTION, passages(), Attempt()))
+        assert [piece.restart for piece in pieces].count(True) == 1
+        last = max(place for place, piece in enumerate(pieces) if piece.restart)
+        assert "".join(piece.text for piece in pieces[last:]).strip() == ANSWER
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        assert engine.rewrite(QUESTION, [QUESTION], "web") == "plan price"
+
+
 def test_a_rewriter_that_says_nothing_has_no_query(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
     ollama.script(empty(), empty())
     with soon(), engine_on(ollama) as engine:
         query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
@@ -77,6 +106,7 @@ def test_thoughts_that_come_in_pieces_are_left_out(ollama):
 
 
 def test_thoughts_that_never_end_are_no_reply(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
     endless = "<think>Let me see. " * 3
     assert labels(graded(ollama, endless, endless)) == ["unparsed", "unparsed"]
     ollama.script(endless)
@@ -118,7 +148,8 @@ def test_what_is_no_verdict_is_asked_for_again_with_the_error(ollama, reply):
     (role, said), (last, asked) = second[len(first) :]
     assert (role, last) == ("assistant", "user")
     assert said == " ".join(reply.split())
-    assert "could not be used" in asked
+    quoted = re.search(r"could not be used: (.+?)\. Reply with", asked)[1]
+    assert "(it was " in quoted, "the validation error, with what was given"
     assert '{"r": …}' in asked
     assert ollama.chats[1]["options"]["temperature"] == 0.0
 
@@ -198,7 +229,7 @@ def test_an_answer_that_was_cut_off_says_so(ollama):
     with soon(), engine_on(ollama) as engine:
         pieces, text = answered(engine)
     assert text.startswith("word word")
-    assert pieces[-1].usage.notes == ("the answer was cut off after 512 tokens",)
+    assert pieces[-1].usage.notes[0].startswith("the answer was cut off after 512 tokens, the most")
 
 
 def test_a_long_bad_reply_is_quoted_in_part(ollama):

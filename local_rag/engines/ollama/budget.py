@@ -38,12 +38,14 @@ Prompt = Callable[[Sequence[int]], Sequence[Message]]
 class Use:
     """How a model is used, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
 
-    `think` is what is sent; `thoughts` is how many tokens a reply may spend on thinking before it answers.
+    `think` is what is sent, `thinks` whether the model can (None where the server does not say), and `thoughts` how
+    many tokens a reply may spend on it before it answers.
     """
 
     model: str
     num_ctx: int
     think: bool | str = False
+    thinks: bool | None = None
 
     @property
     def thoughts(self) -> int:
@@ -69,8 +71,9 @@ def estimate(messages: Sequence[Message]) -> int:
 
 
 def _tokens(text: str) -> int:
-    plain = sum(character.isascii() for character in text)
-    return round(plain / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
+    """Digits count one each, as in the vocabularies of Qwen and Gemma: a table of numbers is long."""
+    plain, digits = sum(map(str.isascii, text)), sum("0" <= character <= "9" for character in text)
+    return round(digits + (plain - digits) / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
 
 
 class Fit:

@@ -10,21 +10,21 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from local_rag import cancel
 from local_rag.config import Ollama
-from local_rag.engines.ollama.budget import Message, TooLong, Use, estimate, too_long, was_cut
+from local_rag.engines.ollama.budget import Use, estimate, too_long
 from local_rag.engines.ollama.clients import chat_ollama, ollama
+from local_rag.engines.ollama.loads import Loads, duration
+from local_rag.engines.ollama.replies import AGAIN, Ask, BrokenOff, Overlong, Reply, Unusable, call_of, judged
 from local_rag.engines.ollama.server import Server, explained, same_model
 from local_rag.engines.ollama.thoughts import Thoughts
 from local_rag.engines.ollama.transport import CONNECT, Line, NoTransport, on
 from local_rag.errors import EngineError, LocalRagError
-from local_rag.types import Call
 
 if TYPE_CHECKING:
     from langchain_ollama import ChatOllama
@@ -41,60 +41,7 @@ READING = 5.0
 360 a second were measured for 240 million parameters on two cores; that makes about 10 for 8 billion.
 """
 
-LOADED = 0.1
-"""Seconds of `load_duration` from which a model was loaded for a call.
-
-Recorded for a model of 7 MB: 0.02 at most where it was in memory, 0.26 and more where it was not.
-"""
-
 SEED = 42
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
-    temperature 0, others are further tries at temperature 0.7.
-    """
-
-    role: str
-    use: Use
-    messages: Sequence[Message]
-    cap: int
-    schema: Mapping[str, Any] | None = None
-    variant: int = 0
-    retry: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back. `cut`: it reached its cap or the end of the window. `note`: what a person should know of it."""
-
-    text: str
-    cut: bool
-    call: Call
-    note: str = ""
-
-
-class Unusable(EngineError):
-    """A call without a reply; `call` is what it cost."""
-
-    call = Call("", "")
-
-
-class BrokenOff(Unusable):
-    """A reply that did not end as it should; the same call may work the next time."""
-
-
-class Empty(Unusable):
-    """Tokens were generated and no text came: a model that thinks and was told not to."""
-
-
-class Overlong(Exception):
-    """The prompt does not fit into the window; `said` is what the server knows of it."""
-
-    def __init__(self, said: TooLong) -> None:
-        super().__init__(said)
-        self.said = said
 
 
 class Caller:
@@ -106,8 +53,8 @@ class Caller:
         self._turn = threading.Lock()
         self._chats: dict[tuple[Use, int, int], ChatOllama] = {}
         self._lines: set[Line] = set()
-        self._used: dict[str, float] = {}
-        self._preloaded: list[Call] = []
+        self.loads = Loads(settings.keep_alive)
+        self._preloading: set[str] = set()
         self._closed = False
 
     def close(self) -> None:
@@ -130,8 +77,11 @@ class Caller:
                 reply: Reply = end.value
                 return reply
 
-    def stream(self, ask: Ask) -> Generator[str, None, Reply]:
-        """The reply bit by bit, without thoughts, and as a whole at its end. Closing it hangs up."""
+    def stream(self, ask: Ask) -> Generator[str | None, None, Reply]:
+        """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew.
+
+        Closing it hangs up.
+        """
         cancel.check()
         started = time.perf_counter()
         thoughts, last = Thoughts(), dict[str, Any]()
@@ -139,21 +89,29 @@ class Caller:
         try:
             for content, about in chunks:
                 last = about if about.get("done") else last
-                if text := thoughts.feed(content):
+                text = thoughts.feed(content)
+                if thoughts.restarted:
+                    yield None
+                if text:
                     yield text
             if text := thoughts.end():
                 yield text
-            return self._judged(ask, thoughts.text, last, time.perf_counter() - started)
+            if self._closed and not last:
+                raise EngineError(_CLOSED)
+            cut = judged(ask, thoughts.text, last)
+            call, note = self.loads.counted(call_of(ask, last, time.perf_counter() - started))
+            return Reply(thoughts.text.strip(), cut, call, note)
         except Unusable as error:
-            error.call = _call(ask, last, time.perf_counter() - started)
+            error.call = call_of(ask, last, time.perf_counter() - started)
             raise
         finally:
             chunks.close()
 
     def preload(self, use: Use) -> None:
         """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""
-        if self._stayed(use.model, time.monotonic()):
+        if use.model in self._preloading or self.loads.stayed(use.model, time.monotonic()):
             return
+        self._preloading.add(use.model)
         line = Line()
         self._lines.add(line)
         threading.Thread(
@@ -164,26 +122,26 @@ class Caller:
 
     def _preload(self, use: Use, line: Line) -> None:
         if not self._take_turn(line):
-            return
+            return self._preloading.discard(use.model)
         started = time.perf_counter()
         try:
             with on(line):
-                loaded = self._in_memory(use)
+                there = self._in_memory(use)
                 patience = self.settings.load_seconds + self.settings.idle_seconds
                 self.server.preload(use.model, use.options, duration(self.settings.keep_alive), patience)
-            self._used[use.model] = time.monotonic()
-            if not loaded:
-                seconds = time.perf_counter() - started
-                call = Call("preload", use.model, seconds=seconds, load_seconds=seconds, loaded=True)
-                self._preloaded.append(call)
+            self.loads.preloaded(use.model, time.perf_counter() - started, loaded=not there)
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
             self._lines.discard(line)
+            self._preloading.discard(use.model)
             self._turn.release()
 
     def _in_memory(self, use: Use) -> bool:
-        return any(same_model(one.name, use.model) and one.window == use.num_ctx for one in self.server.loaded())
+        """Whether it is there with this window; old servers do not tell the window."""
+        return any(
+            same_model(one.name, use.model) and one.window in (None, use.num_ctx) for one in self.server.loaded()
+        )
 
     def _take_turn(self, line: Line) -> bool:
         while not (line.hung_up or self._closed):
@@ -192,11 +150,11 @@ class Caller:
         return False
 
     def _read(self, ask: Ask, line: Line, out: queue.SimpleQueue[Any]) -> None:
-        from langsmith.run_helpers import tracing_context
-
         if not self._take_turn(line):
             return out.put(StopIteration())
         try:
+            from langsmith.run_helpers import tracing_context
+
             out.put(None)
             with on(line), tracing_context(enabled=False):
                 stream = self._chat(ask).stream(list(ask.messages), format=ask.schema)
@@ -223,7 +181,6 @@ class Caller:
                 seed=SEED + ask.variant,
                 reasoning=ask.use.think,
                 keep_alive=duration(self.settings.keep_alive),
-                cache=False,
                 sync_client_kwargs={
                     "transport": self.server.transport,
                     "trust_env": False,
@@ -244,7 +201,7 @@ class Caller:
         )
         thread.start()
         try:
-            for item in self._arriving(ask, out):
+            for item in self._arriving(ask, out, thread):
                 if isinstance(item, BaseException):
                     raise self._meaning(ask, item) from item
                 yield item
@@ -253,8 +210,11 @@ class Caller:
             line.hang_up()
             thread.join(POLL)
 
-    def _arriving(self, ask: Ask, out: queue.SimpleQueue[Any]) -> Iterator[Any]:
-        """What the reading thread sends, until its end; silence beyond what the prompt explains is an error."""
+    def _arriving(self, ask: Ask, out: queue.SimpleQueue[Any], thread: threading.Thread) -> Iterator[Any]:
+        """What the reading thread sends, until its end; silence beyond what the prompt explains is an error.
+
+        While a model is being loaded the clock of the question stands still.
+        """
         idle = self.settings.idle_seconds
         reading = idle + self.settings.load_seconds + estimate(ask.messages) / READING
         since, patience = time.monotonic(), float("inf")
@@ -262,7 +222,13 @@ class Caller:
             try:
                 item = out.get(timeout=POLL)
             except queue.Empty:
+                if self._preloading:
+                    cancel.current().extend(POLL)
                 cancel.check()
+                if not thread.is_alive() and out.empty():
+                    raise EngineError(
+                        "the thread that reads Ollama's replies has died", hint="local-rag doctor"
+                    ) from None
                 if time.monotonic() - since > patience:
                     raise self._silent(ask, patience, patience == idle) from None
                 continue
@@ -289,97 +255,12 @@ class Caller:
             if said := too_long(error.status_code, error.error):
                 return Overlong(said)
             if error.status_code == -1:
-                return BrokenOff(f"{ask.use.model} failed in the middle of its reply: {error.error}", hint=_AGAIN)
+                return BrokenOff(f"{ask.use.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply", hint=_AGAIN)
+            return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply", hint=AGAIN)
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
-            return BrokenOff(f"{ask.use.model} ended its reply before it began", hint=_AGAIN)
+            return BrokenOff(f"{ask.use.model} ended its reply before it began", hint=AGAIN)
         return explained(error, self.server.address, ask.use.model, "chat")
 
-    def _judged(self, ask: Ask, text: str, last: Mapping[str, Any], seconds: float) -> Reply:
-        if not last.get("done"):
-            if self._closed:
-                raise EngineError(_CLOSED)
-            raise BrokenOff(
-                f"the reply of {ask.use.model} broke off without an end, as Ollama does when a model repeats itself",
-                hint=_AGAIN,
-            )
-        counted, generated = last.get("prompt_eval_count"), int(last.get("eval_count") or 0)
-        if was_cut(ask.messages, counted, ask.use.num_ctx):
-            raise Overlong(TooLong())
-        if generated and not text.strip():
-            raise Empty(
-                f"{ask.use.model} generated {generated} tokens and returned no text, as models do that think; it was "
-                f"sent think: {str(ask.use.think).lower()}",
-                hint=_think(ask.use),
-            )
-        call, note = self._counted(ask, last, seconds)
-        return Reply(text.strip(), last.get("done_reason") == "length", call, note)
 
-    def _counted(self, ask: Ask, last: Mapping[str, Any], seconds: float) -> tuple[Call, str]:
-        """The call for the books, and a note where it loaded a model that should have been in memory."""
-        now = time.monotonic()
-        stayed = self._stayed(ask.use.model, now - seconds)
-        self._used[ask.use.model] = now
-        call = _call(ask, last, seconds)
-        return call, _loaded_again(call) if call.loaded and stayed else ""
-
-    def _stayed(self, model: str, at: float) -> bool:
-        """Whether a model that was used here should still have been in memory at a time."""
-        before = self._used.get(model)
-        return before is not None and at - before < lasting(self.settings.keep_alive)
-
-    def preloads(self) -> list[Call]:
-        """The preloads since the last call of this, for the books."""
-        done, self._preloaded = self._preloaded, []
-        return done
-
-
-def _think(use: Use) -> str:
-    if use.think:
-        return "its thoughts left no room for the answer; take another model: local-rag models"
-    return f"give it a line 'think: low' under ollama: models: {use.model}: in your models.yaml"
-
-
-_AGAIN = "ask again; if it happens often, try another model: local-rag models"
 _CLOSED = "the engine was closed while it was asked"
-
-
-def _call(ask: Ask, last: Mapping[str, Any], seconds: float) -> Call:
-    load = _seconds(last, "load_duration")
-    return Call(
-        role=ask.role,
-        model=ask.use.model,
-        prompt_tokens=int(last.get("prompt_eval_count") or 0),
-        output_tokens=int(last.get("eval_count") or 0),
-        seconds=seconds,
-        load_seconds=load,
-        prompt_seconds=_seconds(last, "prompt_eval_duration"),
-        output_seconds=_seconds(last, "eval_duration"),
-        loaded=load >= LOADED,
-        retry=ask.retry,
-    )
-
-
-def _loaded_again(call: Call) -> str:
-    return (
-        f"{call.model} was loaded again ({call.load_seconds:.1f} s), although it had just been used: another model or "
-        "program pushed it out, or uses it with another num_ctx"
-    )
-
-
-def _seconds(last: Mapping[str, Any], key: str) -> float:
-    return float(last.get(key) or 0) / 1e9
-
-
-def duration(keep_alive: str) -> str:
-    """As Ollama reads a string: it refuses one without a unit ("time: missing unit in duration"), which are seconds."""
-    return f"{keep_alive}s" if keep_alive[-1].isdigit() else keep_alive
-
-
-def lasting(keep_alive: str) -> float:
-    """Seconds of an Ollama duration such as 5m, 30s, 0 or -1 (for ever)."""
-    if keep_alive.startswith("-"):
-        return float("inf")
-    unit = keep_alive.lstrip("0123456789.")
-    return float(keep_alive.removesuffix(unit)) * {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3600}[unit]

@@ -169,15 +169,19 @@ class OllamaEngine:
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
         messages = prompts.chat(prompts.opening(question, (), ()), prompts.rewrite_task(tried, target))
-        return self._task().line("rewriter", messages, {same(query) for query in tried})
+        return self._task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Text:
         """The question as it would be asked without the chat before it."""
         cancel.check()
         if not history:
             return Text(question)
-        messages = prompts.chat(prompts.opening(question, (), ()), prompts.standalone_task(history))
-        line = self._task().line("standalone", messages, set())
+
+        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
+            turns = [history[number] for number in numbers]
+            return prompts.chat(prompts.opening(question, (), ()), prompts.standalone_task(turns))
+
+        line = self._task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return line if line else Text(question, line.usage)
 
     def _task(self) -> Task:
@@ -221,7 +225,8 @@ def use_of(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama
     check_remote(spec.name, shown.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx
     think = spec.think or ("low" if shown.family in HARMONY else False)
-    return Use(spec.name, min(window, shown.window or window), think)
+    thinks = "thinking" in shown.capabilities if shown.capabilities else None
+    return Use(spec.name, min(window, shown.window or window), think, thinks)
 
 
 def _cited_first(documents: Sequence[Document], generation: str) -> list[int]:

@@ -2,7 +2,8 @@
 
 All prompts about one question begin alike: the same system message, the question, the numbered passages; what is wanted
 comes last. A server that remembers a prompt does not read its beginning again, and reading is what costs time on a
-laptop. `Each*` are the tutorials' calls instead: one per document and one per check, each with the tutorials' inputs.
+laptop. A passage that was found irrelevant is gone from the next prompt, so they are alike up to the first such one.
+`EACH_*` are the tutorials' calls instead: one per document and one per check, each with the tutorials' inputs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.engines.ollama.budget import Message
-from local_rag.text import shorten
+from local_rag.text import plural, shorten
 from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Source, Target, Turn
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ def chat(opening: str, task: str) -> list[Message]:
 
 def grade_task(count: int) -> str:
     """The retrieval grader over a list."""
-    shape = "{" + f'"r": [{", ".join(["…"] * min(count, 3))}]' + "}"
+    shape = '{"r": [' + ", ".join(['"yes or no"'] * count) + "]}"
+    which = f"each of the {count} passages in their order" if count > 1 else "the passage"
     return (
-        f"Judge each of the {count} passages in their order: does it help to answer the question, by its words or by "
-        'its meaning? It need not hold the whole answer. "yes" or "no" for each. '
-        f"Answer in JSON: {shape} with exactly {count} entries."
+        f"Judge {which}: does it help to answer the question, by its words or by its meaning? It need not hold the "
+        f'whole answer. "yes" or "no" for each. Answer in JSON with {plural(count, "entry", "entries")}: {shape}'
     )
 
 
@@ -77,7 +78,7 @@ def answer_task(attempt: Attempt) -> str:
     """The generator. A further attempt is told what was wrong with those before it."""
     task = (
         f"Answer the question in at most {SENTENCES} sentences, only from the passages and close to their words. End "
-        "each sentence with the number of the passage that says it, in square brackets, like [2]. If the passages do "
+        "each sentence with the number of the passage that says it, in square brackets, like [1]. If the passages do "
         f"not contain the answer, write this sentence and nothing else: {NOT_IN_PASSAGES}"
     )
     if not attempt.failed:
@@ -127,7 +128,7 @@ def rewrite_task(tried: Sequence[str], target: Target) -> str:
 
 
 def standalone_task(history: Sequence[Turn]) -> str:
-    """A follow-up of a chat, made whole."""
+    """A follow-up of a chat, made whole; these turns are what fits of the chat."""
     turns = "\n".join(f"Q: {shorten(turn.question, 400)}\nA: {shorten(turn.answer, 400)}" for turn in history)
     return (
         f"The question follows this chat:\n{turns}\nWrite the question so that it can be understood without the chat, "

@@ -6,7 +6,6 @@ A generated token costs the most, so keys are single letters, verdicts are enums
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -90,7 +89,3 @@ def _bare(value: Any) -> Any:
 def most_tokens(schema: type[Reply], count: int = 1) -> int:
     """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen)."""
     return 48 + (8 * count if issubclass(schema, DocumentGrades) else 8)
-
-
-def names(values: Sequence[str]) -> str:
-    return " or ".join(f'"{value}"' for value in values)

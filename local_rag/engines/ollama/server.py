@@ -16,6 +16,9 @@ from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal,
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
 
+PULLING = 600.0
+"""Seconds without a word in a pull; checking the sum of a large file is silent."""
+
 DOWNLOAD = "https://ollama.com/download"
 
 
@@ -135,7 +138,7 @@ class Server:
             transport=self.transport,
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(None, connect=CONNECT),
+            timeout=httpx.Timeout(PULLING, connect=CONNECT),
         )
         try:
             for part in client.pull(model, stream=True):
@@ -195,7 +198,8 @@ def same_model(one: str, other: str) -> bool:
 
 
 def _tagged(name: str) -> str:
-    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+    short = name.strip().casefold().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
 
 
 def explained(error: Exception, where: Address, model: str = "", doing: str = "") -> LocalRagError:
@@ -213,7 +217,16 @@ def explained(error: Exception, where: Address, model: str = "", doing: str = ""
     return EngineError(f"what listens at {where} does not speak as Ollama does: {error}", hint="local-rag doctor")
 
 
-_MEMORY = re.compile(r"memory|cuda|allocat|\boom\b", re.IGNORECASE)
+_CAUSES = (
+    (r"does not support chat", "{model} is no chat model", "local-rag models lists those that answer questions"),
+    (r"does not support thinking|think value", "{model} cannot think as it is told to",
+     "take the line 'think' for it out of your models.yaml"),
+    (r"invalid model name", "{model} is no name of a model", "local-rag models lists those that there are"),
+    (r"server busy|pending requests", "Ollama is busy with other questions", "ask again when they are done: ollama ps"),
+    (r"memory|cuda|allocat|\boom\b|signal: killed|unable to load|timed out waiting for llama runner",
+     "Ollama could not run {model}", "take a smaller one: local-rag models lists them with the memory that they need"),
+)  # fmt: skip
+"""Words of an error (read in Ollama's issue tracker and source), what they mean, and what to do."""
 
 
 def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
@@ -221,9 +234,9 @@ def _refused(status: int, message: str, where: Address, model: str) -> LocalRagE
         return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
     if status == 403:
         return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
-    if _MEMORY.search(message):
-        hint = "take a smaller one: local-rag models lists them with the memory that they need"
-        return EngineError(f"Ollama could not run {model}: {message}", hint=hint)
+    for words, meaning, hint in _CAUSES:
+        if re.search(words, message, re.IGNORECASE):
+            return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
     return EngineError(f"Ollama at {where} reports an error{_code(status)}: {message}", hint="local-rag doctor")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,8 @@ from pydantic import ValidationError
 from local_rag import cancel
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.budget import Fit, Message, Prompt, Use
-from local_rag.engines.ollama.calls import Ask, BrokenOff, Caller, Empty, Overlong, Reply, Unusable
+from local_rag.engines.ollama.calls import Caller
+from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Reply, Unusable
 from local_rag.models import Role
 from local_rag.text import plural, shorten
 from local_rag.types import Call, Text, Usage
@@ -21,6 +23,8 @@ ANSWER_TOKENS = 512
 """The most that an answer may take; three sentences take about 100."""
 LINE_TOKENS = 96
 """The most that a query or a question may take."""
+TRIES = 2
+"""How often a line is asked for."""
 QUOTED = 400
 """Characters of a reply that cannot be used which the retry is shown."""
 
@@ -88,7 +92,7 @@ class Task:
         while True:
             try:
                 for piece in self._streamed(replace(ask, messages=fit.messages)):
-                    wrote = True
+                    wrote = piece is not None
                     yield piece
                 return self._note(fit.note)
             except Overlong as over:
@@ -101,21 +105,26 @@ class Task:
                 wrote = False
                 yield None
 
-    def line(self, label: str, messages: Sequence[Message], tried: set[str]) -> Text:
-        """One line of text that is not among those tried (casefolded), empty where the model has none."""
-        fit = Fit(lambda _: messages, (), self._uses["rewriter"], LINE_TOKENS)
-        for variant in (0, 1):
-            ask = Ask(label, self._uses["rewriter"], messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+    def line(self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Text:
+        """One line of text that is not among those tried (casefolded), empty where the model has none.
+
+        `order` lists what the prompt may do without, the most wanted first.
+        """
+        use, variant = self._uses["rewriter"], 0
+        fit = Fit(prompt, order, use, LINE_TOKENS)
+        while variant < TRIES:
+            ask = Ask(label, use, fit.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
             try:
                 line = first_line(self._whole(ask).text)
+            except Overlong as over:
+                fit.shrink(over.said)
+                continue
             except (BrokenOff, Empty) as error:
                 self._note(_told(error))
-                continue
-            except Overlong as over:
-                fit.shrink(over.said)  # raises: there is nothing to give up
-                raise
+                line = ""
             if line and same(line) not in tried:
                 return Text(line, self.usage())
+            variant += 1
         return Text("", self.usage())
 
     def _strict(self, ask: Ask, schema: type[R]) -> tuple[R | None, str]:
@@ -141,7 +150,7 @@ class Task:
             ask = replace(ask, messages=_corrected(messages, said, wrong, schema), variant=0 if said else 1)
         return None, wrong
 
-    def _streamed(self, ask: Ask) -> Iterator[str]:
+    def _streamed(self, ask: Ask) -> Iterator[str | None]:
         try:
             reply = yield from self._caller.stream(ask)
         except Unusable as error:
@@ -149,7 +158,10 @@ class Task:
             raise
         self._book(reply.call, reply.note)
         if reply.cut:
-            self._note(f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}")
+            told = (
+                f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}, the most that it may take"
+            )
+            self._note(f"{told}; ask for less at a time")
 
     def _whole(self, ask: Ask) -> Reply:
         try:
@@ -161,7 +173,7 @@ class Task:
         return reply
 
     def _book(self, call: Call, note: str = "") -> None:
-        self._calls += [*self._caller.preloads(), call]
+        self._calls += [*self._caller.loads.preloads(), call]
         self._note(note)
 
     def _note(self, note: str) -> None:
@@ -185,17 +197,28 @@ def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
     if reply.cut:
         return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
     try:
-        return schema.model_validate_json(reply.text, strict=True), ""
+        return schema.model_validate_json(reply.text), ""
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"
 
 
+_LABEL = re.compile(
+    r"^(?:[-*•>]\s+|\d+[.)]\s+)?(?:\W*(?:new |rewritten |search |web )*(?:query|question)\W*:\W*)?", re.I
+)
+_PAIRS = {'"': '"', "'": "'", "`": "`", "“": "”", "*": "*"}
+
+
 def first_line(reply: str) -> str:
-    """The first line that says something, without the quotation marks that models like to add."""
-    line = next((line.strip() for line in reply.splitlines() if line.strip()), "")
-    return line.strip("\"'`*“”").strip()[:300]
+    """The line that is meant: not the preamble before it, nor the marks and labels around it."""
+    lines = [line.strip() for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        del lines[0]
+    line = _LABEL.sub("", lines[0]).strip() if lines else ""
+    while len(line) > 1 and _PAIRS.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
+        line = line[1:-1].strip()
+    return line.strip("*` ")[:300]
 
 
 def same(query: str) -> str:

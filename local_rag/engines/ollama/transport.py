@@ -61,7 +61,7 @@ def address(text: str) -> Address:
 
     Raises UsageError for anything else.
     """
-    given = text.strip()
+    given = text.strip().strip("\"'")
     wrong = UsageError(
         f"an address of Ollama is host, host:port or a URL, not {text!r}", hint=f"127.0.0.1:{PORT} is the usual one"
     )
