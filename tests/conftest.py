@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 import sys
 
@@ -40,6 +41,8 @@ def _loopback(host):
 
 
 sys.addaudithook(_guard)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background; programs under test would be deaf
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 socket.setdefaulttimeout(30)
 
 
