@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
+from html.entities import html5
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def parse_xml(data: bytes) -> Any:
 def _character(match: re.Match[str]) -> str:
     """A named character of HTML as itself, XML's own five untouched, anything else dropped."""
     name = match.group(1)
-    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html.entities.html5.get(name + ";", "")
+    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
 
 
 def declared_charset(data: bytes) -> str:
