@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from platformdirs import PlatformDirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from local_rag.errors import ConfigError, UsageError
 
@@ -76,6 +76,40 @@ class Ollama(_Section):
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
 
 
+ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")
+"""What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
+
+
+def _switch(value: object) -> object:
+    """YAML and people say yes in many ways."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    word = value.strip().lower() if isinstance(value, str) else value
+    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(str(word), word)
+
+
+class Web(_Section):
+    """Whether, where and for how long the web is searched. What leaves is the query, after it was shown and logged."""
+
+    enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
+        "off", description="off, on, or ask: each query must be allowed in the terminal"
+    )
+    never: Names = Field((), description="indexes that never go to the web, by name or path")
+    engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
+    seconds: float = Field(12.0, gt=0, description="wall clock of one web search, without reading the pages")
+    page_seconds: float = Field(10.0, gt=0, description="wall clock of reading one page")
+    cache_hours: float = Field(24.0, ge=0, description="how long what was found is used again; 0: never")
+    region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,3}$", description="such as us-en; wt-wt for none")
+
+    @field_validator("engines")
+    @classmethod
+    def _known(cls, engines: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in engines if name not in ENGINES]
+        if unknown or not engines:
+            raise ValueError(f"{unknown[0] if unknown else 'none'} is no search engine: there are {', '.join(ENGINES)}")
+        return tuple(dict.fromkeys(engines))
+
+
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
@@ -89,6 +123,7 @@ class Values(_Section):
     chunks: Chunks = Chunks()
     limits: Limits = Limits()
     ollama: Ollama = Ollama()
+    web: Web = Web()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from local_rag.types import Attempt, Catalog, Grade, Piece, Relevance, Route, Target, Turn
+from local_rag.types import Attempt, Catalog, Found, Grade, Piece, Relevance, Route, Target, Turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ class Corpus(Protocol):
 class WebSearch(Protocol):
     """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
 
-    A search that fails brings nothing; it never ends a question with an error.
+    A search that fails brings notes instead of documents; it never ends a question with an error.
     """
 
     @property
@@ -106,4 +106,8 @@ class WebSearch(Protocol):
     @property
     def engine(self) -> str: ...
 
-    def search(self, query: str, k: int) -> list[Document]: ...
+    def words(self, query: str) -> str:
+        """What of a query leaves this machine."""
+
+    def search(self, query: str, k: int) -> Found:
+        """Up to k pages, best first."""

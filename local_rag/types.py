@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 Source = Literal["vectorstore", "web_search", "direct"]
 Complexity = Literal["direct", "single", "multi"]
@@ -223,6 +226,14 @@ class SyncReport:
     ignored: Mapping[str, int] = field(default_factory=dict)
     chunks: int = 0
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a web search brought, one document per page, and in one line each what a person should know of it."""
+
+    documents: tuple[Document, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 # --- an answer ------------------------------------------------------------------------------------------------

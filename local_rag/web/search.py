@@ -1,13 +1,38 @@
-"""Searching the web. In this version there is only `Off`: nothing leaves the machine, and no graph takes the edge."""
+"""Searching the web without a key: ddgs in a child process. Or `Off`: nothing leaves the machine.
+
+What leaves is one line of at most 200 characters, to the engines that the settings name, in their order; the next one
+is asked only where the one before had nothing. Each time the words are in a log before they leave. ddgs then looks
+like a browser to the engine; who is asked learns this machine's address besides.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from local_rag import cancel
+from local_rag.config import Web
 from local_rag.errors import UsageError
+from local_rag.text import printable
+from local_rag.types import Found
+from local_rag.web import asking, querylog, reading
+from local_rag.web.cache import Cache
+from local_rag.web.results import Reply, Result, late
 
 if TYPE_CHECKING:
-    from langchain_core.documents import Document
+    from local_rag.web.pages import Page
+
+WORDS = 200
+"""Characters of a query that leave this machine."""
+
+ANYWHERE, DEFAULT = "wt-wt", "us-en"
+"""DuckDuckGo's region for none, and ddgs's default: other engines make a country and a language of a region."""
+
+PAUSES = (0.0, 1.0, 2.0, 4.0)
+"""Seconds before each try, as long as engines say that there were too many searches."""
 
 
 class Off:
@@ -16,6 +41,113 @@ class Off:
     enabled = False
     engine = "off"
 
-    def search(self, query: str, k: int) -> list[Document]:
+    def words(self, query: str) -> str:
+        """What would leave."""
+        return query
+
+    def search(self, query: str, k: int) -> Found:
         """Never called by a graph. Raises UsageError."""
-        raise UsageError("the web is off")
+        raise UsageError("the web is off", hint="local-rag ask … --web")
+
+
+class DdgsSearch:
+    """The web, by ddgs. A search that fails has notes instead of documents."""
+
+    enabled = True
+
+    def __init__(
+        self,
+        settings: Web,
+        folder: Path,
+        read_page: Callable[[str], Page] | None = None,
+        command: Sequence[str] = asking.COMMAND,
+    ) -> None:
+        """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
+
+        `command` starts the process that searches; with --search-url of child.py a test has its own result page asked.
+        """
+        self._settings = settings
+        self._folder = folder
+        self._read_page = read_page
+        self._command = tuple(command)
+        self._cache = Cache(folder, settings.cache_hours)
+
+    @property
+    def engine(self) -> str:
+        return ", ".join(self._settings.engines)
+
+    def words(self, query: str) -> str:
+        """What of a query leaves this machine: one printable line, cut at a word."""
+        line = " ".join(printable(query).encode("utf-8", "replace").decode("utf-8").split())
+        return line if len(line) <= WORDS else line[: WORDS + 1].rpartition(" ")[0] or line[:WORDS]
+
+    def search(self, query: str, k: int) -> Found:
+        """Up to k pages, best first. Raises Stopped and DeadlineExceeded, and nothing else."""
+        words = self.words(query)
+        if not words or k < 1:
+            return Found(notes=("there are no words to search the web for",))
+        asked = (self._settings.engines, self._settings.region, words.casefold(), k, self._read_page is not None)
+        if (kept := self._cache.get(*asked)) and (found := _restored(*kept)):
+            return found
+        results, troubles = self._ask(words)
+        documents, notes = reading.documents(results[:k], self._read_page, self._settings.page_seconds)
+        notes = [*troubles, *notes]
+        if documents:
+            rows = [{"text": one.page_content, "metadata": one.metadata} for one in documents]
+            self._cache.put({"documents": rows, "notes": notes}, *asked)
+        return Found(tuple(documents), tuple(notes))
+
+    def _ask(self, words: str) -> tuple[tuple[Result, ...], list[str]]:
+        """The results of the first engine that has some, and what the others said.
+
+        Engines that say "too many searches" are asked again after a pause, the others are not.
+        """
+        until = time.monotonic() + self._settings.seconds
+        troubles: dict[str, str] = {}
+        left = list(self._settings.engines)
+        for pause in PAUSES:
+            if not left or time.monotonic() + pause >= until:
+                break
+            cancel.current().wait(pause)
+            limited: list[str] = []
+            while left:
+                engine = left.pop(0)
+                seconds = (until - time.monotonic()) / (len(left) + 1)
+                if seconds <= 0:
+                    troubles.setdefault(engine, late(engine))
+                    continue
+                try:
+                    querylog.record(self._folder, words, [engine], datetime.now().astimezone())
+                except OSError as error:
+                    where = self._folder / querylog.NAME
+                    return (), [f"not searched, because it cannot be logged: make {where} writable ({error})"]
+                reply = self._ask_one(engine, words, seconds)
+                if reply.results:
+                    troubles.pop(engine, None)
+                    return reply.results, list(troubles.values())
+                troubles[engine] = reply.trouble
+                if reply.limited:
+                    limited.append(engine)
+            left = limited
+        return (), list(troubles.values())
+
+    def _ask_one(self, engine: str, words: str, seconds: float) -> Reply:
+        region = self._settings.region
+        if region == ANYWHERE and engine != "duckduckgo":
+            region = DEFAULT
+        return asking.ask(self._command, engine, words, region, seconds)
+
+
+def _restored(kept: float, value: Any) -> Found | None:
+    """What the cache holds, or None if that is not what was put there."""
+    from langchain_core.documents import Document
+
+    try:
+        documents = tuple(Document(page_content=row["text"], metadata=row["metadata"]) for row in value["documents"])
+        notes = tuple(map(str, value["notes"]))
+        usable = all(one.metadata.keys() == reading.METADATA for one in documents)
+    except (KeyError, TypeError, ValueError):
+        return None
+    when = datetime.fromtimestamp(kept).astimezone()
+    first = f"from the cache of {when:%Y-%m-%d %H:%M}: nothing left this machine"
+    return Found(documents, (first, *notes)) if documents and usable else None
