@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from local_rag.config import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
+from local_rag.index.urls import is_url
 from local_rag.text import joined, plural, printable, shorten
 from local_rag.types import (
     OUT_OF_TIME,
@@ -115,7 +116,7 @@ def place_of(citation: Citation, *, links: bool = False) -> str:
 
 
 def _quoted(citation: Citation, *, numbered: bool = True) -> str:
-    web = " (web)" if citation.origin == "web" else ""
+    web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
     doubt = " (not verified)" if numbered and not citation.verified else ""
     return f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"{web}{doubt}'
 
@@ -129,7 +130,9 @@ def _address(citation: Citation) -> str:
 
 
 def short_path(path: str | Path) -> str:
-    """Relative to where the person stands when it lies below, with ~ for the home folder otherwise."""
+    """Relative to where the person stands when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
+    if is_url(str(path)):
+        return _one_line(str(path))
     full = Path(path)
     for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
         if full.is_relative_to(base):
@@ -189,9 +192,11 @@ def document_lines(rank: int, found: Any, *, links: bool = False) -> Iterator[st
 def status_lines(status: IndexStatus) -> Iterator[str]:
     """What `local-rag status` says of an index."""
     roots = joined(status.roots) or "none"
+    pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
+    parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
     rows = [
         ("index", str(status.path)),
-        ("files", f"{status.files:,} ({plural(status.documents, 'document')}, {plural(status.chunks, 'passage')})"),
+        ("files", f"{status.files:,}{pages} ({parts})"),
         ("from", roots),
         ("size", size(status.bytes)),
         ("last sync", status.last_sync or "never"),

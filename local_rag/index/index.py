@@ -1,8 +1,9 @@
-"""Index: the files of a person, searchable."""
+"""Index: the files of a person, and the pages that they chose, searchable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ from local_rag.errors import IndexDamaged, IndexMismatch, UsageError
 from local_rag.index import catalog as catalogs
 from local_rag.index import lookups, place, status, tables
 from local_rag.index import search as searches
+from local_rag.index.pages import Pages, Read
 from local_rag.index.reembed import reembed
 from local_rag.index.rows import IndexedFile, Recipe, Root
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import Store, destroy, writer
 from local_rag.index.sync import Progress, Sync
+from local_rag.index.urls import is_url, normal
 from local_rag.protocols import Embedder
 from local_rag.types import Catalog, SyncReport
 
@@ -111,7 +114,8 @@ class Index:
 
         `paths` are remembered with `excludes` (patterns of .gitignore) and `secrets`; without them all remembered ones
         are synced, with these options on top of their own. What could not be seen is kept and reported, unless `prune`.
-        One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
+        Pages of the web are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises
+        IndexBusy.
         Raises UsageError for a path that is not there, DiskFull, and Stopped; each file is written in one step.
         """
         with writer(self.path):
@@ -123,7 +127,7 @@ class Index:
                     tables.set_roots(db, roots)
             else:
                 roots = [Root(r.path, (*r.excludes, *excludes), r.secrets or secrets) for r in known]
-            if not roots:
+            if not roots and not self._store.read(lookups.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
             report = Sync(self._store, self._embedder, self._recipe, progress).run(roots, prune=prune)
             if prune:
@@ -132,8 +136,18 @@ class Index:
                 self._store.refresh()
             return report
 
-    def remove(self, paths: Sequence[Path]) -> tuple[str, ...]:
-        """Forget files, and whole folders with their roots; gives the paths of the files that were in the index.
+    def sync_pages(self, urls: Iterable[str], read: Read, *, prune: bool = False) -> SyncReport:
+        """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.
+
+        A page is stored under the URL it was found at in the end. One that `read` raises FileSkipped for is reported,
+        and kept if it is in the index, unless `prune`. Raises IndexBusy, DiskFull, and Stopped; each page is written
+        in one step.
+        """
+        self._check()
+        return Pages(self._store, self._embedder, self._recipe, self._held).run(urls, read, prune=prune)
+
+    def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
+        """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
 
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
         """
@@ -142,7 +156,10 @@ class Index:
             roots = [root.path for root in self._store.read(lookups.roots)]
             gone: list[str] = []
             for path in paths:
-                below = [one for one in [*files, *roots] if Path(one).is_relative_to(_resolved(path))]
+                if isinstance(path, str) and is_url(path):
+                    below = [page.path for page in self._store.read(lookups.pages, (normal(path),))]
+                else:
+                    below = [one for one in [*files, *roots] if Path(one).is_relative_to(_resolved(Path(path)))]
                 if not below:
                     raise UsageError(f"nothing of {path} is indexed", hint="local-rag status lists what is")
                 gone += below
@@ -218,6 +235,12 @@ class Index:
 
         return retriever(self, k, within)
 
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        with writer(self.path):
+            self._check()
+            yield
+
     def _check(self) -> None:
         """Raises IndexMismatch unless this embedder and this chunking made the index."""
         made, wanted = self._store.read(lookups.recipe), self._recipe
@@ -237,7 +260,7 @@ class Index:
         raise IndexMismatch(
             f"the index at {self.path} has passages of {made.size} tokens with {made.overlap} shared, "
             f"not {wanted.size} with {wanted.overlap}",
-            hint=place.rebuild(self.path, [root.path for root in self._store.read(lookups.roots)]),
+            hint=place.rebuild(self.path, self._store.read(lookups.named)),
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.index.rows import FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.index.tables import Sql
+from local_rag.index.urls import is_page
 
 if TYPE_CHECKING:
     from local_rag.index.vectors import Ids
@@ -35,11 +36,28 @@ def roots(db: Sql) -> list[Root]:
 
 
 def files(db: Sql) -> list[FileRow]:
-    sql = "SELECT path, root, sha256, size, mtime_ns, warnings, indexed_at, id FROM files ORDER BY path"
+    return _file_rows(db, "", ())
+
+
+def pages(db: Sql, urls: Sequence[str]) -> list[FileRow]:
+    """The pages that are stored under one of these URLs, or were found through one."""
+    wanted = json.dumps(list(urls))
+    one = "IN (SELECT value FROM json_each(?))"
+    return _file_rows(db, f"WHERE path {one} OR root {one}", (wanted, wanted))
+
+
+def _file_rows(db: Sql, where: str, values: Sequence[str]) -> list[FileRow]:
+    sql = f"SELECT path, root, sha256, size, mtime_ns, warnings, indexed_at, id FROM files {where} ORDER BY path"
     return [
         FileRow(path, root, sha256, size, mtime_ns, tuple(json.loads(warnings)), at, number)
-        for path, root, sha256, size, mtime_ns, warnings, at, number in db.execute(sql)
+        for path, root, sha256, size, mtime_ns, warnings, at, number in db.execute(sql, values)
     ]
+
+
+def named(db: Sql) -> list[str]:
+    """All that was asked to be indexed: roots, then the URLs of pages."""
+    urls = {file.root for file in files(db) if is_page(file.path)}
+    return [*(root.path for root in roots(db)), *sorted(urls)]
 
 
 def indexed_files(db: Sql) -> list[IndexedFile]:
@@ -59,6 +77,11 @@ def counts(db: Sql) -> tuple[int, int, int]:
     sql = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
     numbers: tuple[int, int, int] = db.execute(sql).fetchone()
     return numbers
+
+
+def page_count(db: Sql) -> int:
+    """How many of the files are pages of the web."""
+    return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))
 
 
 def chunk_ids(db: Sql) -> Ids:

@@ -51,5 +51,5 @@ def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> 
         if tokens > embedder.window:
             raise IndexMismatch(
                 f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
-                hint=place.rebuild(store.folder, [root.path for root in store.read(lookups.roots)]),
+                hint=place.rebuild(store.folder, store.read(lookups.named)),
             )

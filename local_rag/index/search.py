@@ -9,6 +9,7 @@ from local_rag.errors import UsageError
 from local_rag.index import lookups, within
 from local_rag.index.schema import match_query
 from local_rag.index.store import Store
+from local_rag.index.urls import is_page
 from local_rag.text import joined
 
 if TYPE_CHECKING:
@@ -107,6 +108,6 @@ def _document(passage: Passage, cosine: float, rank_score: float) -> Document:
         "score": cosine,
         "rank_score": rank_score,
         "origin": "files",
-        "url": "",
+        "url": passage.source if is_page(passage.source) else "",
     }
     return Document(passage.text, metadata=about)

@@ -12,7 +12,10 @@ from local_rag.index.store import Store
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens."""
+    """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
+
+    `pages` of the web are no `files`; documents and chunks are of both.
+    """
 
     path: Path
     files: int
@@ -27,16 +30,18 @@ class IndexStatus:
     roots: tuple[str, ...]
     last_sync: str
     cache_fresh: bool
+    pages: int = 0
 
 
 def inspect(store: Store) -> IndexStatus:
     """Read it from the store."""
     files, documents, chunks = store.read(lookups.counts)
+    pages = store.read(lookups.page_count)
     recipe = store.read(lookups.recipe)
     synced = store.read(lookups.meta).get("last_sync")
     return IndexStatus(
         path=store.folder,
-        files=files,
+        files=files - pages,
         documents=documents,
         chunks=chunks,
         bytes=place.size(store.folder),
@@ -48,4 +53,5 @@ def inspect(store: Store) -> IndexStatus:
         roots=tuple(root.path for root in store.read(lookups.roots)),
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
         cache_fresh=store.cache_is_fresh(),
+        pages=pages,
     )

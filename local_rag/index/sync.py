@@ -102,6 +102,12 @@ def look(roots: Iterable[Root]) -> _Seen:
     return seen
 
 
+def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:
+    """The passages of a document, as this index makes them."""
+    offsets = embedder.token_offsets(document.text)
+    return chunk(document, offsets, size=recipe.size, overlap=recipe.overlap, window=embedder.window)
+
+
 def _shown(path: str) -> str:
     """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -198,7 +204,8 @@ class Sync:
             return [replace(file, warnings=old.warnings)]
         try:
             parsed = parser.parse(Path(path))
-            documents = [self._cut(found, path) for found in parsed.documents]
+            titled = [found if found.title else replace(found, title=Path(path).name) for found in parsed.documents]
+            documents = [(found, cut(found, self._embedder, self._recipe)) for found in titled]
             if not any(pieces for _, pieces in documents):
                 raise FileSkipped("has no text in it")
         except FileSkipped as error:
@@ -207,13 +214,6 @@ class Sync:
         self._pending.append(_Pending(replace(file, warnings=parsed.warnings), documents))
         self._skipped += [Skipped(path, warning) for warning in parsed.warnings]
         return []
-
-    def _cut(self, found: LoadedDocument, path: str) -> tuple[LoadedDocument, list[Chunk]]:
-        titled = found if found.title else replace(found, title=Path(path).name)
-        offsets = self._embedder.token_offsets(found.text)
-        recipe = self._recipe
-        size, overlap, window = recipe.size, recipe.overlap, self._embedder.window
-        return titled, chunk(titled, offsets, size=size, overlap=overlap, window=window)
 
     def _same(self, old: FileRow) -> None:
         self._unchanged += 1

@@ -1,4 +1,4 @@
-"""Which files a person means by "only these": paths, folders and globs."""
+"""Which files and pages a person means by "only these": paths, URLs, folders and globs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
+
+from local_rag.index.urls import is_url, normal
 
 _SIGN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]")
 
@@ -15,7 +17,7 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
 
     A wish is a file, a folder (all below it), or a glob (`**` crosses folders). A relative one is looked for from the
     current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in 'notes/*.md'` need not
-    be typed where the files lie.
+    be typed where the files lie. A URL is read in the same way, and is absolute.
     """
     known = {path: path.replace("\\", "/") for path in paths}
     found: set[str] = set()
@@ -27,18 +29,28 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
 
 def _ways(wish: str) -> list[re.Pattern[str]]:
     """How to read a wish, strictest first: from here before from anywhere, as it is written before as a glob."""
+    if is_url(wish):
+        urls = [re.escape(normal(wish).rstrip("/")) + "/?", _regex(wish.partition("#")[0].rstrip("/"))]
+        return [_with_all_below(url) for url in urls]
     place = Path(wish).expanduser()
     fixed = list(takewhile(lambda part: not _SIGN.search(part), place.parts))
     from_here = Path(*fixed).resolve().joinpath(*place.parts[len(fixed) :])
     ways = [re.escape(place.resolve().as_posix()), _regex(from_here.as_posix())]
     if place.parts and not place.is_absolute() and ".." not in place.parts:
         ways += [f"(?:.*/)?{re.escape(place.as_posix())}", f"(?:.*/)?{_regex(place.as_posix())}"]
-    return [re.compile(f"{way}(?:/.*)?", re.DOTALL) for way in ways]
+    return [_with_all_below(way) for way in ways]
+
+
+def _with_all_below(way: str) -> re.Pattern[str]:
+    return re.compile(f"{way}(?:/.*)?", re.DOTALL)
 
 
 def _regex(glob: str) -> str:
     """A glob as a regular expression; only `**` crosses a slash (https://git-scm.com/docs/gitignore)."""
-    parts = ["(?:[^/]+/)*" if part == "**" else _part(part) + "/" for part in glob.split("/")]
+    pieces = glob.split("/")
+    if pieces[-1] == "**":
+        pieces.append("*")
+    parts = ["(?:[^/]+/)*" if part == "**" else _part(part) + "/" for part in pieces]
     return "".join(parts).removesuffix("/")
 
 
