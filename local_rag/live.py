@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from local_rag.types import Answer, Call, Called, Done, Event, Graded, Note, Sta
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.live import Live as Region
 
     from local_rag.rag import Rag
 
@@ -19,6 +21,7 @@ _KINDS = {
     "generations": ("generation",),
     "web_searches": ("web search", "web searches"),
 }
+_YES = {"y", "yes"}
 _LOADS, _RETRIES, _UNPARSED = ("model load",), ("retry", "retries"), ("unusable verdict",)
 
 
@@ -31,6 +34,7 @@ class Live:
         self._draft = ""
         self._attempt = 0
         self._doing = ""
+        self._region_shown: Region | None = None
 
     def follow(self, events: Iterable[Event]) -> Answer:
         """Show events until `Done`, and return its answer."""
@@ -38,8 +42,29 @@ class Live:
 
         if not self.console.is_terminal:
             return self._drain(events)
-        with Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region):
+        region = Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region)
+        self._region_shown = region
+        with region:
             return self._drain(events)
+
+    def may_search(self, query: WebQuery, *, ask: bool = False) -> bool:
+        """Show the words that are about to leave, before they do; with `ask`, only a yes lets them."""
+        line = f"asking {query.engine}: {printable(query.query)}"
+        if not ask:
+            self._line(line)
+            return True
+        if not (self.console.is_terminal and sys.stdin.isatty()):
+            self._line(f"not {line} (there is no terminal to ask for your consent; --web allows it)")
+            return False
+        if self._region_shown:
+            self._region_shown.stop()
+        try:
+            return self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False).strip().lower() in _YES
+        except EOFError:
+            return False
+        finally:
+            if self._region_shown:
+                self._region_shown.start()
 
     def _drain(self, events: Iterable[Event]) -> Answer:
         for event in events:
@@ -61,8 +86,6 @@ class Live:
             self._draft += printable(event.text)
         elif isinstance(event, Note):
             self._line(f"note: {printable(event.text)}")
-        elif isinstance(event, WebQuery):
-            self._line(f"asking {event.engine}: {printable(event.query)}")
         if self.trace and (line := trace_line(event)):
             self._line(line)
 

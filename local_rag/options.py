@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ TrustOption = Annotated[
 EmbedderOption = Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="A model of models.yaml.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 InOption = Annotated[
-    list[str] | None, typer.Option("--in", metavar="PATH|GLOB", help="Only these files; may be given several times.")
+    list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Only these; may be given several times.")
 ]
 EngineOption = Annotated[
     str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="What grades and answers.")
@@ -27,6 +28,9 @@ EngineOption = Annotated[
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The Ollama model for everything.")]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of models.yaml, such as 16gb.")
+]
+WebOption = Annotated[
+    str | None, typer.Option("--web", metavar="[on|ask|off]", help="Search the web where a graph wants to: on, or ask.")
 ]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
 
@@ -43,3 +47,14 @@ def stderr_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+def with_web(arguments: Sequence[str]) -> list[str]:
+    """--web may stand alone, which means on; the words after it are its value only if they are one."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given = list(arguments)
+    for place in reversed(range(end)):
+        if given[place] == "--web":
+            has_value = place + 1 < end and given[place + 1] in ("on", "ask", "off")
+            given[place] = f"--web={given.pop(place + 1) if has_value else 'on'}"
+    return given

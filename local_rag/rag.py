@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag import citations
 from local_rag.cancel import Cancel
-from local_rag.config import Settings
+from local_rag.config import Settings, index_path
 from local_rag.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.protocols import Embedder
 from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Started, Status, Step, Usage
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.choosing import Choice
-    from local_rag.graphs.state import Deps, State
+    from local_rag.graphs.state import Deps, MaySearch, State
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
+    from local_rag.protocols import WebSearch
+    from local_rag.web.pages import Page
 
 CLOSING = 0.5
 """Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
@@ -83,6 +85,36 @@ def open_index(
     )
 
 
+def open_web(settings: Settings) -> WebSearch:
+    """The web search that the settings ask for; nothing is imported or contacted yet.
+
+    Raises UsageError where --web is given for an index that never goes to the web.
+    """
+    from local_rag.web.search import DdgsSearch, Off
+
+    web = settings.values.web
+    if web.enabled == "off":
+        return Off()
+    if settings.index_path in {index_path(name, settings.data_folder) for name in web.never}:
+        if settings.origin["web.enabled"] == "flag":
+            raise UsageError(
+                f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
+                hint="take it out of web.never, or ask without --web",
+            )
+        return Off()
+    return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
+
+
+def _page_reader(seconds: float) -> Callable[[str], Page]:
+    def read(url: str) -> Page:
+        from local_rag.web.fetch import Fetcher, FetchLimits
+        from local_rag.web.pages import page
+
+        return page(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
+
+    return read
+
+
 def _missing(settings: Settings) -> IndexMissing:
     name, folder = settings.values.index, settings.data_folder / "indexes"
     others = sorted(place.name for place in folder.iterdir()) if folder.is_dir() else []
@@ -111,14 +143,13 @@ class Rag:
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
     ) -> None:
-        from local_rag.web.search import Off
-
         self.settings = settings
         self.index = index
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
-        self.web = Off()
+        self.web: WebSearch = open_web(settings)
+        self.may_search: MaySearch = lambda query: settings.values.web.enabled != "ask"
         self._graphs: dict[str, CompiledStateGraph[State, Deps]] = {}
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
@@ -195,6 +226,7 @@ class Rag:
             k=k or values.k,
             within=tuple(within),
             cancel=Cancel(values.limits.seconds),
+            may_search=lambda query: self.may_search(query),
         )
 
     def close(self) -> None:

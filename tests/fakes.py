@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
-from local_rag.types import NOT_IN_PASSAGES, Catalog, Grade, Piece, Relevance, Route, Text, Usage
+from local_rag.types import NOT_IN_PASSAGES, Catalog, Found, Grade, Piece, Relevance, Route, Text, Usage
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -106,9 +106,13 @@ class FakeWeb:
     def __post_init__(self):
         self.queries = []
 
+    def words(self, query):
+        return query
+
     def search(self, query, k):
         self.queries.append(query)
-        return [
+        pages = [
             passage(90 + n, "The web says that the plan costs 900 euros.", origin="web", url=f"https://web.test/{n}")
             for n in range(min(self.found, k))
         ]
+        return Found(tuple(pages))

@@ -107,7 +107,7 @@ TABLE = [
     ("crag", {}, {"found": 0}, f"{GRADED} discard_documents give_up", "abstained"),
     (
         "crag",
-        {"relevant": ["n"], "drafts": ["It costs 900 euros [1]."]},
+        {"relevant": ["n", "y"], "drafts": ["It costs 900 euros [1]."]},
         ON,
         f"{GRADED} discard_documents transform_query web_search_node refine_documents {WRITTEN}",
         "grounded",

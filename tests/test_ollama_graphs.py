@@ -92,14 +92,14 @@ CALLS = [
     ("crag", {}, [grades("nynn"), "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
      "grade list, answer, check", "grounded"),
     ("crag", {}, [grades("nnnn")], "grade list", "abstained"),
-    ("crag", {"web": True}, [grades("nnnn"), "plan cost euros", WEB, GOOD],
-     "grade list, rewrite, answer, check", "grounded"),
+    ("crag", {"web": True}, [grades("nnnn"), "plan cost euros", grades("y"), WEB, GOOD],
+     "grade list, rewrite, grade list, answer, check", "grounded"),
     ("crag", {}, [grades("yyyy"), ANSWER, UNSUPPORTED], "grade list, answer, check", "ungrounded"),
     ("adaptive", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
     ("adaptive", {"web": True}, ['{"d": "vectorstore"}', grades("yyyy"), ANSWER, GOOD],
      "route, grade list, answer, check", "grounded"),
-    ("adaptive", {"web": True}, ['{"d": "web_search"}', WEB, GOOD],
-     "route, answer, check", "grounded"),
+    ("adaptive", {"web": True}, ['{"d": "web_search"}', grades("y"), WEB, GOOD],
+     "route, grade list, answer, check", "grounded"),
     ("adaptive", {"web": True}, ['{"d": "internet"}', '{"d": "the web"}', grades("yyyy"), ANSWER, GOOD],
      "route, route, grade list, answer, check", "grounded"),
     ("adaptive", {"direct": True}, ['{"d": "direct"}', "Hello."], "route, direct", "direct"),
@@ -198,7 +198,7 @@ def test_the_tutorials_calls_get_the_tutorials_inputs(ollama):
 
 
 def test_a_query_for_the_web_is_written_without_a_passage(ollama):
-    ollama.script(grades("nnnn"), "plan cost", WEB, GOOD)
+    ollama.script(grades("nnnn"), "plan cost", grades("y"), WEB, GOOD)
     ask(ollama, "crag", web=True)
     rewrite = next(body for body in ollama.chats if kind(body) == "rewrite")
     assert "Passage" not in json.dumps(rewrite["messages"][1:])

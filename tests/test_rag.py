@@ -91,7 +91,9 @@ def test_the_web_and_dropped_numbers_are_said():
         def context(self, **options):
             return replace(super().context(**options), web=FakeWeb())
 
-    rag = Rag2(Settings.load(), Corpus(), Choice(ScriptedEngine(relevant=["n"], drafts=["It costs 900 euros [1][7]."])))
+    rag = Rag2(
+        Settings.load(), Corpus(), Choice(ScriptedEngine(relevant=["n", "y"], drafts=["It costs 900 euros [1][7]."]))
+    )
     answer = rag.ask("What does the plan cost?", graph="crag")
     assert (answer.used_web, answer.dropped_citations, answer.status) == (True, 1, "partial")
     assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]

@@ -50,8 +50,18 @@ def test_a_terminal_sees_the_live_draft_and_no_control_characters_of_it():
     assert drawn.rstrip().endswith("\x1b[2K"), "the draft is wiped before the answer is written"
 
 
-def test_a_pipe_sees_the_stages_and_the_words_that_leave_but_no_draft():
-    assert shown(terminal=False).splitlines() == ["retrieving…", "writing…", "asking stand-in: valve price"]
+def test_a_pipe_sees_the_stages_but_no_draft():
+    assert shown(terminal=False).splitlines() == ["retrieving…", "writing…"]
+
+
+def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about():
+    out = io.StringIO()
+    live = Live(Console(file=out, force_terminal=False, width=80, color_system=None))
+    query = WebQuery("valve \x1b[31mprice", "stand-in")
+    assert live.may_search(query) is True
+    assert out.getvalue() == "asking stand-in: valve price\n"
+    assert live.may_search(query, ask=True) is False
+    assert "not asking stand-in" in out.getvalue() and "--web allows it" in out.getvalue()
 
 
 def test_a_citation_names_file_page_and_words_and_opens_on_a_click():

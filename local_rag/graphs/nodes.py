@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from local_rag import citations
 from local_rag.cancel import scope
 from local_rag.errors import DeadlineExceeded
-from local_rag.graphs import edges, outcome
+from local_rag.graphs import edges, outcome, strips
 from local_rag.graphs.state import Deps, State, Update, deps_of
 from local_rag.text import plural, shorten
 from local_rag.types import (
@@ -195,13 +195,13 @@ def transform_query(target: Target | None = None) -> Node:
 def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
     """CRAG: what the web says is added to the documents that are left."""
     found = _search_web(state, deps, emit)
-    return {"documents": [*state.get("documents", ()), *found], "tries": _count(state, "web_searches")}
+    return found | {"documents": [*state.get("documents", ()), *found["documents"]]}
 
 
 @node(lambda state: "searching the web")
 def web_search(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG: what the web says replaces the documents."""
-    return {"documents": _search_web(state, deps, emit), "tries": _count(state, "web_searches")}
+    return _search_web(state, deps, emit)
 
 
 @node(lambda state: "writing" if not state.get("drafts") else "writing again")
@@ -288,10 +288,32 @@ def _write(question: str, documents: Sequence[Document], attempt: Attempt, deps:
     return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage
 
 
-def _search_web(state: State, deps: Deps, emit: Emit) -> list[Document]:
-    query = state.get("query") or state["question"]
-    emit(WebQuery(query, deps.web.engine))
-    return deps.web.search(query, WEB_RESULTS)
+def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
+    """Pages of the web with what is relevant of each; nothing where the words may not leave."""
+    query = WebQuery(deps.web.words(state.get("query") or state["question"]), deps.web.engine)
+    emit(query)
+    if not deps.may_search(query):
+        refused = Graded("web_search", "refused", "the query was not allowed to leave this machine")
+        return {"documents": [], "spent": ["web_searches"], "decisions": _log(state, emit, refused)}
+    found = deps.web.search(query.query, WEB_RESULTS)
+    for note in found.notes:
+        emit(Note(note))
+    judged = strips.promising(state["question"], found.documents)
+    verdicts = deps.engine.relevance(state["question"], judged) if judged else []
+    chosen = strips.selected(found.documents, judged, verdicts)
+    graded = [
+        Graded("web", _LABEL[kept > 0], f"{kept} of {plural(many, 'strip')}", _id(page), None, page.metadata["url"])
+        for page, kept, many in chosen
+    ]
+    return {
+        "documents": [page for page, kept, _ in chosen if kept],
+        "tries": _count(state, "web_searches"),
+        "decisions": _log(state, emit, *graded),
+        "usage": sum((verdict.usage for verdict in verdicts), _usage(state)),
+    }
+
+
+_LABEL = {True: "relevant", False: "irrelevant"}
 
 
 def _only_route() -> Route:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Required, TypedDict
 
@@ -14,7 +14,7 @@ from local_rag.cancel import Cancel
 from local_rag.config import Limits
 from local_rag.errors import ContextMissing
 from local_rag.protocols import Corpus, Engine, WebSearch
-from local_rag.types import Grade, Graded, Kind, Source, Status, Usage
+from local_rag.types import Grade, Graded, Kind, Source, Status, Usage, WebQuery
 
 TIME = "time"
 """The fourth entry of `spent`, beside the three of `Kind`."""
@@ -65,9 +65,20 @@ Update = dict[str, Any]
 """What a node returns: some keys of State."""
 
 
+MaySearch = Callable[[WebQuery], bool]
+
+
+def always(query: WebQuery) -> bool:
+    """Who switched the web on has allowed its queries."""
+    return True
+
+
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline."""
+    """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
+
+    `may_search` is told the words and the search engine right before they leave, and says whether they may.
+    """
 
     index: Corpus
     engine: Engine
@@ -77,6 +88,7 @@ class Deps:
     within: Sequence[str] = ()
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
+    may_search: MaySearch = always
 
     def limit(self, kind: Kind) -> int:
         """How often a kind may be done. With the web off there is no budget for it, and so no edge leads there."""
