@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +30,10 @@ from local_rag.options import (
     ModelsOption,
     ProfileOption,
     TrustOption,
+    WebOption,
     settings_of,
     stderr_console,
+    with_web,
 )
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in words or bool(os.environ.get("LOCAL_RAG_DEBUG"))
     arguments = [word for position, word in enumerate(arguments) if word != "--debug" or position >= len(words)]
+    arguments = with_web(arguments)
     try:
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
         if result == INTERRUPTED:  # what Typer makes of KeyboardInterrupt
@@ -133,7 +137,8 @@ def _root(
 
 @app.command()
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders.")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders, pages.")] = None,
+    urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
     index: IndexOption = None,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out, as .gitignore would.")
@@ -150,9 +155,13 @@ def index(
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Index files and folders; without PATH, bring everything that was indexed before up to date."""
-    from local_rag.indexing import index_files
+    """Index files, folders and web pages; without any, bring all files that were indexed before up to date.
 
+    A page is fetched only when it is named.
+    """
+    from local_rag.indexing import index_files, named
+
+    files, pages = named(paths or [], urls)
     settings = settings_of(
         index,
         models,
@@ -163,8 +172,9 @@ def index(
     )
     return index_files(
         settings,
-        paths or [],
+        files,
         stderr_console(),
+        urls=pages,
         excludes=exclude or [],
         secrets=include_secrets,
         prune=prune,
@@ -182,6 +192,7 @@ def ask(
     engine: EngineOption = None,
     model: ModelOption = None,
     profile: ProfileOption = None,
+    web: WebOption = None,
     k: KOption = None,
     seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of the question.")] = None,
     json: JsonOption = False,
@@ -206,12 +217,15 @@ def ask(
         k=k,
         embedder=embedder,
         limits__seconds=seconds,
+        web__enabled=web,
     )
     console = stderr_console()
     with Rag.open(settings) as rag:
         events = rag.stream(question, within=within or ())
         say_engine(console, rag)
-        answer = Live(console, trace=trace).follow(events)
+        live = Live(console, trace=trace)
+        rag.may_search = partial(live.may_search, ask=settings.values.web.enabled == "ask")
+        answer = live.follow(events)
     if json:
         write_json(answer)
     else:
@@ -280,11 +294,14 @@ def status(index: IndexOption = None, json: JsonOption = False) -> int:
 
 @app.command()
 def remove(
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Files and folders to forget.")] = None,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to forget.")
+    ] = None,
     index: IndexOption = None,
 ) -> int:
-    """Forget files or folders; with --index and no PATH, delete that whole index. Your own files are never touched."""
+    """Forget files, folders or pages; with --index and no PATH, delete that index. Your own files are never touched."""
     from local_rag.index.index import Index
+    from local_rag.indexing import named
     from local_rag.rag import open_index
     from local_rag.show import short_path, write
     from local_rag.text import plural
@@ -299,10 +316,11 @@ def remove(
         Index.destroy(where)
         write(f"deleted the index {where}")
         return 0
+    files, pages = named(paths)
     with open_index(settings, reembed=True) as opened:
-        removed = opened.remove([path.absolute() for path in paths])
+        removed = opened.remove([*(path.absolute() for path in files), *pages])
         roots = [Path(root) for root in opened.status().roots]
-    write(f"{plural(len(removed), 'file')} removed")
+    write(f"{plural(len(removed), 'file' if files else 'page')} removed")
     if any(Path(file).is_relative_to(root) for file in removed for root in roots):
         write("Their folder is still indexed, so the next local-rag index brings them back; --exclude leaves them out.")
     return 0
@@ -317,14 +335,17 @@ def doctor(
     profile: ProfileOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
+    network: Annotated[bool, typer.Option("--network", help="Run a question and list every host contacted.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
     from local_rag.doctor import examine
+    from local_rag.network import network_checks
     from local_rag.show import check_lines, columns_of, write, write_json
 
     flags = {"embedder": embedder, "engine": engine, "model": model, "profile": profile}
-    checks = examine(settings_of(index, models, trust_models_here, **flags))
+    settings = settings_of(index, models, trust_models_here, **flags)
+    checks = list(network_checks(settings, flags | {"models": models})) if network else examine(settings)
     if json:
         write_json(checks)
     else:

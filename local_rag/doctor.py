@@ -138,7 +138,9 @@ def _index(settings: Settings) -> Iterator[Check]:
     except IndexMissing as error:
         yield Check("index", "note", str(error), error.hint)
         return
-    found = f"{short_path(status.path)}: {plural(status.files, 'file')}, {plural(status.chunks, 'passage')}, whole"
+    pages = f", {plural(status.pages, 'web page')}" if status.pages else ""
+    files = f"{plural(status.files, 'file')}{pages}"
+    found = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", found)
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
