@@ -65,6 +65,7 @@ HOSTILE = {
     "HTTP_PROXY": "http://proxy.test:3128",
     "HTTPS_PROXY": "http://proxy.test:3128",
     "ALL_PROXY": "socks5://proxy.test:1080",
+    "DDGS_PROXY": "http://proxy.test:3128",
     "HF_ENDPOINT": "https://models.test",
     "HF_HUB_OFFLINE": "0",
     "TRANSFORMERS_OFFLINE": "0",
