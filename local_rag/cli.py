@@ -328,6 +328,7 @@ def remove(
 
 @app.command()
 def doctor(
+    question: Annotated[str | None, typer.Argument(metavar="[QUESTION]", help="For --network.")] = None,
     index: IndexOption = None,
     embedder: EmbedderOption = None,
     engine: EngineOption = None,
@@ -340,12 +341,17 @@ def doctor(
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
     from local_rag.doctor import examine
-    from local_rag.network import network_checks
     from local_rag.show import check_lines, columns_of, write, write_json
 
     flags = {"embedder": embedder, "engine": engine, "model": model, "profile": profile}
     settings = settings_of(index, models, trust_models_here, **flags)
-    checks = list(network_checks(settings, flags | {"models": models})) if network else examine(settings)
+    if network:
+        from local_rag.recorder import run_network
+
+        return run_network(settings, question or "", stderr_console(), as_json=json)
+    if question:
+        raise UsageError("a question has a meaning for doctor only with --network", hint="local-rag doctor --network …")
+    checks = examine(settings)
     if json:
         write_json(checks)
     else:

@@ -170,12 +170,24 @@ class Settings:
         """The folder of the index: a name lies in the data folder, anything with a separator is a path."""
         return index_path(self.values.index, self.data_folder)
 
+    @property
+    def kept_from_the_web(self) -> bool:
+        """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
+        never = (index_path(name, self.data_folder) for name in self.values.web.never)
+        return any(_same_place(self.index_path, other) for other in never)
+
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
         value: Any = self.values
         for part in name.split("."):
             value = getattr(value, part)
         return value
+
+
+def _same_place(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def index_path(index: str, data_folder: Path) -> Path:

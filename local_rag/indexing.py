@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config import Settings, index_path
+from local_rag.config import Settings
 from local_rag.errors import FileSkipped, UsageError
 from local_rag.rag import loading, open_embedder, open_index
 from local_rag.show import plain, report_lines, short_path, write, write_json
@@ -142,7 +142,7 @@ def reader(settings: Settings, console: Console, fetcher: Fetcher | None = None)
 
 
 def _may_go_to_the_web(settings: Settings) -> None:
-    if settings.index_path in {index_path(name, settings.data_folder) for name in settings.values.web.never}:
+    if settings.kept_from_the_web:
         raise UsageError(
             f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
             hint="take it out of web.never, or put the pages into another index: --index NAME",

@@ -59,7 +59,12 @@ class Live:
         if self._region_shown:
             self._region_shown.stop()
         try:
-            return self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False).strip().lower() in _YES
+            return (
+                self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False, emoji=False)
+                .strip()
+                .lower()
+                in _YES
+            )
         except EOFError:
             return False
         finally:
@@ -90,7 +95,7 @@ class Live:
             self._line(line)
 
     def _line(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def _region(self) -> Any:
         from rich.console import Group

@@ -46,7 +46,7 @@ def stderr_console() -> Console:
     """Where progress is shown."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, emoji=False)  # a query is shown as it leaves
 
 
 def with_web(arguments: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag import citations
 from local_rag.cancel import Cancel
-from local_rag.config import Settings, index_path
+from local_rag.config import Settings
 from local_rag.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.protocols import Embedder
 from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Started, Status, Step, Usage
@@ -95,7 +95,7 @@ def open_web(settings: Settings) -> WebSearch:
     web = settings.values.web
     if web.enabled == "off":
         return Off()
-    if settings.index_path in {index_path(name, settings.data_folder) for name in web.never}:
+    if settings.kept_from_the_web:
         if settings.origin["web.enabled"] == "flag":
             raise UsageError(
                 f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",

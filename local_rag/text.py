@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _LINE = re.compile(r"[^\n]*\n?")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
-_RULE = re.compile(r"[ \t]*(?:([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,})[ \t]*$")
+_RULE = re.compile(r"([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,}")  # a whole line without the blanks around it
 _HEADING = re.compile(r"#{1,6}[ \t]+\S")
 _LABEL = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
@@ -38,11 +38,12 @@ _LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is 
 _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
 _WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
-_ENDING = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”’）]*")
+_ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|(?<![。！？])[。！？]++[」』”’）]*+")
 _RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
 _LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
 _MARK = re.compile(
-    rf"[ \t]*(?:\[({_LISTED}(?:\s*[,;]\s*{_LISTED})*)\]|【(\d{{1,4}}(?:\s*[,;]\s*\d{{1,4}})*)(?:†[^】\n]*)?】)"
+    rf"(?<![ \t])[ \t]*+"
+    rf"(?:\[({_LISTED}(?:\s*[,;]\s*{_LISTED})*)\]|【(\d{{1,4}}(?:\s*[,;]\s*\d{{1,4}})*)(?:†[^】\n]*)?】)"
 )
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -111,7 +112,7 @@ def _paragraphs(text: str) -> Iterator[list[Span]]:
     lines: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group().rstrip()
-        if line and not _RULE.match(line):
+        if line and not _RULE.fullmatch(line.strip(" \t\n")):
             lines.append(Span(match.start(), match.start() + len(line)))
         elif lines:
             yield lines

@@ -27,7 +27,7 @@ FLOORS = [
         "trying",
         "doctor",
         "doctor_ollama",
-        "network",
+        "recorder",
         "demo",
         "show",
         "live",

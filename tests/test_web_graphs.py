@@ -13,7 +13,7 @@ from ollama_mind import mind
 from search_page import SearchPage
 from web_server import WebServer, html, redirect, silence
 
-from local_rag import text
+from local_rag import cancel, text
 from local_rag.choosing import Choice
 from local_rag.cli import run
 from local_rag.config import Settings
@@ -119,6 +119,7 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     rag.may_search = lambda query: False
     answer, events = answered(rag)
     assert answer.status == "abstained" and not answer.used_web
+    assert "the web was not asked" in answer.reason
     assert results.asked == [] and not (tmp_path / querylog.NAME).exists()
     assert any(one.verdict == "refused" for one in answer.decisions)
     assert [event for event in events if isinstance(event, WebQuery)]
@@ -176,6 +177,35 @@ def test_an_index_may_be_kept_from_the_web_for_good():
     with pytest.raises(UsageError, match="never goes to the web"):
         open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="contracts"))
     assert open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="notes")).enabled
+
+
+def test_an_index_kept_from_the_web_is_so_by_its_path_too(home, tmp_path):
+    folder = home / "data" / "indexes" / "contracts"
+    folder.mkdir(parents=True)
+    (tmp_path / "elsewhere").symlink_to(home / "data")
+    for index in (str(folder), str(tmp_path / "elsewhere" / "indexes" / "contracts")):
+        with pytest.raises(UsageError, match="never goes to the web"):
+            open_web(Settings.load(web__enabled="on", web__never=["contracts"], index=index))
+
+
+def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
+    rag = answering("extractive", "crag")
+    rag.ask("What is a plan?", graph="plain")  # the weights are loaded
+
+    class Slow:
+        enabled, engine = True, "slow"
+
+        def words(self, query):
+            return query
+
+        def search(self, query, k):
+            cancel.current().wait(60)
+
+    rag.web = Slow()
+    rag.settings = Settings.load(graph="crag", limits__seconds=1.5)
+    answer, _ = answered(rag)
+    assert answer.used_web and answer.tries["web_searches"] == 1
+    assert answer.reason.startswith("out of time")
 
 
 def test_an_index_kept_from_the_web_stays_off_where_the_config_says_on(monkeypatch):

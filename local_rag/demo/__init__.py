@@ -28,7 +28,7 @@ def run_demo(console: Console) -> int:
     """Index the handbook and ask the two questions; 0 if one is answered and the other is not."""
     import sys
 
-    settings = Settings.load(index=INDEX)
+    settings = Settings.load(index=INDEX, web__enabled="off")
     _command(f"local-rag index {_short(DOCUMENTS)} --index {INDEX}")
     _make_room(settings)
     with open_index(settings, saying(settings, console), create=True) as index:

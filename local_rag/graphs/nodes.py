@@ -17,7 +17,7 @@ from local_rag import citations
 from local_rag.cancel import scope
 from local_rag.errors import DeadlineExceeded
 from local_rag.graphs import edges, outcome, strips
-from local_rag.graphs.state import Deps, State, Update, deps_of
+from local_rag.graphs.state import TIME, Deps, State, Update, deps_of
 from local_rag.text import plural, shorten
 from local_rag.types import (
     NOT_IN_PASSAGES,
@@ -195,6 +195,8 @@ def transform_query(target: Target | None = None) -> Node:
 def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
     """CRAG: what the web says is added to the documents that are left."""
     found = _search_web(state, deps, emit)
+    if TIME in found.get("spent", ()):
+        return found
     return found | {"documents": [*state.get("documents", ()), *found["documents"]]}
 
 
@@ -295,11 +297,14 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     if not deps.may_search(query):
         refused = Graded("web_search", "refused", "the query was not allowed to leave this machine")
         return {"documents": [], "spent": ["web_searches"], "decisions": _log(state, emit, refused)}
-    found = deps.web.search(query.query, WEB_RESULTS)
-    for note in found.notes:
-        emit(Note(note))
-    judged = strips.promising(state["question"], found.documents)
-    verdicts = deps.engine.relevance(state["question"], judged) if judged else []
+    try:
+        found = deps.web.search(query.query, WEB_RESULTS)
+        for note in found.notes:
+            emit(Note(note))
+        judged = strips.promising(state["question"], found.documents)
+        verdicts = deps.engine.relevance(state["question"], judged) if judged else []
+    except DeadlineExceeded:  # the words have left all the same
+        return outcome.out_of_time(state, deps) | {"tries": _count(state, "web_searches")}
     chosen = strips.selected(found.documents, judged, verdicts)
     graded = [
         Graded("web", _LABEL[kept > 0], f"{kept} of {plural(many, 'strip')}", _id(page), None, page.metadata["url"])

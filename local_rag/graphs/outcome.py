@@ -53,6 +53,8 @@ def _worth_showing(draft: Draft) -> bool:
 def _why_nothing(state: State) -> str:
     if state.get("drafts"):
         return "what the passages say does not answer the question"
+    if any(one.kind == "web_search" and one.verdict == "refused" for one in state.get("decisions", ())):
+        return "the files do not answer it, and the web was not asked: the query was not allowed to leave"
     if not state.get("nearest"):
         return "nothing was found"
     if unread := unread_passages(state):

@@ -105,12 +105,14 @@ def _refused_block(address: Address) -> str:
 
 
 def is_own(address: Address) -> bool:
-    """Whether a public address is this machine's own, as with IPv6 at home: a page knows it from being visited.
+    """Whether a public address is in this machine's own network: as with IPv6 at home, a visited page knows it.
 
+    The router's and the neighbours' addresses share the first 64 bits with it, in IPv4 the first 24.
     Nothing is sent: connecting a datagram socket only asks the routing table which address would be the sender's.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((str(address), 443))
-        return ipaddress.ip_address(probe.getsockname()[0]) == address
+        mine = probe.getsockname()[0]
+        return address in ipaddress.ip_network(f"{mine}/{24 if address.version == 4 else 64}", strict=False)
     return False
