@@ -76,7 +76,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             yield _useless("Ollama", worse, error, _get(profile) if isinstance(error, ServerDown) else "")
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
-        yield from _guarded("Ollama cloud", cloud_checks, server)
+        yield from _guarded("Ollama cloud", _cloud, server)
         world = _World(settings, profile, server, tuple(installed), tuple(loaded), worse)
         for spec in {spec.name: spec for spec in specs.values()}.values():
             yield from _guarded(f"model {spec.name}", _model, world, spec)
@@ -104,7 +104,7 @@ def _get(profile: Profile) -> str:
 # --- the server -----------------------------------------------------------------------------------------------------
 
 
-def cloud_checks(server: Server) -> Iterator[Check]:
+def _cloud(server: Server) -> Iterator[Check]:
     """Whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:
