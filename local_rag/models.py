@@ -163,18 +163,22 @@ def load_models(settings: Settings) -> Models:
     packaged = packaged_file()
     here = Path.cwd() / "models.yaml"
     is_ours = not here.is_file() or _same(here, packaged)
-    files = [packaged, settings.config_folder / "models.yaml"]
-    if settings.trust_models_here:
-        files.append(here)
-    layers = [_read(file) for file in files if file.is_file()]
-    if settings.models:
-        layers.append(_read(Path(settings.models).expanduser().absolute()))
+    layers = [_read(file) for file in files(settings)]
     return Models(
         embedders=_validated(EmbedderSpec, "embedders", layers),
         untrusted=None if is_ours or settings.trust_models_here else here,
         ollama=_validated(OllamaModelSpec, "ollama.models", layers),
         profiles=_validated(Profile, "ollama.profiles", layers, packaged),
     )
+
+
+def files(settings: Settings) -> list[Path]:
+    """Every models.yaml in force, the weakest first; one that was asked for is listed though it may not be there."""
+    places = [packaged_file(), settings.config_folder / "models.yaml"]
+    if settings.trust_models_here:
+        places.append(Path.cwd() / "models.yaml")
+    found = [file for file in places if file.is_file()]
+    return [*found, Path(settings.models).expanduser().absolute()] if settings.models else found
 
 
 def packaged_file() -> Path:

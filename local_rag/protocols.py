@@ -31,6 +31,9 @@ class Engine(Protocol):
     def prepare(self) -> None:
         """Start in the background what the first task would wait for; returns at once and never raises."""
 
+    def forget(self) -> None:
+        """Drop what is remembered of earlier questions: the next one costs what it costs alone."""
+
     def close(self) -> None:
         """Give back what it holds; whatever it is doing ends."""
 

@@ -319,6 +319,14 @@ class Graded:
 
 
 @dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The passages that a query brought, best first: of the index, or of the web."""
+
+    query: str
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """A language model was asked, and what that cost."""
 
@@ -354,4 +362,4 @@ class Done:
     answer: Answer
 
 
-Event = Started | Step | Graded | Called | Note | Token | WebQuery | Done
+Event = Started | Step | Retrieved | Graded | Called | Note | Token | WebQuery | Done

@@ -417,3 +417,18 @@ def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
     assert questions.topic(asked, ["Notes | Author: Ada Lovelace"]) == "What about engines?"
     assert questions.topic(asked, ["Notes | Author: Grace Hopper"]) == asked
     assert questions.topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"
+
+
+def test_it_forgets_the_texts_of_earlier_questions():
+    from fakes_index import HashingEmbedder
+
+    embedder = HashingEmbedder()
+    engine = ExtractiveEngine(embedder)
+    documents = [passage(1, "The pump costs 100 euros.")]
+    engine.relevance("What does the pump cost?", documents)
+    once = embedder.embedded
+    engine.relevance("What does the pump cost?", documents)
+    again = embedder.embedded - once
+    engine.forget()
+    engine.relevance("What does the pump cost?", documents)
+    assert embedder.embedded - once - again > again, "what was forgotten is embedded anew"

@@ -251,3 +251,22 @@ def test_the_backstop_is_above_the_longest_path():
     corpus = Corpus([passage(n) for n in range(99)])
     engine = ScriptedEngine(relevant=["y"], grades=[("fully", 1)])
     assert opened(engine, corpus, **limits).ask("What?").path[-1] == "give_up"
+
+
+def test_every_passage_that_a_query_brings_is_an_event():
+    from local_rag.types import Retrieved
+
+    engine = ScriptedEngine(relevant=["n", "y"])
+    events = list(opened(engine).stream("What does the plan cost?", graph="self-rag"))
+    brought = [event for event in events if isinstance(event, Retrieved)]
+    assert [event.query for event in brought][:2] == ["What does the plan cost?", "What does the plan cost? 1"]
+    assert [document.metadata["chunk_id"] for document in brought[0].documents] == ["1", "2", "3", "4"]
+
+
+def test_pages_of_the_web_are_events_too():
+    from local_rag.types import Retrieved
+
+    rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
+    rag.web = FakeWeb()
+    brought = [event for event in rag.stream("What does it cost?", graph="crag") if isinstance(event, Retrieved)]
+    assert [document.metadata["origin"] for event in brought for document in event.documents][-1] == "web"

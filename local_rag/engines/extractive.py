@@ -92,6 +92,9 @@ class ExtractiveEngine:
     def prepare(self) -> None:
         """Nothing: whoever opened the embedder loads it, with a word about the pause."""
 
+    def forget(self) -> None:
+        self._memo.clear()
+
     def close(self) -> None:
         """Nothing: the index and the embedder belong to whoever opened them."""
 

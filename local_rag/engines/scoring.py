@@ -86,6 +86,10 @@ class Memo:
         self._rows: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """(n, d) float32, unit rows; embedded by length, so that a batch has little padding."""
         import numpy as np

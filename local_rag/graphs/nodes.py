@@ -28,6 +28,7 @@ from local_rag.types import (
     Kind,
     Note,
     Relevance,
+    Retrieved,
     Route,
     Source,
     Started,
@@ -94,7 +95,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
         allowed.append("web_search")
     if deps.allow_direct:
         allowed.append("direct")
-    route = _only_route() if len(allowed) == 1 else _ask_router(state["question"], deps, tuple(allowed))
+    route = _only_route() if len(allowed) == 1 else ask_router(state["question"], deps, tuple(allowed))
     return {
         "route": route.source,
         "decisions": _log(state, emit, Graded("route", route.source, route.why)),
@@ -107,6 +108,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or state["question"]
     found = deps.index.search(query, deps.k, within=deps.within, exclude=state.get("rejected", ()))
+    emit(Retrieved(query, tuple(found)))
     return {
         "query": query,
         "tried": state.get("tried") or [query],
@@ -306,6 +308,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     except DeadlineExceeded:  # the words have left all the same
         return outcome.out_of_time(state, deps) | {"tries": _count(state, "web_searches")}
     chosen = strips.selected(found.documents, judged, verdicts)
+    emit(Retrieved(query.query, tuple(page for page, _, _ in chosen)))
     graded = [
         Graded("web", _LABEL[kept > 0], f"{kept} of {plural(many, 'strip')}", _id(page), None, page.metadata["url"])
         for page, kept, many in chosen
@@ -325,7 +328,7 @@ def _only_route() -> Route:
     return Route("vectorstore", why="your files are the only source that is switched on")
 
 
-def _ask_router(question: str, deps: Deps, allowed: tuple[Source, ...]) -> Route:
+def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...]) -> Route:
     """The router sees how near the best passage is; a route that is not on offer becomes the vector store."""
     best = deps.index.search(question, 1, within=deps.within)
     near = best[0].metadata.get("score") if best else None

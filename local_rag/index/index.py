@@ -15,18 +15,22 @@ from local_rag.index import lookups, place, status, tables
 from local_rag.index import search as searches
 from local_rag.index.pages import Pages, Read
 from local_rag.index.reembed import reembed
-from local_rag.index.rows import IndexedFile, Recipe, Root
+from local_rag.index.rows import IndexedFile, Passage, Recipe, Root
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import Store, destroy, writer
 from local_rag.index.sync import Progress, Sync
+from local_rag.index.texts import Texts
 from local_rag.index.urls import is_url, normal
 from local_rag.protocols import Embedder
-from local_rag.types import Catalog, SyncReport
+from local_rag.types import Catalog, LoadedDocument, SyncReport
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
+
+_READ_AT_ONCE = 50
+"""Passages that a walk over the index reads in one go."""
 
 
 class Index:
@@ -146,6 +150,22 @@ class Index:
         self._check()
         return Pages(self._store, self._embedder, self._recipe, self._held).run(urls, read, prune=prune)
 
+    def sync_texts(
+        self,
+        texts: Sequence[tuple[str, LoadedDocument]],
+        *,
+        whole: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SyncReport:
+        """Take in texts that are no files, each under a name (its `source`); what is not among them stays.
+
+        `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
+        Raises IndexBusy, DiskFull, and Stopped; what was committed stays.
+        """
+        with writer(self.path):
+            self._check()
+            return Texts(self._store, self._embedder, self._recipe, whole, progress).run(texts)
+
     def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
         """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
 
@@ -220,6 +240,10 @@ class Index:
     def status(self) -> IndexStatus:
         return status.inspect(self._store)
 
+    def content(self) -> str:
+        """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
+        return self._store.read(lookups.content)
+
     def verify(self) -> None:
         """Read the whole database once. Raises IndexDamaged if it is not whole."""
         found = self._store.read(lookups.damage)
@@ -228,6 +252,20 @@ class Index:
 
     def files(self) -> list[IndexedFile]:
         return self._store.read(lookups.indexed_files)
+
+    def passages(self, seed: int = 0) -> Iterator[Passage]:
+        """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
+        import random
+
+        turns = list(self._store.read(lookups.chunks_by_file).values())
+        dice = random.Random(seed)
+        dice.shuffle(turns)
+        for chunks in turns:
+            dice.shuffle(chunks)
+        places = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
+        ordered = [chunk for _, _, chunk in sorted(places)]
+        for first in range(0, len(ordered), _READ_AT_ONCE):
+            yield from self._store.read(lookups.passages, ordered[first : first + _READ_AT_ONCE])
 
     def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
         """The same search as a LangChain retriever."""

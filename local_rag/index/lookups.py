@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -106,6 +107,18 @@ def chunks_of(db: Sql, files: Collection[int]) -> list[int]:
     return [row[0] for row in db.execute(_OF_FILES, (json.dumps(list(files)),))]
 
 
+def chunks_by_file(db: Sql) -> dict[int, list[int]]:
+    """The chunks of every file that has any, in the order of the files' paths and of the text."""
+    rows = db.execute(
+        "SELECT files.id, chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
+        " JOIN files ON files.id = documents.file ORDER BY files.path, chunks.id"
+    )
+    found: dict[int, list[int]] = {}
+    for file, chunk in rows:
+        found.setdefault(file, []).append(chunk)
+    return found
+
+
 def chunks_named(db: Sql, keys: Collection[str]) -> list[int]:
     sql = "SELECT id FROM chunks WHERE key IN (SELECT value FROM json_each(?))"
     return [row[0] for row in db.execute(sql, (json.dumps(list(keys)),))]
@@ -180,6 +193,14 @@ def sample(db: Sql, limit: int) -> list[int]:
 def not_fresh(db: Sql) -> list[int]:
     """The chunks that have no vector of the new embedder yet."""
     return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
+
+
+def content(db: Sql) -> str:
+    """A digest of the keys of all chunks, which name their file, place and text."""
+    digest = hashlib.sha256()
+    for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
+        digest.update(f"{key}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def is_empty(db: Sql) -> bool:

@@ -86,7 +86,7 @@ class Pages:
             left = [path for path, row in known.items() if row.root == asked and path != url]
             old = known.get(url)
             root = url if old is not None and old.root == url else asked
-            found = FileRow(url, root, _digest(document), len(document.text.encode()), mtime_ns=0)
+            found = FileRow(url, root, digest(document), len(document.text.encode()), mtime_ns=0)
             if old is not None and old.sha256 == found.sha256:
                 self._same(replace(old, root=root), old, left)
             else:
@@ -125,6 +125,6 @@ class Pages:
                 self._removed += known
 
 
-def _digest(document: LoadedDocument) -> str:
+def digest(document: LoadedDocument) -> str:
     """SHA-256 of what would be stored: the bytes that a server sends differ with every request."""
     return hashlib.sha256(json.dumps([document.title, document.text]).encode()).hexdigest()

@@ -211,6 +211,7 @@ def _connect(file: Path) -> sqlite3.Connection:
     uri = f"{file.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA trusted_schema = OFF")  # an index may come from another machine
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
     return db
