@@ -16,8 +16,11 @@ from local_rag.show import answer_lines, report_lines, write
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from local_rag.types import SyncReport
+
 DOCUMENTS = Path(__file__).parent / "documents"
 INDEX = "demo"
+CASES = Path(__file__).parent / "cases.jsonl"
 
 ANSWERED = "What does CRAG do when every retrieved document is irrelevant?"
 NOT_ANSWERED = "What is the notice period in my rental contract?"
@@ -28,11 +31,9 @@ def run_demo(console: Console) -> int:
     """Index the handbook and ask the two questions; 0 if one is answered and the other is not."""
     import sys
 
-    settings = Settings.load(index=INDEX, web__enabled="off")
     _command(f"local-rag index {_short(DOCUMENTS)} --index {INDEX}")
-    _make_room(settings)
-    with open_index(settings, saying(settings, console), create=True) as index:
-        report = sync(index, [DOCUMENTS], console)
+    settings = Settings.load(index=INDEX, web__enabled="off")
+    report = indexed(settings, console)
     for line in report_lines(report):
         write(line)
     statuses = []
@@ -45,6 +46,13 @@ def run_demo(console: Console) -> int:
             for line in answer_lines(answer, links=sys.stdout.isatty()):
                 write(line)
     return 0 if statuses == ["grounded", "abstained"] else 1
+
+
+def indexed(settings: Settings, console: Console) -> SyncReport:
+    """Index the handbook, or bring its index up to date; `settings` must name the index `INDEX`."""
+    _make_room(settings)
+    with open_index(settings, saying(settings, console), create=True) as index:
+        return sync(index, [DOCUMENTS], console)
 
 
 def _make_room(settings: Settings) -> None:

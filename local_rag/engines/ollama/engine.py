@@ -87,6 +87,9 @@ class OllamaEngine:
         """Load the model that is asked first while other things go on."""
         self._caller.preload(self.uses["grader"])
 
+    def forget(self) -> None:
+        """Nothing is remembered here; the server remembers the last prompt, which the next question does not share."""
+
     def close(self) -> None:
         """Hang up whatever is running."""
         self._caller.close()
@@ -97,7 +100,7 @@ class OllamaEngine:
         first = catalog.allowed[0]
         if len(catalog.allowed) == 1:
             return Route(first)
-        task = self._task()
+        task = self.task()
         messages = prompts.chat(prompts.opening(question, (), ()), prompts.route_task(catalog))
         found, _, wrong = task.verdict(
             "router", "router", lambda _: messages, (), lambda _: schemas.route_among(catalog.allowed)
@@ -112,7 +115,7 @@ class OllamaEngine:
             return []
         if self._each:
             return [self._relevance_of_one(question, document) for document in documents]
-        task = self._task()
+        task = self.task()
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             return prompts.chat(prompts.opening(question, documents, numbers), prompts.grade_task(len(numbers)))
@@ -131,7 +134,7 @@ class OllamaEngine:
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
-        task = self._task()
+        task = self.task()
         if documents or attempt.direct:
             wanted = prompts.DIRECT if attempt.direct else prompts.answer_task(attempt)
 
@@ -146,7 +149,7 @@ class OllamaEngine:
 
     def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade:
         """The hallucination grader and the answer grader: one call, or two with `grading: each`."""
-        task = self._task()
+        task = self.task()
         if not documents:
             return Grade("no", 1, why="there are no passages to support it", usage=task.usage())
         if self._each:
@@ -169,7 +172,7 @@ class OllamaEngine:
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
         messages = prompts.chat(prompts.opening(question, (), ()), prompts.rewrite_task(tried, target))
-        return self._task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
+        return self.task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Text:
         """The question as it would be asked without the chat before it."""
@@ -181,14 +184,15 @@ class OllamaEngine:
             turns = [history[number] for number in numbers]
             return prompts.chat(prompts.opening(question, (), ()), prompts.standalone_task(turns))
 
-        line = self._task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
+        line = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return line if line else Text(question, line.usage)
 
-    def _task(self) -> Task:
+    def task(self) -> Task:
+        """A new task, also for calls that are none of the six; see `examiner`."""
         return Task(self._caller, self.uses)
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self._task(), prompts.each_retrieval(question, document)
+        task, messages = self.task(), prompts.each_retrieval(question, document)
         found, _, wrong = task.verdict(
             "grader", "retrieval_grader", lambda _: messages, (), lambda _: schemas.GradeDocuments
         )

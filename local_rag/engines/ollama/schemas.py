@@ -7,7 +7,7 @@ A generated token costs the most, so keys are single letters, verdicts are enums
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -18,6 +18,8 @@ class Reply(BaseModel):
     """A reply of a grader or of the router. Nothing else may stand in it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    tokens: ClassVar[int] = 8
+    """What the values of the longest reply take, see `most_tokens`."""
 
 
 class GradeDocuments(Reply):
@@ -57,6 +59,27 @@ class RouteQuery(Reply):
     datasource: str = Field(alias="d")
 
 
+class JudgeAnswer(Reply):
+    """Does an answer say what a reference answer says? Only evaluation asks this."""
+
+    verdict: Literal["right", "wrong"] = Field(alias="j")
+
+
+class ProposeQuestion(Reply):
+    """A question that a passage answers, and the words of the passage that do; only `eval make` asks this."""
+
+    tokens = 240
+    question: str = Field(alias="q")
+    answer: str = Field(alias="a")
+
+
+class ProposeMissing(Reply):
+    """A question that a passage raises and does not answer; only `eval make` asks this."""
+
+    tokens = 120
+    question: str = Field(alias="q")
+
+
 @cache
 def grades_of(count: int) -> type[DocumentGrades]:
     """The schema for exactly so many documents."""
@@ -88,4 +111,4 @@ def _bare(value: Any) -> Any:
 
 def most_tokens(schema: type[Reply], count: int = 1) -> int:
     """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen)."""
-    return 48 + (8 * count if issubclass(schema, DocumentGrades) else 8)
+    return 48 + (8 * count if issubclass(schema, DocumentGrades) else schema.tokens)

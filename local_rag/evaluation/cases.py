@@ -1,0 +1,198 @@
+"""A case: a question, what a right answer says, and where that stands. Sets of cases are JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from local_rag.errors import UsageError
+from local_rag.types import Source
+
+if TYPE_CHECKING:
+    from local_rag.types import LoadedDocument
+
+SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
+"""What a line looks like, for a person who has to mend one."""
+
+_KEYS = {"id", "question", "answers", "answerable", "relevant", "route", "hops", "note"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place that a right answer stands in: a file (the end of its path, or a URL), a page of it, words of it.
+
+    At least one of `file` and `quote` is given. `gain` is how relevant it is, for graded collections (nDCG).
+    """
+
+    file: str = ""
+    page: int | None = None
+    quote: str = ""
+    gain: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question with its labels; what is not known is empty, and no figure is computed from it.
+
+    `answers` are alternatives, each right on its own. `answerable` says whether the files contain the answer; None
+    where nobody said. `hops` is how many places an answer has to be put together from.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    answerable: bool | None = None
+    relevant: tuple[Target, ...] = ()
+    route: Source | None = None
+    hops: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CaseSet:
+    """Cases, where they are from, and the documents that came with them, if any: (name, document)."""
+
+    name: str
+    format: str
+    path: Path
+    cases: tuple[Case, ...]
+    documents: tuple[tuple[str, LoadedDocument], ...] = ()
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number, value) of a file of JSON lines; blank lines are left out. Raises UsageError naming the line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
+        raise UsageError(f"{path} cannot be read: {why}", hint="local-rag eval CASES.jsonl") from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as error:
+                raise UsageError(f"{path}, line {number} is not JSON: {error.msg}", hint=SHAPE) from error
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """The cases of a file in this program's own format. Raises UsageError naming line and key."""
+    cases: list[Case] = []
+    for number, value in read_lines(path):
+        try:
+            cases.append(case_of(value, str(number)))
+        except ValueError as error:
+            raise UsageError(f"{path}, line {number}: {error}", hint=SHAPE) from error
+    return distinct(cases, path)
+
+
+def distinct(cases: Iterable[Case], path: Path) -> tuple[Case, ...]:
+    """The cases. Raises UsageError where there are none, or two have one id."""
+    found: dict[str, Case] = {}
+    for case in cases:
+        if case.id in found:
+            raise UsageError(f"{path} has two cases with the id {case.id!r}", hint="give each case an id of its own")
+        found[case.id] = case
+    if not found:
+        raise UsageError(f"{path} holds no case", hint=SHAPE)
+    return tuple(found.values())
+
+
+def case_of(value: object, default_id: str) -> Case:
+    """One case from its JSON object. Raises ValueError saying what was expected and what came."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected an object, found {type(value).__name__}")
+    unknown = sorted(set(value) - _KEYS)
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+    question = value.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise ValueError(f"question must be a text, not {question!r}")
+    answers = value.get("answers") or ()
+    if isinstance(answers, str) or not all(isinstance(one, str) for one in answers):
+        raise ValueError(f"answers must be a list of texts, not {answers!r}")
+    answerable, route, hops = value.get("answerable"), value.get("route"), value.get("hops", 1)
+    if answerable is not None and not isinstance(answerable, bool):
+        raise ValueError(f"answerable must be true or false, not {answerable!r}")
+    if route is not None and route not in get_args(Source):
+        raise ValueError(f"route must be one of {', '.join(get_args(Source))}, not {route!r}")
+    if not isinstance(hops, int) or isinstance(hops, bool) or hops < 1:
+        raise ValueError(f"hops must be a number from 1, not {hops!r}")
+    relevant = tuple(_target(one) for one in _list(value.get("relevant"), "relevant"))
+    if answerable is False and (relevant or answers):
+        raise ValueError("a case that is not answerable can have no answers and nothing relevant")
+    if answerable is None and (relevant or answers):
+        answerable = True
+    return Case(
+        id=str(value.get("id", default_id)),
+        question=question.strip(),
+        answers=tuple(answers),
+        answerable=answerable,
+        relevant=relevant,
+        route=route,
+        hops=hops,
+        note=str(value.get("note", "")),
+    )
+
+
+def _list(value: object, key: str) -> Sequence[object]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list, not {value!r}")
+    return value
+
+
+def _target(value: object) -> Target:
+    """A text is a file; an object has file, page, quote and gain."""
+    if isinstance(value, str) and value:
+        return Target(file=value)
+    if not isinstance(value, Mapping) or set(value) - {"file", "page", "quote", "gain"}:
+        raise ValueError(f"relevant must hold files or objects of file, page and quote, not {value!r}")
+    page, gain = value.get("page"), value.get("gain", 1)
+    target = Target(str(value.get("file", "")), page, str(value.get("quote", "")), gain)
+    if not (target.file or target.quote.strip()):
+        raise ValueError(f"something relevant needs a file or a quote: {value!r}")
+    if page is not None and (not isinstance(page, int) or isinstance(page, bool) or page < 1):
+        raise ValueError(f"page must be a number from 1, not {page!r}")
+    if isinstance(gain, bool) or not isinstance(gain, int | float) or not gain > 0:
+        raise ValueError(f"gain must be a number above 0, not {gain!r}")
+    return target
+
+
+def plain_case(case: Case) -> dict[str, Any]:
+    """A case as the object of a JSON line, without what is empty."""
+    relevant = [
+        {
+            key: found
+            for key, found in (
+                ("file", one.file),
+                ("page", one.page),
+                ("quote", one.quote),
+                ("gain", one.gain if one.gain != 1 else None),
+            )
+            if found
+        }
+        for one in case.relevant
+    ]
+    row: dict[str, Any] = {"id": case.id, "question": case.question}
+    if case.answers:
+        row["answers"] = list(case.answers)
+    if case.answerable is not None:
+        row["answerable"] = case.answerable
+    if relevant:
+        row["relevant"] = relevant
+    if case.route:
+        row["route"] = case.route
+    if case.hops != 1:
+        row["hops"] = case.hops
+    if case.note:
+        row["note"] = case.note
+    return row
+
+
+def line_of(case: Case) -> str:
+    """A case as a JSON line, without its end."""
+    return json.dumps(plain_case(case), ensure_ascii=False)

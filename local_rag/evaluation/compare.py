@@ -1,0 +1,351 @@
+"""Two runs compared case by case: what differs in how they were made, and in which figures, and whether by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from local_rag.errors import UsageError
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.folder import Key, RunFolder, key_of
+from local_rag.evaluation.measures import MEASURES, RowKind
+from local_rag.evaluation.verdict import SURE, Difference, amount, difference, told, worded
+from local_rag.show import fitting_lines, short_path, table_lines, wrapped
+from local_rag.text import joined, plural, printable, shorten
+
+_MADE = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
+_NOT_MADE = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures
+_SHOWN = 12  # differences in how two runs were made, before they are only counted
+
+_KINDS: Mapping[str, tuple[RowKind, ...]] = {
+    "graphs": ("answer", "judgement"),
+    "retrieval": ("retrieval",),
+    "router": ("route",),
+}
+"""What is paired, and the kinds of rows that it has."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Something that differs in how two runs were made: a dotted name of run.json and both values."""
+
+    name: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What was compared: a graph of A with one of B, or a mode of retrieval; `a` and `b` are empty for the router.
+
+    `lost_a` counts the cases that failed or were not asked in A; they are in none of the figures. The p-values are
+    corrected for the number of figures here that differ anywhere.
+    """
+
+    what: str
+    a: str
+    b: str
+    lost_a: int
+    lost_b: int
+    figures: tuple[Difference, ...]
+
+    @property
+    def title(self) -> str:
+        return self.what if not self.a else self.a if self.a == self.b else f"{self.a} (A) and {self.b} (B)"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs over the cases that both hold. `relabelled` of these have other labels in A than in B.
+
+    `alone` names graphs and modes that only one run has, and in which.
+    """
+
+    a: Path
+    b: Path
+    cases: int
+    only_a: int
+    only_b: int
+    relabelled: int
+    made: tuple[Made, ...]
+    alone: tuple[str, ...]
+    seed: int
+    paired: tuple[Paired, ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run with its rows by key, in the order in which they were asked."""
+
+    folder: RunFolder
+    rows: Mapping[Key, Mapping[str, Any]]
+    cases: Mapping[str, Case]
+
+    @classmethod
+    def open(cls, path: Path) -> _Run:
+        folder = RunFolder.open(path)
+        return cls(folder, {key_of(row): row for row in folder.rows}, {case.id: case for case in folder.cases})
+
+    def names(self, what: str) -> list[str]:
+        """The graphs or modes of which it has rows."""
+        return list(dict.fromkeys(name for kind, _, name in self.rows if kind == _KINDS[what][0]))
+
+
+def compare(
+    folder_a: Path, folder_b: Path, seed: int = 0, graph_a: str | None = None, graph_b: str | None = None
+) -> Comparison:
+    """Pair the cases of two runs, graph by graph and mode by mode, or only those two that are named.
+
+    A name is that of a graph or of a mode of retrieval; one alone is meant for both runs. The same folder twice
+    compares two of its own. Raises UsageError for a folder without a run, and for runs with nothing to pair.
+    """
+    a, b = _Run.open(folder_a), _Run.open(folder_b)
+    common = _common(a, b)
+    chosen = list(_chosen(a, b, graph_a or graph_b, graph_b or graph_a))
+    paired = [found for what, one, other in chosen if (found := _paired(a, b, common, what, one, other, seed)).figures]
+    if not paired:
+        raise UsageError(
+            f"{folder_a} and {folder_b} have nothing in common that did not fail",
+            hint="local-rag eval CASES --out DIR goes on with a run",
+        )
+    return Comparison(
+        a=a.folder.path,
+        b=b.folder.path,
+        cases=len(common),
+        only_a=len(a.cases) - len(common),
+        only_b=len(b.cases) - len(common),
+        relabelled=sum(a.cases[case] != b.cases[case] for case in common),
+        made=tuple(_made(a.folder.record, b.folder.record)),
+        alone=() if graph_a or graph_b else tuple(_alone(a, b, chosen)),
+        seed=seed,
+        paired=tuple(paired),
+    )
+
+
+def _common(a: _Run, b: _Run) -> list[str]:
+    """The ids that both runs hold. Raises UsageError where there are none, or one asks two things."""
+    common = [case for case in a.cases if case in b.cases]
+    if not common:
+        raise UsageError("the two runs have no case in common", hint="compare runs over the same cases")
+    for case in common:
+        if a.cases[case].question != b.cases[case].question:
+            asked = " and ".join(repr(shorten(run.cases[case].question, 60)) for run in (a, b))
+            raise UsageError(
+                f"the case {case!r} is not the same question in both runs: {asked}",
+                hint="compare runs over the same cases",
+            )
+    return common
+
+
+def _chosen(a: _Run, b: _Run, name_a: str | None, name_b: str | None) -> Iterator[tuple[str, str, str]]:
+    """What is paired: (what, its name in A, its name in B). Raises UsageError where that is nothing."""
+    if name_a and name_b:
+        what, other = _what(a, name_a), _what(b, name_b)
+        if what != other:
+            raise UsageError(
+                f"{name_a} and {name_b} cannot be compared: one answers, the other only searches",
+                hint="--graph-a and --graph-b name two graphs, or two modes of retrieval",
+            )
+        pairs = [(what, name_a, name_b)]
+    else:
+        pairs = [(what, one, other) for what in _KINDS for one, other in _alike(a.names(what), b.names(what))]
+    if a.folder.path.resolve() == b.folder.path.resolve() and all(one == other for _, one, other in pairs):
+        raise UsageError("A and B are the same run", hint=_two_of(a))
+    if not pairs:
+        raise UsageError(f"the runs have no graph in common: A has {_has(a)}; B has {_has(b)}", hint=_NAMED)
+    yield from pairs
+
+
+_NAMED = "local-rag eval compare A B --graph-a NAME --graph-b NAME"
+
+
+def _alike(names_a: Sequence[str], names_b: Sequence[str]) -> list[tuple[str, str]]:
+    """Names that both have; where each has a single one, these two."""
+    if len(names_a) == len(names_b) == 1:
+        return [(names_a[0], names_b[0])]
+    return [(name, name) for name in names_a if name in names_b]
+
+
+def _alone(a: _Run, b: _Run, chosen: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    for run, side, taken in ((a, "A", {pair[1] for pair in chosen}), (b, "B", {pair[2] for pair in chosen})):
+        names = [name for what in ("graphs", "retrieval") for name in run.names(what)]
+        yield from (f"{name} (only in {side})" for name in names if name not in taken)
+
+
+def _what(run: _Run, name: str) -> str:
+    for what in ("graphs", "retrieval"):
+        if name in run.names(what):
+            return what
+    raise UsageError(f"{run.folder.path} has nothing of {name!r}; it has {_has(run)}", hint=_NAMED)
+
+
+def _has(run: _Run) -> str:
+    return joined([*run.names("graphs"), *run.names("retrieval")]) or "nothing yet"
+
+
+def _two_of(run: _Run) -> str:
+    """The command that compares two graphs or modes of one run."""
+    for what in ("graphs", "retrieval"):
+        if len(names := run.names(what)) > 1:
+            where = short_path(run.folder.path)
+            return f"local-rag eval compare {where} {where} --graph-a {names[0]} --graph-b {names[1]}"
+    return "name two runs"
+
+
+def _paired(a: _Run, b: _Run, common: Sequence[str], what: str, one: str, other: str, seed: int) -> Paired:
+    """Every measure of the cases that did not fail on either side."""
+    kinds = _KINDS[what]
+    good: dict[str, list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = {kind: [] for kind in kinds}
+    lost_a = lost_b = 0
+    for kind in kinds:
+        for case in common:
+            row_a, row_b = a.rows.get((kind, case, one)), b.rows.get((kind, case, other))
+            missing_a, missing_b = _missing(row_a), _missing(row_b)
+            if row_a and row_b and not (missing_a or missing_b):
+                good[kind].append((case, row_a, row_b))
+            elif kind == kinds[0] and (row_a or row_b):
+                lost_a += missing_a
+                lost_b += missing_b
+    figures = []
+    for measure in MEASURES.values():
+        pairs = (
+            (measure.of(a.cases[case], row_a), measure.of(b.cases[case], row_b))
+            for case, row_a, row_b in good.get(measure.row, ())
+        )
+        values = [(left, right) for left, right in pairs if left is not None and right is not None]
+        if found := difference(measure, values, seed):
+            figures.append(found)
+    return Paired(what, one, other, lost_a, lost_b, worded(figures))
+
+
+def _missing(row: Mapping[str, Any] | None) -> bool:
+    return row is None or "error" in row
+
+
+def _made(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Made]:
+    """What differs in the records, apart from times, places and commands."""
+    left, right = (dict(_flat({key: record.get(key) for key in _MADE})) for record in (a, b))
+    for name in dict.fromkeys([*left, *right]):
+        if name not in _NOT_MADE and left.get(name) != right.get(name):
+            yield Made(name, left.get(name), right.get(name))
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted names and values; settings go by their own names, as `config show` has them."""
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, "" if name == "settings" else f"{prefix}{name}.")
+        else:
+            yield prefix + name, inner
+
+
+def lines(comparison: Comparison, width: int | None = None) -> Iterator[str]:
+    """A comparison for a terminal of so many columns; None is no limit."""
+    yield f"A  {short_path(comparison.a)}"
+    yield f"B  {short_path(comparison.b)}"
+    yield ""
+    yield from wrapped(_pairing(comparison), width)
+    yield from _made_lines(comparison.made, width)
+    if comparison.alone:
+        yield ""
+        yield from wrapped(f"Not compared: {printable(joined(comparison.alone))}.", width)
+    for paired in comparison.paired:
+        yield ""
+        yield from _paired_lines(paired, width)
+    tested = sum(figure.p is not None for paired in comparison.paired for figure in paired.figures)
+    tables = plural(len(comparison.paired), "table")
+    yield ""
+    yield from wrapped(
+        f"Put to a test: {plural(tested, 'figure')} in {tables}, by exact McNemar where a case is right or wrong, else "
+        f"by randomisation. A difference is called one where p is below {SURE:g} after correction for the number of "
+        "figures tested in its table (Holm). Intervals: bootstrap, 95 %.",
+        width,
+    )
+
+
+def _pairing(comparison: Comparison) -> str:
+    told = [f"{plural(comparison.cases, 'case')} in common"]
+    for name, count in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if count:
+            told.append(f"{count:,} only in {name} left out")
+    if comparison.relabelled:
+        told.append(f"{comparison.relabelled:,} with other labels in A than in B, each measured by its own")
+    return "; ".join(told) + "."
+
+
+def _made_lines(made: Sequence[Made], width: int | None) -> Iterator[str]:
+    if made:
+        yield ""
+        yield "Made differently:"
+    for one in made[:_SHOWN]:
+        yield from wrapped(f"  {printable(one.name)}: {_value(one.a)} in A, {_value(one.b)} in B", width, "    ")
+    if len(made) > _SHOWN:
+        yield f"  and {len(made) - _SHOWN:,} more, see --json"
+
+
+def _value(value: Any) -> str:
+    return "none" if value in (None, "") else printable(shorten(str(value), 40))
+
+
+def _paired_lines(paired: Paired, width: int | None) -> Iterator[str]:
+    yield from wrapped(f"{_TITLES[paired.what]}{printable(paired.title)}{_lost(paired)}", width)
+    yield from _table_lines(paired.figures, width)
+    yield ""
+    yield from _verdict_lines(paired.figures, width)
+
+
+_TITLES = {"graphs": "Answers, ", "retrieval": "Retrieval, ", "router": "The "}
+
+
+def _lost(paired: Paired) -> str:
+    told = [
+        f"{plural(count, 'case')} failed or {'was' if count == 1 else 'were'} not asked in {name}"
+        for name, count in (("A", paired.lost_a), ("B", paired.lost_b))
+        if count
+    ]
+    return f" (left out: {joined(told)})" if told else ""
+
+
+_HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
+_LEAST = 5  # columns of it, before each figure gets a paragraph of its own
+
+
+def _table_lines(figures: Sequence[Difference], width: int | None) -> Iterator[str]:
+    """As many columns as there is room for."""
+    rows = [_cells(figure) for figure in figures]
+    for columns in range(len(_HEAD), _LEAST - 1, -1):
+        table = list(table_lines(_HEAD[:columns], [row[:columns] for row in rows]))
+        if width is None or max(map(len, table)) <= width:
+            yield from table
+            return
+    yield from fitting_lines(_HEAD, rows, width)
+
+
+def _cells(figure: Difference) -> tuple[str, ...]:
+    measure = MEASURES[figure.measure]
+    limits = [amount(measure, one, "+") for one in (figure.low, figure.high) if one is not None]
+    return (
+        figure.title,
+        f"{figure.cases:,}",
+        amount(measure, figure.mean_a),
+        amount(measure, figure.mean_b),
+        amount(measure, figure.difference, "+") if figure.differ else "same",
+        " to ".join(limits) if figure.differ and limits else "-",
+        "-" if figure.adjusted is None else told(figure.adjusted).removeprefix("p ").removeprefix("= "),
+    )
+
+
+def _verdict_lines(figures: Iterable[Difference], width: int | None) -> Iterator[str]:
+    """A line for what was told apart and for what can be counted; the others are named together."""
+    alike: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.p is None:
+            alike.setdefault("the same in every case", []).append(figure.title)
+        elif figure.p >= SURE and figure.only_a is None:
+            alike.setdefault("no difference can be told", []).append(figure.title)
+        else:
+            yield from wrapped(f"  {figure.title}: {figure.verdict}", width, "    ")
+    for words, titles in alike.items():
+        yield from wrapped(f"  {words}: {joined(titles)}", width, "    ")

@@ -1,0 +1,136 @@
+"""The folder of a run: how it was made, its cases, and one row per thing that was asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local_rag.errors import DiskFull, UsageError
+from local_rag.evaluation.cases import Case, line_of, read_cases
+
+RECORD, CASES, ROWS = "run.json", "cases.jsonl", "records.jsonl"
+FORMAT = 1
+"""Of the files in the folder; another number is another program's."""
+
+Row = dict[str, Any]
+Key = tuple[str, str, str]
+
+
+def key_of(row: Mapping[str, Any]) -> Key:
+    """What a row is about: its kind, the case, and the graph or the mode of retrieval."""
+    return str(row["kind"]), str(row["case"]), str(row.get("graph") or row.get("mode") or "")
+
+
+@dataclass
+class RunFolder:
+    """One run on disk. Rows are appended as they are made; the last one about a thing counts."""
+
+    path: Path
+    record: dict[str, Any]
+    cases: tuple[Case, ...]
+    _rows: dict[Key, Row] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows that count, in the order in which their things were first asked."""
+        return list(self._rows.values())
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Read what is there; a last line that was cut off by a crash is left out. Raises UsageError."""
+        folder = path.expanduser()
+        if not (folder / RECORD).is_file():
+            raise UsageError(f"{path} holds no run of local-rag eval", hint="local-rag eval CASES --out DIR")
+        try:
+            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder / RECORD} cannot be read: {error}", hint="choose another --out") from error
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise UsageError(f"{folder} was made by another version of local-rag", hint="choose another --out")
+        return cls(folder, record, read_cases(folder / CASES), _read_rows(folder / ROWS))
+
+    @classmethod
+    def create(cls, path: Path, record: dict[str, Any], cases: Sequence[Case]) -> RunFolder:
+        """Begin a run in an empty folder, readable by its owner alone. Raises UsageError for a folder with files."""
+        folder = path.expanduser()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if any(folder.iterdir()):
+                raise UsageError(f"{path} holds other files", hint="local-rag eval CASES --out NEW_FOLDER")
+            write_text(folder / CASES, "".join(line_of(case) + "\n" for case in cases))
+            write_text(folder / RECORD, _json(record))
+        except OSError as error:
+            raise _cannot(folder, error) from error
+        return cls(folder, record, tuple(cases))
+
+    def has(self, key: Key) -> bool:
+        """Whether a thing was asked already, and did not fail."""
+        return key in self._rows and "error" not in self._rows[key]
+
+    def row(self, key: Key) -> Row:
+        """The row about a thing that was asked. Raises KeyError for one that was not."""
+        return self._rows[key]
+
+    def add(self, row: Row) -> None:
+        """Append a row; it is on its way to the disk when this returns. Raises DiskFull."""
+        try:
+            with _private(self.path / ROWS, "ab+") as out:
+                if out.tell() and _last_byte(out) != b"\n":
+                    out.write(b"\n")
+                out.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n")
+        except OSError as error:
+            raise _cannot(self.path, error) from error
+        self._rows[key_of(row)] = row
+
+    def finish(self, **facts: Any) -> None:
+        """Add facts to the record of the run."""
+        self.record |= facts
+        write_text(self.path / RECORD, _json(self.record))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put a file in the place of what is there, in one step; only its owner may read it."""
+    draft = path.with_name(f".{path.name}.draft")
+    with _private(draft, "wb") as out:
+        out.write(text.encode("utf-8", "replace"))
+    draft.replace(path)
+
+
+def _private(path: Path, mode: str) -> Any:
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def _last_byte(file: Any) -> bytes:
+    file.seek(-1, os.SEEK_END)
+    found: bytes = file.read(1)
+    return found
+
+
+def _read_rows(path: Path) -> dict[Key, Row]:
+    rows: dict[Key, Row] = {}
+    if path.exists():
+        for line in path.read_bytes().split(b"\n"):
+            with suppress(ValueError, KeyError, TypeError):
+                row = json.loads(line)
+                rows[key_of(row)] = row
+    return rows
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _cannot(folder: Path, error: OSError) -> Exception:
+    import errno
+
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            f"no space left for the run in {folder}; what it already holds is kept",
+            hint="free some space on that disk, then type the same command again: it goes on where it stopped",
+        )
+    return UsageError(f"the run cannot be written to {folder}: {error.strerror or error}", hint="choose another --out")

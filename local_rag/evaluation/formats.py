@@ -1,0 +1,210 @@
+"""Sets of cases as others publish them: SQuAD, BEIR, ClapNQ and HotpotQA, each with its own documents."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from local_rag.errors import UsageError
+from local_rag.evaluation.cases import Case, CaseSet, Target, distinct, read_cases, read_lines
+from local_rag.types import Heading, LoadedDocument
+
+Named = tuple[str, LoadedDocument]
+Read = tuple[list[Case], list[Named]]
+
+SPLIT = "test"
+"""The queries of a BEIR folder that are asked, unless another split is named."""
+
+
+def open_cases(paths: Sequence[Path], format: str | None = None, split: str | None = None) -> CaseSet:
+    """The cases of these files or folders as one set; the format is guessed unless it is named.
+
+    Raises UsageError for what cannot be read, for two formats at once, and for an unknown one.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}", hint=f"--format {'|'.join(FORMATS)}")
+    formats = {path: format or guess(path) for path in paths}
+    if len(set(formats.values())) != 1:
+        each = ", ".join(f"{path} is {kind}" for path, kind in formats.items())
+        raise UsageError(f"cases of one format at a time: {each}", hint="local-rag eval CASES")
+    kind = formats[paths[0]]
+    if split is not None and kind != "beir":
+        raise UsageError(f"--split is for BEIR folders, and {paths[0]} is {kind}", hint="leave --split out")
+    cases: list[Case] = []
+    documents: dict[str, LoadedDocument] = {}
+    for path in paths:
+        found, texts = _read(path, kind, split)
+        cases += found
+        documents |= texts
+    name = "+".join(dict.fromkeys(path.resolve().stem for path in paths))
+    return CaseSet(name, kind, paths[0], distinct(cases, paths[0]), tuple(documents.items()))
+
+
+def _read(path: Path, kind: str, split: str | None) -> Read:
+    try:
+        return _beir(path, split or SPLIT) if kind == "beir" else FORMATS[kind](path)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"{path} is not in the format {kind}: {what}", hint=f"--format {'|'.join(FORMATS)}") from error
+
+
+def guess(path: Path) -> str:
+    """The format of a file or folder, by what is in it. Raises UsageError."""
+    if path.is_dir():
+        if (path / "corpus.jsonl").is_file() and (path / "queries.jsonl").is_file():
+            return "beir"
+        raise UsageError(
+            f"{path} is a folder without corpus.jsonl and queries.jsonl, so it is no BEIR set",
+            hint="local-rag eval CASES.jsonl",
+        )
+    first = _json(path) if path.suffix == ".json" else next(iter(_objects(path)), None)
+    first = first[0] if isinstance(first, list) and first else first
+    keys = set(first) if isinstance(first, Mapping) else set()
+    for kind, needed in _SIGNS.items():
+        if needed <= keys:
+            return kind
+    raise UsageError(
+        f"{path} is in no format that is known; its first entry has {', '.join(sorted(keys)) or 'no keys'}",
+        hint=f"--format {'|'.join(FORMATS)}",
+    )
+
+
+_SIGNS: dict[str, set[str]] = {
+    "squad": {"data"},
+    "hotpotqa": {"question", "context", "supporting_facts"},
+    "clapnq": {"input", "passages", "output"},
+    "jsonl": {"question"},
+}
+
+
+def _objects(path: Path) -> Iterator[Any]:
+    return (value for _, value in read_lines(path))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="local-rag eval CASES") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}", hint="local-rag eval CASES") from error
+
+
+def titled(title: str, text: str) -> LoadedDocument:
+    """A document with its title as the heading above its text, as a file would have it."""
+    title, text = title.strip(), text.strip()
+    if not title:
+        return LoadedDocument(text)
+    return LoadedDocument(f"{title}\n\n{text}", title, headings=(Heading(0, 1, title),))
+
+
+def _own(path: Path) -> Read:
+    return list(read_cases(path)), []
+
+
+def _squad(path: Path) -> Read:
+    """SQuAD 1.1 and 2.0 (rajpurkar.github.io/SQuAD-explorer): each paragraph is a document."""
+    cases: list[Case] = []
+    documents: list[Named] = []
+    for article in _json(path)["data"]:
+        title = str(article["title"]).replace("_", " ")
+        for number, paragraph in enumerate(article["paragraphs"], start=1):
+            name = f"{title}/{number}"
+            documents.append((name, titled(title, paragraph["context"])))
+            for asked in paragraph["qas"]:
+                answerable = not asked.get("is_impossible", False)
+                answers = tuple(dict.fromkeys(one["text"] for one in asked["answers"])) if answerable else ()
+                relevant = (Target(file=name),) if answerable else ()
+                cases.append(Case(str(asked["id"]), asked["question"].strip(), answers, answerable, relevant))
+    return cases, documents
+
+
+def _clapnq(path: Path) -> Read:
+    """ClapNQ (github.com/primeqa/clapnq): a question, its passages, and long answers; an empty one if there is none."""
+    cases: list[Case] = []
+    documents: list[Named] = []
+    for row in _objects(path):
+        named = [(f"{found['title']}/{row['id']}", found) for found in row["passages"]]
+        documents += [(name, titled(found["title"], found["text"])) for name, found in named]
+        answers = tuple(dict.fromkeys(one["answer"].strip() for one in row["output"] if one["answer"].strip()))
+        relevant = tuple(Target(file=name) for name, _ in named) if answers else ()
+        cases.append(Case(str(row["id"]), row["input"].strip(), answers, bool(answers), relevant))
+    return cases, documents
+
+
+def _hotpotqa(path: Path) -> Read:
+    """HotpotQA (hotpotqa.github.io): paragraphs are documents; the supporting sentences are what is relevant."""
+    cases: list[Case] = []
+    documents: list[Named] = []
+    rows = _json(path) if path.suffix == ".json" else list(_objects(path))
+    for row in rows:
+        texts = dict(_pairs(row["context"], "sentences"))
+        documents += [(title, titled(title, "".join(sentences))) for title, sentences in texts.items()]
+        facts = [(title, number) for title, number in _pairs(row["supporting_facts"], "sent_id")]
+        relevant = tuple(
+            Target(file=title, quote=texts[title][number].strip())
+            for title, number in facts
+            if number < len(texts[title])  # some published facts point behind the last sentence
+        )
+        key = str(row.get("id") or row["_id"])
+        hops = len({title for title, _ in facts})
+        cases.append(Case(key, row["question"].strip(), (row["answer"],), True, relevant, hops=max(1, hops)))
+    return cases, documents
+
+
+def _pairs(value: Any, second: str) -> Iterable[tuple[str, Any]]:
+    """The original lists of pairs, or the two columns that Hugging Face makes of them."""
+    return zip(value["title"], value[second], strict=True) if isinstance(value, Mapping) else map(tuple, value)
+
+
+def _beir(path: Path, split: str = SPLIT) -> Read:
+    """A BEIR folder (github.com/beir-cellar/beir): corpus, queries, and what is relevant to them, by split.
+
+    Only queries with something relevant are asked. A score of 0 or below means: judged, and not relevant.
+    """
+    file = path / "qrels" / f"{split}.tsv"
+    if not file.is_file():
+        splits = sorted(one.stem for one in (path / "qrels").glob("*.tsv"))
+        raise UsageError(f"{path} has no split {split!r}", hint=f"--split {'|'.join(splits) or 'NAME'}")
+    relevant: dict[str, list[Target]] = {}
+    with file.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows, delimiter="\t"):
+            gain = float(row["score"])
+            if gain > 0:
+                relevant.setdefault(row["query-id"], []).append(Target(file=row["corpus-id"], gain=gain))
+    cases = [
+        Case(row["_id"], row["text"].strip(), relevant=tuple(relevant[row["_id"]]))
+        for row in _objects(path / "queries.jsonl")
+        if row["_id"] in relevant
+    ]
+    documents = [
+        (str(row["_id"]), titled(row.get("title") or "", row["text"])) for row in _objects(path / "corpus.jsonl")
+    ]
+    return cases, documents
+
+
+FORMATS: dict[str, Callable[[Path], Read]] = {
+    "jsonl": _own,
+    "squad": _squad,
+    "beir": _beir,
+    "clapnq": _clapnq,
+    "hotpotqa": _hotpotqa,
+}
+
+
+def whole(document: LoadedDocument) -> LoadedDocument:
+    """The text as retrieval is published for it: title, a blank, text, and no fields of its own."""
+    return LoadedDocument(" ".join(document.text.split("\n\n", 1)) if document.title else document.text)
+
+
+def sampled(cases: Sequence[Case], limit: int | None, seed: int) -> tuple[Case, ...]:
+    """At most `limit` cases, drawn by the seed, in their own order."""
+    import random
+
+    if limit is None or limit >= len(cases):
+        return tuple(cases)
+    chosen = sorted(random.Random(seed).sample(range(len(cases)), limit))
+    return tuple(cases[number] for number in chosen)

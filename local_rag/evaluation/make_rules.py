@@ -1,0 +1,309 @@
+"""Questions without a language model: from definitions, figures, dates and headings of English text.
+
+They follow the form of a sentence and know nothing of its meaning, so a person looks at each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from local_rag.evaluation.make_words import is_contents, is_english
+from local_rag.index.rows import Passage
+from local_rag.index.urls import is_page
+from local_rag.text import NUMBER_WORDS, STOP_WORDS, Span, fold, names, sentences, words
+
+LONGEST = 45
+"""Words of a sentence that is looked at."""
+LONGEST_SUBJECT = 7
+"""Words of what a question may be about."""
+LONGEST_ANSWER = 25
+"""Words of an answer; the words of a reference answer are compared with those of another one by one."""
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A question, the words that answer it (empty for a heading), where they stand in the passage, and its kind."""
+
+    question: str
+    answer: str
+    quote: Span
+    kind: str
+    term: str = ""
+    """What is defined, as it is written inside a sentence; empty for other kinds."""
+    many: bool = False
+
+
+def ideas(passage: Passage) -> list[Idea]:
+    """Questions that a passage answers, the better ones first; none for a table of contents."""
+    if is_contents(passage.text):
+        return []
+    found: list[Idea] = []
+    if _is_english(passage):
+        for span in sentences(passage.text):
+            line = _line(span.of(passage.text))
+            if 4 <= len(line.split()) <= LONGEST and "|" not in line:
+                found += _of_sentence(line, span, passage)
+        found += _glossary(passage)
+    found.sort(key=lambda idea: idea.kind != "figure")
+    return [*found, *_of_heading(passage)]
+
+
+def _is_english(passage: Passage) -> bool:
+    """By what is no table."""
+    return is_english("\n".join(line for line in passage.text.splitlines() if "|" not in line))
+
+
+def _line(sentence: str) -> str:
+    """On one line, without the marks of a list or of emphasis."""
+    plain = re.sub(r"^(?:[-*+•◦▪‣–>]|\(?\d{1,3}[.)])\s+", "", " ".join(sentence.split()))
+    return re.sub(r"[*`_]{1,3}(\S[^*`]*?)[*`_]{1,3}", r"\1", plain)
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------
+
+_NUMBER = (
+    rf"(?:[$€£]?\d[\d.,:/]*(?:th|st|nd|rd)?[%€]?|(?:{'|'.join(word for word in NUMBER_WORDS if word != 'one')})\b)"
+)
+_ABOUT = r"(?:(?:about|at most|at least|up to|around|roughly|only|exactly|over|under|no more than|set to) )?"
+_MONTHS = "january february march april may june july august september october november december".split()
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTH = f"(?:{'|'.join(_MONTHS)})"
+_DATE = rf"(?:(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},?)?(?: \d{{4}})?|1[5-9]\d\d|20\d\d|\d{{4}}-\d\d-\d\d)"
+_TIME = rf"(?:{_DATE}|{'|'.join(_DAYS)}|\d{{1,2}}:\d\d|\d{{1,2}} ?(?:am|pm|a\.m|p\.m))"
+_UNIT = r"(?:second|minute|hour|day|night|week|month|quarter|year|decade)s?\b"
+_SUBJECT = r"^(?P<s>[^\W_][^,;:()\"]{1,70}?)"
+_PARTICIPLE = (
+    r"(?:\w+ed|\w{2,}en|(?:re)?(?:made|built)|sold|bought|held|found|sent|paid|told|born|set|put|cut|won|lost|laid"
+    r"|known)"
+)
+
+_STOPS = re.compile(
+    r"; |: | [–—] |, (?=\d+ [a-z])"
+    r"|, (?:because|so|but|while|which|who|where|and|or|as|since|although|though|when|if|with)\b"
+    r"| (?:because|unless|whereas|although) "
+)
+_CODE = re.compile(r"[{}<>\\=|^~]|\w_\w|\w\(\)|&#?\w+;?|::")
+_NO_SUBJECT = frozenset(
+    """it its this that these those he she they we i you there here such each every some many most all both other
+    another one if when where while because although though since as but and or so in on at by for from to with without
+    under over after before during of about what which who whose how why not no nothing none everything something also
+    then thus therefore however instead only even just either neither unlike like let see note please""".split()
+)
+_NO_SUBJECT_INSIDE = frozenset("that which who whom if when whether not because is are was were has have had".split())
+_GENERIC = frozenset(
+    """method paper table figure figures program text chapter section document author authors following result results
+    idea problem question answer former latter model set list case point way part first second third last next rest
+    two three others same difference example reason purpose aim goal step name issue key itself""".split()
+)
+"""Nouns that say nothing without what stands around them: the question then names the document."""
+
+_Made = tuple[str, str, str]
+"""(question with {s} for its subject, answer, kind)"""
+
+
+def _definition(match: re.Match[str]) -> _Made:
+    return f"What {match['v'].lower()} {{s}}?", match["r"], "definition"
+
+
+def _figure(match: re.Match[str]) -> _Made:
+    return f"What {match['v'].lower()} {{s}}?", match["r"], "figure"
+
+
+def _fixed(question: str, kind: str) -> Callable[[re.Match[str]], _Made]:
+    def make(match: re.Match[str]) -> _Made:
+        return question, match["r"], kind
+
+    return make
+
+
+def _verb(question: str) -> Callable[[re.Match[str]], _Made]:
+    """A question in the simple present: {do} agrees with the verb, {v} is its plain form."""
+
+    def make(match: re.Match[str]) -> _Made:
+        verb = match["v"].lower()
+        do = "does" if verb.endswith("s") else "do"
+        return question.replace("{do}", do).replace("{v}", verb.removesuffix("s")), match["r"], "figure"
+
+    return make
+
+
+def _passive(match: re.Match[str]) -> _Made:
+    return f"When {match['v'].lower()} {{s}} {match['p']}?", match["r"], "figure"
+
+
+def _how_many(match: re.Match[str]) -> _Made:
+    do = "does" if match["v"].lower() == "has" else "do"
+    return f"How many {match['n']} {do} {{s}} have?", match["r"], "figure"
+
+
+_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Made]], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), make)
+    for pattern, make in (
+        (rf"{_SUBJECT} (?P<v>costs?) (?P<r>{_ABOUT}{_NUMBER}.*)$", _verb("How much {do} {s} cost?")),
+        (rf"{_SUBJECT} (?P<v>takes?|lasts?) (?P<r>{_ABOUT}{_NUMBER} {_UNIT}.*)$", _verb("How long {do} {s} {v}?")),
+        (rf"{_SUBJECT} (?P<v>starts?|begins?|ends?|opens?|closes?|expires?) (?:on|at|in|from) "
+         rf"(?P<r>(?:the )?{_TIME}.*)$", _verb("When {do} {s} {v}?")),
+        (rf"{_SUBJECT} (?P<v>is|are) due (?:on|at|in|by) (?P<r>(?:the )?{_TIME}.*)$",
+         lambda match: (f"When {match['v'].lower()} {{s}} due?", match["r"], "figure")),
+        (rf"{_SUBJECT} (?P<v>was|were) (?P<p>{_PARTICIPLE}\b(?: (?:for|up|out|off|down))?)"
+         rf" (?:[^,;]*? )?(?:in|on|since) (?P<r>{_DATE})\b", _passive),
+        (rf"{_SUBJECT} (?P<v>has|have) (?P<r>{_ABOUT}{_NUMBER}) (?P<n>[\w-]+s(?: of [\w-]+(?: [\w-]+s)?)?|[\w-]+"
+         r" [\w-]+s)\b", _how_many),
+        (rf"{_SUBJECT} (?P<v>is|are|was|were) (?P<r>{_ABOUT}{_NUMBER}.*)$", _figure),
+        (rf"{_SUBJECT} stands for (?P<r>.+)$", _fixed("What does {s} stand for?", "definition")),
+        (rf"{_SUBJECT} means (?P<r>(?!that\b).+)$", _fixed("What does {s} mean?", "definition")),
+        (rf"{_SUBJECT}, also (?:called|known as) (?P<r>[^,]{{2,40}}),", _fixed("What else is {s} called?", "name")),
+        (rf"{_SUBJECT}, or (?P<r>[^,]{{2,30}}) for short,", _fixed("What is {s} called for short?", "name")),
+        (rf"{_SUBJECT} (?P<v>is|are|was|were) (?P<r>(?:an?|the|one of) .+)$", _definition),
+    )
+)  # fmt: skip
+
+
+def _of_sentence(line: str, span: Span, passage: Passage) -> Iterator[Idea]:
+    for pattern, make in _RULES:
+        match = pattern.match(line)
+        if match is None or not _is_subject(match["s"]):
+            continue
+        question, answer, kind = make(match)
+        answer = _STOPS.split(answer)[0].strip().rstrip(".!?")
+        if not _is_answer(answer):
+            continue
+        subject = _inside(match["s"], passage.text)
+        asked = question.replace("{s}", subject)
+        if _is_generic(match["s"]):
+            about = _about(passage)
+            if not about:
+                continue
+            asked = f"According to {about}, {asked[0].lower()}{asked[1:]}"
+        many = (match.groupdict().get("v") or "").lower() in ("are", "were")
+        is_term = (
+            kind == "definition" and asked.startswith(("What is", "What are", "What does")) and "mean?" not in asked
+        )
+        yield Idea(asked, answer, span, kind, subject if is_term else "", many)
+        return
+
+
+def _is_answer(words_: str) -> bool:
+    """Not too long, no code, and no bracket that the cut left open."""
+    balanced = words_.count("(") == words_.count(")") and words_.count('"') % 2 == 0
+    return balanced and 1 <= len(words_.split()) <= LONGEST_ANSWER and not _CODE.search(words_)
+
+
+def _is_subject(words_: str) -> bool:
+    parts = fold(words_).split()
+    return (
+        len(parts) <= LONGEST_SUBJECT
+        and not _CODE.search(words_)
+        and parts[0] not in _NO_SUBJECT
+        and not set(parts) & _NO_SUBJECT_INSIDE
+        and any(part not in STOP_WORDS for part in parts)
+    )
+
+
+def _is_generic(subject: str) -> bool:
+    """Whether it says nothing alone, such as "the method" or "the first of them"."""
+    telling = [word for word in words(subject) if word not in STOP_WORDS and word not in NUMBER_WORDS]
+    return not telling or telling[-1] in _GENERIC
+
+
+def _inside(subject: str, text: str) -> str:
+    """A subject as it is written inside a sentence: a small first letter unless it is a name."""
+    first, *others = subject.split(" ")
+    inner = any(ch.isupper() or ch.isdigit() for ch in first[1:])
+    titled = others and others[0][:1].isupper() and first.lower() not in ("the", "a", "an")
+    if inner or titled or (first.lower() not in STOP_WORDS and fold(first) in names(text)):
+        return subject
+    return subject[0].lower() + subject[1:]
+
+
+# --- glossaries -----------------------------------------------------------------------------------------------------
+
+_ENTRY = re.compile(r"(?P<s>[A-Za-z][\w' @/-]{1,40}?): (?P<r>\S.{14,})$")
+_NO_TERM = frozenset(
+    """note notes example examples warning tip figure table source see hint important caution from to subject date
+    author title address phone email url http https cc re step answer question input output text prompt other others
+    user assistant""".split()
+)
+
+
+def _glossary(passage: Passage) -> Iterator[Idea]:
+    """Lines of the form "Term: what it is", where a passage has two of them at least."""
+    entries: list[tuple[re.Match[str], Span]] = []
+    for span in sentences(passage.text):
+        match = _ENTRY.match(_line(span.of(passage.text)))
+        if match and _is_subject(match["s"]) and len(match["s"].split()) <= 4 and len(match["r"].split()) > 3:
+            entries += [(match, span)] if fold(match["s"].split()[0]) not in _NO_TERM else []
+    terms = Counter(fold(match["s"]) for match, _ in entries)
+    for match, span in entries if len(terms) > 1 else ():
+        answer = _STOPS.split(match["r"])[0].strip().rstrip(".!?")
+        known = terms[fold(match["s"])] == 1
+        if (
+            known
+            and _is_answer(answer)
+            and answer[0].isalpha()
+            and fold(answer.split()[0]) not in _NO_SUBJECT - {"one"}
+        ):
+            term = _inside(match["s"].strip(), passage.text)
+            yield Idea(f"What is {term}?", answer, span, "definition", term)
+
+
+# --- headings -------------------------------------------------------------------------------------------------------
+
+_NUMBERED = re.compile(r"^(?:§+|chapter|section|part|appendix)?\s*(?:\d+(?:\.\d+)*|[IVX]+)[.):]?\s+", re.IGNORECASE)
+_EMPTY_HEADINGS = frozenset(
+    """contents index references bibliography acknowledgements acknowledgments appendix notes footnotes inhalt
+    inhaltsverzeichnis literatur imprint impressum""".split()
+)
+_INFINITIVE = re.compile(r"^(how|when|where|why|what) to (.+)$", re.IGNORECASE)
+_IS_WHAT = re.compile(r"^(what|who) (.+) (is|are|was|were)$", re.IGNORECASE)
+
+
+def _of_heading(passage: Passage) -> Iterator[Idea]:
+    """The heading that the passage stands under, where it begins in it and has text below."""
+    parts = [part.strip() for part in passage.heading.split(" > ") if part.strip()]
+    if not parts or _squeezed(parts[-1]) not in _squeezed(passage.text):
+        return
+    heading = _NUMBERED.sub("", parts[-1]).strip(" .:")
+    about = _about(passage) or parts[0]
+    body = next((one for one in sentences(passage.text) if _is_body(one.of(passage.text), parts)), None)
+    if body is None or not heading or fold(heading) in _EMPTY_HEADINGS or fold(heading) == fold(about):
+        return
+    yield Idea(_asked(heading, about, _is_english(passage)), "", body, "heading")
+
+
+def _is_body(sentence: str, parts: list[str]) -> bool:
+    plain = _line(sentence).strip("# ")
+    return len(plain.split()) >= 5 and "|" not in plain and _squeezed(plain) not in map(_squeezed, parts)
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(words(text))
+
+
+def _asked(heading: str, about: str, english: bool) -> str:
+    if heading.endswith("?"):
+        return heading
+    if not english:
+        return f"{about}: {heading}?"
+    if match := _IS_WHAT.match(heading):
+        return f"{match[1].capitalize()} {match[3]} {match[2]}?"
+    if match := _INFINITIVE.match(heading):
+        one = "can" if match[1].lower() == "how" else "should"
+        return f"{match[1].capitalize()} {one} one {match[2]}?"
+    first, _, rest = re.sub(r"^about (?=.)", "", heading, flags=re.IGNORECASE).partition(" ")
+    plain = fold(first) in STOP_WORDS or (first[1:].islower() and not rest[:1].isupper())
+    matter = f"{first.lower() if plain else first} {rest}".strip()
+    return f"What {'is said' if fold(about) in fold(heading) else f'does {about} say'} about {matter}?"
+
+
+def _about(passage: Passage) -> str:
+    """What a person calls the document: its title, else its outermost heading, else the name of its file."""
+    top = passage.heading.partition(" > ")[0].strip()
+    named = passage.title.strip() or top
+    if not named and not is_page(passage.source):
+        named = re.sub(r"[-_.]+", " ", PurePath(passage.source).stem).strip()
+    return re.split(r"\s[–—|-]\s|: ", named)[0].strip(" .:?!")

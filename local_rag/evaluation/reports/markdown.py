@@ -1,0 +1,134 @@
+"""report.md: the tables of a run, how it was made, what the figures mean, and where it is bad."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, settings_of
+from local_rag.evaluation.reports.outcomes import OUTCOMES, REFUSED_WRONGLY, worst
+from local_rag.evaluation.reports.safe import WIDTH, said
+from local_rag.evaluation.reports.tables import Table, tables
+from local_rag.text import joined, plural
+
+if TYPE_CHECKING:
+    from local_rag.evaluation.cases import Case
+
+FAILURES, WORST = 20, 10
+"""Failures, and cases per kind of mistake, that are named."""
+
+
+def report(
+    record: Mapping[str, Any], cases: Sequence[Case], rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]
+) -> str:
+    """The whole report.md. What was read from files is one line each, with Markdown's own signs escaped."""
+    parts = (
+        _head(record),
+        *(_table_part(table) for table in tables(summary)),
+        _failures(summary),
+        _bad(cases, rows),
+        _meanings(list(tables(summary))),
+        _made(record),
+    )
+    return "\n".join(line for part in parts for line in part)
+
+
+def escaped(text: object, width: int = WIDTH) -> str:
+    """One line that Markdown shows as it is, whatever it holds."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$])", r"\\\1", said(text, width))
+
+
+def _head(record: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# Evaluation: {escaped(record.get('name') or 'a run')}"
+    yield ""
+    if not record.get("finished"):
+        yield "**The run is not finished.** The same command goes on where it stopped."
+        yield ""
+    yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
+    yield "failed and enters no figure. – stands for a figure that nothing could be counted for."
+    yield ""
+
+
+def _table_part(table: Table) -> Iterator[str]:
+    yield f"## {table.title}"
+    yield ""
+    yield _row(table.head)
+    yield "|---" + "|---:" * (len(table.head) - 1) + "|"
+    yield from (_row(row) for row in table.rows)
+    yield ""
+    yield f"{table.over[:1].upper()}{table.over[1:]}."
+    yield ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
+
+
+def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
+    if head := failure_head(summary, FAILURES):
+        yield "## Failures"
+        yield ""
+        yield head
+        yield ""
+        yield from (f"- {escaped(line)}" for line in failure_lines(summary, FAILURES))
+        yield ""
+
+
+def _bad(cases: Sequence[Case], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The mistakes by kind, up to WORST cases each."""
+    mistakes = {mistake: found for mistake, found in worst(cases, rows).items() if found}
+    if not any(row["kind"] == "answer" for row in rows):
+        return
+    yield "## Where it is bad"
+    yield ""
+    if not mistakes:
+        yield "By its labels no answer is wrong, none was refused that the files hold, none was given that they do not."
+        yield ""
+    for mistake, found in mistakes.items():
+        more = f", the first {WORST}" if len(found) > WORST else ""
+        yield f"**{_TITLES[mistake]}** ({plural(len(found), 'case')}{more}): {OUTCOMES[mistake]}."
+        yield ""
+        for case, graphs in list(found.items())[:WORST]:
+            yield f"- `{_code(case.id)}` {escaped(case.question)} ({joined(map(escaped, graphs))})"
+        yield ""
+
+
+_TITLES = {
+    REFUSED_WRONGLY: "Answerable, and refused",
+    "answered wrongly": "Not answerable, and answered",
+    "wrong": "Wrong answers",
+}
+
+
+def _code(text: str) -> str:
+    return said(text, 80).replace("`", "'")
+
+
+def _meanings(shown: Sequence[Table]) -> Iterator[str]:
+    """Each figure that is shown, in a line."""
+    yield "## What the figures mean"
+    yield ""
+    for table in shown:
+        told = [column for column in table.columns if column.meaning]
+        if told:
+            yield f"{table.title}:"
+            yield ""
+            yield from (f"- {escaped(column.head)}: {column.meaning}" for column in told)
+            yield ""
+
+
+def _made(record: Mapping[str, Any]) -> Iterator[str]:
+    yield "## How it was made"
+    yield ""
+    for name, value in facts(record):
+        yield f"- {name}: `{value.replace('`', chr(39))}`" if name == "command" else f"- {name}: {escaped(value, 2000)}"
+    yield ""
+    settings = settings_of(record)
+    if settings:
+        yield "Settings:"
+        yield ""
+        yield from (f"- {escaped(name)} = {escaped(value)}" for name, value in settings)
+        yield ""
+    yield "All answers with their passages and verdicts: report.html and records.jsonl beside this file."
+    yield ""

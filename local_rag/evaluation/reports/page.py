@@ -1,0 +1,119 @@
+"""report.html: one file with everything in it, which a browser opens from a stick and which asks no one for anything.
+
+What was read from files is escaped by Jinja; should something slip through, the page's own policy lets only the one
+script run that was written here, and forbids every request.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any
+
+from local_rag.evaluation.reports.charts import charts
+from local_rag.evaluation.reports.drawings import svg
+from local_rag.evaluation.reports.drill import Drilled, Limits, drilled
+from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, settings_of
+from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, tone
+from local_rag.evaluation.reports.safe import block, said
+from local_rag.evaluation.reports.tables import tables
+from local_rag.index.urls import is_url
+
+if TYPE_CHECKING:
+    from local_rag.evaluation.cases import Case
+
+Row = Mapping[str, Any]
+
+MOST, LEAST = Limits(2000, 3000, 500), Limits(160, 300, 100)
+"""Characters that are shown of each passage, answer and quote, at most and at least."""
+
+BUDGET = Limits(6_000_000, 4_000_000, 3_000_000)
+"""Characters of all of them together: a page of 2,000 cases and four graphs stays below 30 MB (measured: 23)."""
+
+FAILURES = 50
+
+
+def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
+    """The whole page. The same run gives the same bytes."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    folder = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = (folder / "page.js").read_text(encoding="utf-8")
+    limits, root = limits_of(rows), root_of(rows)
+    shown = _drilled(cases, rows, limits, root)
+    return environment.get_template("page.html.j2").render(
+        name=said(record.get("name") or "a run", 200),
+        record=record,
+        facts=list(facts(record)),
+        settings=settings_of(record),
+        models=block((record.get("models_yaml") or {}).get("text"), 100_000),
+        tables=list(tables(summary)),
+        charts=[(chart, Markup(svg(chart))) for chart in charts(summary)],
+        failures=(failure_head(summary, FAILURES), failure_lines(summary, FAILURES)),
+        cases=shown,
+        who=list(dict.fromkeys(name for case in shown for name, _ in case.marks)),
+        outcomes={**OUTCOMES, **SEARCHED} if any(row["kind"] == "retrieval" for row in rows) else OUTCOMES,
+        meaning=OUTCOMES | SEARCHED,
+        tone=tone,
+        limits=limits,
+        root=said(root),
+        style=Markup((folder / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _drilled(cases: Sequence[Case], rows: Sequence[Row], limits: Limits, root: str) -> list[Drilled]:
+    by_case: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_case[row["case"]].append(row)
+    return [drilled(case, by_case[case.id], limits, root) for case in cases]
+
+
+def limits_of(rows: Sequence[Row]) -> Limits:
+    """How much is shown of each text, so that the page of a large run can still be opened."""
+    answers = [row for row in rows if row["kind"] == "answer" and "error" not in row]
+    passages = {
+        (row["case"], passage["chunk_id"] or passage["url"], len(passage["text"]))
+        for row in answers
+        for passage in row["passages"]
+    }
+    quotes = sum(len(row["answer"]["citations"]) + len(row["answer"]["nearest"]) for row in answers)
+
+    def each(part: str, count: int) -> int:
+        most, least, budget = (int(getattr(limits, part)) for limits in (MOST, LEAST, BUDGET))
+        return max(least, min(most, budget // max(1, count)))
+
+    return Limits(each("passage", len(passages)), each("answer", len(answers)), each("quote", quotes))
+
+
+def root_of(rows: Sequence[Row]) -> str:
+    """The folder, with its last slash, that all files of the run lie in; empty where there is none but the top."""
+    sources = {
+        passage["source"]
+        for row in rows
+        if row["kind"] == "answer" and "error" not in row
+        for passage in row["passages"]
+        if passage["source"] and not is_url(passage["source"])
+    }
+    windows = any("\\" in source and "/" not in source for source in sources)
+    kind: type[PurePosixPath | PureWindowsPath] = PureWindowsPath if windows else PurePosixPath
+    folders = [kind(source).parent for source in sorted(sources)]
+    if not folders or not all(folder.is_absolute() for folder in folders):
+        return ""
+    common = next(
+        (one for one in (folders[0], *folders[0].parents) if all(folder.is_relative_to(one) for folder in folders)),
+        None,
+    )
+    return "" if common is None or common == kind(common.anchor) else str(common) + ("\\" if windows else "/")

@@ -1,0 +1,218 @@
+"""A run: each case is asked once per graph, and everything that comes out is kept. It goes on where it stopped."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from local_rag.cancel import Cancel, scope
+from local_rag.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
+from local_rag.evaluation.folder import Key, Row, RunFolder
+from local_rag.evaluation.matching import ranking
+from local_rag.evaluation.rows import answer_row, failure_row, retrieval_row, route_row
+from local_rag.types import OUT_OF_TIME, Done, Event, Source
+
+if TYPE_CHECKING:
+    from local_rag.engines.ollama.examiner import Examiner
+    from local_rag.evaluation.cases import Case
+    from local_rag.index.search import Mode
+    from local_rag.rag import Rag
+
+PER_UNIT = 3
+"""Passages that are searched per thing to be ranked: a file is found by several of its passages."""
+
+IN_A_ROW = 5
+"""So many failures one after the other end a run: a server that is gone will not answer the next thousand either."""
+
+OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
+"""What the router may choose from when it is examined. It only says where it would look; nothing is sent."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked. `depth` is how many things a ranking holds; `whole` says that passages are whole documents."""
+
+    graphs: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    depth: int = 100
+    limit: int | None = None
+    seed: int = 0
+    judge: str | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to ask, and what a person is told while it is."""
+
+    key: Key
+    doing: str
+    ask: Callable[[], Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: things asked of all, what is asked now, failures so far, seconds left where that is known."""
+
+    done: int
+    total: int
+    doing: str
+    failures: int = 0
+    left: float | None = None
+
+
+@dataclass
+class _Clock:
+    """Seconds left, from what each kind of question has taken on average; `todo` counts what is left of each."""
+
+    todo: Counter[str]
+    spent: dict[str, list[float]] = field(default_factory=dict)
+
+    @contextmanager
+    def timing(self, doing: str) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        self.spent.setdefault(doing, []).append(time.monotonic() - started)
+        self.todo[doing] -= 1
+
+    def left(self) -> float | None:
+        """None before anything was asked; a kind that was not asked yet counts like the slowest one that was."""
+        means = {doing: mean(seconds) for doing, seconds in self.spent.items()}
+        if not means:
+            return None
+        return sum(count * means.get(doing, max(means.values())) for doing, count in self.todo.items())
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Asks what the folder does not hold yet."""
+
+    rag: Rag
+    folder: RunFolder
+    plan: Plan
+    examiner: Examiner | None = None
+
+    def steps(self) -> list[Step]:
+        """All that is to be asked, in order: retrieval, the router, graph after graph, and the judge at the end.
+
+        A graph asks all cases before the next one begins: a server remembers the prompts of the last question, and what
+        one graph has paid for must not be free for the next. The judge's model is loaded once.
+        """
+        cases, graphs = self.folder.cases, self.plan.graphs
+        found = [*self._retrieval(cases), *self._routes(cases)]
+        found += [self._answer(case, graph) for graph in graphs for case in cases]
+        if self.examiner is not None:
+            judged = [case for case in cases if case.answers]
+            found += [self._judgement(case, graph, self.examiner) for graph in graphs for case in judged]
+        return found
+
+    def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
+        """Ask what is left, in order. What failed before is asked again.
+
+        Raises EngineError where one failure follows the other, and Stopped; the rows so far are kept.
+        """
+        steps = self.steps()
+        todo = [step for step in steps if not self.folder.has(step.key)]
+        clock = _Clock(Counter(step.doing for step in todo))
+        failures = in_a_row = 0
+        for done, step in enumerate(todo, start=len(steps) - len(todo)):
+            tell(Progress(done, len(steps), step.doing, failures, clock.left()))
+            with clock.timing(step.doing):
+                row = step.ask()
+            self.folder.add(row)
+            failed = "error" in row
+            failures += failed
+            in_a_row = in_a_row + 1 if failed else 0
+            if in_a_row == IN_A_ROW:
+                raise EngineError(
+                    f"{IN_A_ROW} questions in a row failed, the last one with {row['error']}",
+                    hint="the same command goes on with them; local-rag doctor looks for the reason",
+                )
+        tell(Progress(len(steps), len(steps), "", failures))
+
+    def _retrieval(self, cases: Sequence[Case]) -> Iterator[Step]:
+        for mode in self.plan.modes:
+            for case in cases:
+                if case.relevant:
+                    yield self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
+
+    def _routes(self, cases: Sequence[Case]) -> Iterator[Step]:
+        if "adaptive" in self.plan.graphs:
+            for case in cases:
+                if case.route in OFFERED:
+                    yield self._step("route", case, "router", self._route)
+
+    def _answer(self, case: Case, graph: str) -> Step:
+        return self._step("answer", case, graph, self._ask, graph=graph)
+
+    def _judgement(self, case: Case, graph: str, examiner: Examiner) -> Step:
+        def judge(case: Case, graph: str) -> Row:
+            return self._judge(examiner, case, graph)
+
+        return self._step("judgement", case, f"{graph}, judge", judge, graph=graph)
+
+    def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Row], **where: str) -> Step:
+        """A step whose failure is a row."""
+
+        def row() -> Row:
+            try:
+                return ask(case, **where)
+            except DeadlineExceeded as error:
+                return failure_row(kind, case, error, **where)
+            except Stopped:
+                raise
+            except Exception as error:  # whatever one case does, the others are asked
+                return failure_row(kind, case, error, **where)
+
+        return Step((kind, case.id, next(iter(where.values()), "")), doing, row)
+
+    def _rank(self, case: Case, mode: Mode) -> Row:
+        started = time.perf_counter()
+        found = self.rag.index.search(case.question, self.plan.depth * PER_UNIT, mode=mode)
+        seconds = time.perf_counter() - started
+        return retrieval_row(case, mode, ranking(case, found), self.plan.depth, seconds)
+
+    def _route(self, case: Case) -> Row:
+        from local_rag.graphs.nodes import ask_router
+
+        started = time.perf_counter()
+        deps = self.rag.context()
+        with scope(deps.cancel):
+            route = ask_router(case.question, deps, OFFERED)
+        return route_row(case, route, time.perf_counter() - started)
+
+    def _ask(self, case: Case, graph: str) -> Row:
+        self.rag.engine.forget()
+        events: list[Event] = list(self.rag.stream(case.question, graph=graph))
+        done = events[-1]
+        if not isinstance(done, Done):
+            raise LocalRagError("the graph ended without an answer")
+        if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
+            return failure_row("answer", case, done.answer.reason, graph=graph)
+        return answer_row(case, graph, done.answer, events)
+
+    def _judge(self, examiner: Examiner, case: Case, graph: str) -> Row:
+        answered = self.folder.row(("answer", case.id, graph))
+        if "error" in answered:
+            return failure_row("judgement", case, "there is no answer to judge", graph=graph)
+        if answered["answer"]["status"] == "abstained":
+            return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
+        started = time.perf_counter()
+        with scope(Cancel(self.rag.settings.values.limits.seconds)):
+            found = examiner.judge(case.question, case.answers, answered["answer"]["text"])
+        return {
+            "kind": "judgement",
+            "case": case.id,
+            "graph": graph,
+            "verdict": found.verdict,
+            "why": found.why,
+            "seconds": round(time.perf_counter() - started, 4),
+            "calls": found.usage.calls,
+            "prompt_tokens": found.usage.prompt_tokens,
+            "output_tokens": found.usage.output_tokens,
+        }

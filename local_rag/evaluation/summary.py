@@ -1,0 +1,315 @@
+"""The figures of a run, from its cases and rows. A figure whose denominator is 0 is None: unknown, and never a zero.
+
+`cases` beside a figure counts what it is over, `failed` what is not in it: what failed enters no figure. Retrieval and
+answers are never averaged together, and there is no overall score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.folder import Key, key_of
+from local_rag.evaluation.measures import MEASURES, agrees, has_answers, is_answered
+from local_rag.evaluation.ranking_metrics import precision, recall
+from local_rag.evaluation.statistics import kappa, mean, percentile
+
+Figures = dict[str, Any]
+Pair = tuple[Case, Mapping[str, Any]]
+"""A case and a row of it that did not fail."""
+
+RECALL_AT, PRECISION_AT = (1, 3, 5, 10, 20, 50, 100), (1, 3, 5, 10)
+BINS = 10
+"""Bins of the grader's scores, equally wide in [0, 1] (Guo et al., On calibration of modern neural networks, 2017)."""
+
+STEPS = 50
+"""Steps of the threshold of the refusal curve, from 0 to 1."""
+
+_NOTHING_FOUND = -1.0  # the lowest cosine there is: refused at every threshold
+
+
+def summary(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]], depth: int | None = None) -> Figures:
+    """All figures, as JSON knows them. The last row about a thing counts; rows of other cases are left out.
+
+    `depth` is how many things a ranking was cut to, None if it was not: recall further down is not known.
+    """
+    by_id = {case.id: case for case in cases}
+    last: dict[Key, Mapping[str, Any]] = {key_of(row): row for row in rows if row["case"] in by_id}
+    good: dict[tuple[str, str], list[Pair]] = {}
+    failed: Counter[tuple[str, str]] = Counter()
+    for (kind, case, where), row in last.items():
+        pairs = good.setdefault((kind, where), [])
+        failed[kind, where] += "error" in row
+        if "error" not in row:
+            pairs.append((by_id[case], row))
+    graphs = [where for kind, where in good if kind == "answer"]
+    return {
+        "cases": _counts(cases),
+        "retrieval": {
+            mode: _retrieval(pairs, failed[kind, mode], depth)
+            for (kind, mode), pairs in good.items()
+            if kind == "retrieval"
+        },
+        "routes": _routes(good["route", ""], failed["route", ""]) if ("route", "") in good else None,
+        "graphs": {
+            graph: _graph(good["answer", graph], good.get(("judgement", graph)), failed["answer", graph])
+            for graph in graphs
+        },
+        "refusal_curve": _refusal_curve({graph: good["answer", graph] for graph in graphs}),
+        "failures": [_failure(row) for row in last.values() if "error" in row],
+    }
+
+
+def _counts(cases: Sequence[Case]) -> Figures:
+    return {
+        "total": len(cases),
+        "answerable": sum(case.answerable is True for case in cases),
+        "unanswerable": sum(case.answerable is False for case in cases),
+        "unlabelled": sum(case.answerable is None for case in cases),
+        "with_answers": sum(map(has_answers, cases)),
+        "with_relevant": sum(bool(case.relevant) for case in cases),
+        "with_route": sum(case.route is not None for case in cases),
+        "multi_hop": sum(case.hops > 1 for case in cases),
+    }
+
+
+def _failure(row: Mapping[str, Any]) -> Figures:
+    return {key: row[key] for key in ("kind", "case", "graph", "mode", "error") if key in row}
+
+
+def _values(name: str, pairs: Iterable[Pair]) -> list[float]:
+    """A measure of each case that it applies to."""
+    of = MEASURES[name].of
+    return [value for case, row in pairs if (value := of(case, row)) is not None]
+
+
+def _mean(name: str, pairs: Iterable[Pair]) -> float | None:
+    return mean(_values(name, pairs))
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures:
+    pairs = [(case, row) for case, row in pairs if row["gains"]]
+    ranked = [(row["units"], row["gains"]) for _, row in pairs]
+    seconds = _values("search_seconds", pairs)
+    return {
+        "cases": len(pairs),
+        "failed": failed,
+        "recall": {
+            str(k): mean([recall(*one, k) for one in ranked]) if depth is None or k <= depth else None
+            for k in RECALL_AT
+        },
+        "precision": {str(k): mean([precision(*one, k) for one in ranked]) for k in PRECISION_AT},
+        "mrr": _mean("rr", pairs),
+        "ndcg": _mean("ndcg", pairs),
+        "map": _mean("ap", pairs),
+        "seconds": {"p50": percentile(seconds, 0.5), "p95": percentile(seconds, 0.95)},
+    }
+
+
+def _routes(pairs: Sequence[Pair], failed: int) -> Figures:
+    """A verdict that could not be parsed is not right."""
+    confusion: dict[str, Counter[str]] = {}
+    for _, row in pairs:
+        confusion.setdefault(str(row["expected"]), Counter())[row["source"] or "unparsed"] += 1
+    return {
+        "cases": len(pairs),
+        "failed": failed,
+        "unparsed": _share(sum(row["source"] is None for _, row in pairs), len(pairs)),
+        "accuracy": _mean("route", pairs),
+        "confusion": {expected: dict(given) for expected, given in confusion.items()},
+    }
+
+
+def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) -> Figures:
+    return {
+        "cases": len(pairs),
+        "failed": failed,
+        "statuses": dict(Counter(row["answer"]["status"] for _, row in pairs)),
+        "answers": _answers(pairs),
+        "refusals": _refusals(pairs),
+        "support": _support(pairs),
+        "citations": _citations(pairs),
+        "grading": _grading([grade for _, row in pairs for grade in row["grades"]]),
+        "cost": _cost(pairs),
+        "judge": None if judged is None else _judge(judged, pairs),
+    }
+
+
+def _answers(pairs: Sequence[Pair]) -> Figures:
+    """Over all with reference answers an abstention counts 0, as in SQuAD 2.0; `_answered` leaves them out."""
+    pairs = [(case, row) for case, row in pairs if has_answers(case)]
+    answered = [(case, row) for case, row in pairs if is_answered(row)]
+    return {
+        "cases": len(pairs),
+        "exact_match": _mean("exact_match", pairs),
+        "f1": _mean("f1", pairs),
+        "containment": _mean("containment", pairs),
+        "answered": _share(len(answered), len(pairs)),
+        "f1_answered": _mean("f1", answered),
+        "containment_answered": _mean("containment", answered),
+    }
+
+
+def _refusals(pairs: Sequence[Pair]) -> Figures:
+    """Whether to answer at all, as a decision of two classes; precision and recall are those of "refuse"."""
+    refused, answered = _values("refused", pairs), _values("answered", pairs)
+    right, given = round(sum(refused)), round(sum(answered))
+    missed, wrong = len(refused) - right, len(answered) - given
+    found, rate = _share(right, len(refused)), _share(given, len(answered))
+    return {
+        "cases": len(refused) + len(answered),
+        "precision": _share(right, right + wrong),
+        "recall": found,
+        "f1": None if found is None else _share(2 * right, 2 * right + wrong + missed),
+        "balanced_accuracy": None if found is None or rate is None else (found + rate) / 2,
+        "answer_rate": rate,
+        "right": right,
+        "wrong": wrong,
+        "missed": missed,
+        "answered": given,
+    }
+
+
+def _support(pairs: Sequence[Pair]) -> Figures:
+    """What the status "grounded" is worth. To an unanswerable question no answer is right, however grounded."""
+    answered = [(case, row) for case, row in pairs if is_answered(row)]
+    known = [
+        (row["answer"]["status"] == "grounded", bool(MEASURES["containment"].of(case, row)))
+        for case, row in answered
+        if has_answers(case) or case.answerable is False
+    ]
+    return {
+        "answers": len(answered),
+        "grounded": _mean("grounded", answered),
+        "precision": mean([right for grounded, right in known if grounded]),
+        "recall": mean([grounded for grounded, right in known if right]),
+    }
+
+
+def _citations(pairs: Sequence[Pair]) -> Figures:
+    """Shares of all citations, targets and sentences of the run: a long answer weighs more than a short one."""
+    answered = [(case, row) for case, row in pairs if is_answered(row)]
+    cited = [(case, one) for case, row in answered for one in row["cited"]]
+    targets = [(case, row) for case, row in answered if case.relevant]
+    found = sum(len({target for one in row["cited"] for target in one["holds"]}) for _, row in targets)
+    return {
+        "answers": len(answered),
+        "verified": mean([bool(one["verified"]) for _, one in cited]),
+        "precision": mean([bool(one["holds"]) for case, one in cited if case.relevant]),
+        "recall": _share(found, sum(len(case.relevant) for case, _ in targets)),
+        "sentences": _share(
+            sum(row["sentences"]["verified"] for _, row in answered),
+            sum(row["sentences"]["total"] for _, row in answered),
+        ),
+    }
+
+
+def _grading(grades: Sequence[Mapping[str, Any]]) -> Figures | None:
+    """A verdict that could not be parsed is not right, but no false "irrelevant" either: it has a share of its own."""
+    if not grades:
+        return None
+    labelled = [grade for grade in grades if grade["gold"] is not None]
+    return {
+        "verdicts": len(grades),
+        "labelled": len(labelled),
+        "accuracy": mean([agrees(grade) for grade in labelled]),
+        "false_irrelevant": mean([grade["verdict"] == "irrelevant" for grade in labelled if grade["gold"]]),
+        "unparsed": mean([grade["verdict"] == "unparsed" for grade in grades]),
+        "bins": _bins([(grade["score"], grade["gold"]) for grade in labelled if grade["score"] is not None]),
+    }
+
+
+def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
+    """The bins that hold anything: mean score and share that is really relevant. A score of 1 is in the last one."""
+    found: dict[int, list[tuple[float, bool]]] = {}
+    for score, gold in scored:
+        found.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, gold))
+    return [
+        {
+            "from": number / BINS,
+            "to": (number + 1) / BINS,
+            "verdicts": len(held),
+            "score": mean([score for score, _ in held]),
+            "relevant": mean([gold for _, gold in held]),
+        }
+        for number, held in sorted(found.items())
+    ]
+
+
+def _cost(pairs: Sequence[Pair]) -> Figures:
+    seconds = _values("seconds", pairs)
+    usages = [row["answer"]["usage"] for _, row in pairs]
+    return {
+        "calls": _mean("calls", pairs),
+        "prompt_tokens": _mean("prompt_tokens", pairs),
+        "output_tokens": _mean("output_tokens", pairs),
+        "loads": sum(usage["loads"] for usage in usages),
+        "retries": sum(usage["retries"] for usage in usages),
+        "seconds": {"mean": mean(seconds), "p50": percentile(seconds, 0.5), "p95": percentile(seconds, 0.95)},
+    }
+
+
+def _judge(judged: Sequence[Pair], pairs: Sequence[Pair]) -> Figures:
+    """The judge's verdicts, and how they agree with the labels: does the answer contain a reference answer?
+
+    Abstentions were not shown to it, and count in none of these.
+    """
+    asked = [(case, row) for case, row in judged if row["verdict"] != "abstained"]
+    read = [(case, row["verdict"] == "right") for case, row in asked if row["verdict"] != "unparsed"]
+    label = {case.id: MEASURES["containment"].of(case, row) for case, row in pairs if is_answered(row)}
+    both = [(right, bool(label[case.id])) for case, right in read if label.get(case.id) is not None]
+    return {
+        "verdicts": len(asked),
+        "unparsed": _share(len(asked) - len(read), len(asked)),
+        "right": mean([right for _, right in read]),
+        "labelled": len(both),
+        "agreement": mean([right == labelled for right, labelled in both]),
+        "kappa": kappa(both),
+    }
+
+
+def _refusal_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[Figures] | None:
+    """What a bare threshold on the best cosine would do: refuse below it. The baseline beside the graphs.
+
+    None without both answerable and unanswerable questions, where there is nothing to trade off.
+    """
+    nearest: dict[str, tuple[bool, float]] = {}
+    for graph in sorted(graphs, key=_may_skip_files):
+        for case, row in graphs[graph]:
+            score = _nearest(row, None if _may_skip_files(graph) else _NOTHING_FOUND)
+            if case.answerable is not None and score is not None:
+                nearest.setdefault(case.id, (case.answerable, score))
+    answerable = [score for known, score in nearest.values() if known]
+    unanswerable = [score for known, score in nearest.values() if not known]
+    if not answerable or not unanswerable:
+        return None
+    curve = []
+    for threshold in (step / STEPS for step in range(STEPS + 1)):
+        wrong = sum(score < threshold for score in answerable)
+        right = sum(score < threshold for score in unanswerable)
+        curve.append(
+            {
+                "threshold": threshold,
+                "answer_rate": 1 - wrong / len(answerable),
+                "refusal_recall": right / len(unanswerable),
+                "refusal_precision": _share(right, right + wrong),
+            }
+        )
+    return curve
+
+
+def _may_skip_files(graph: str) -> bool:
+    """Whether a graph may answer without a look into the files: how near they are is not known then."""
+    return graph == "adaptive"
+
+
+def _nearest(row: Mapping[str, Any], none: float | None) -> float | None:
+    """The best cosine among the passages of the files that the first query brought; `none` where there are none."""
+    found = [one for one in row["passages"] if one["origin"] != "web" and one["score"] is not None]
+    return max((float(one["score"]) for one in found if one["query"] == found[0]["query"]), default=none)

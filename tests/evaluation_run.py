@@ -1,0 +1,255 @@
+"""A believable run of an evaluation, made in memory: rows as they are stored, and their figures."""
+
+from __future__ import annotations
+
+import random
+
+from local_rag.evaluation.cases import Case, Target
+from local_rag.show import plain
+from local_rag.types import NOT_IN_PASSAGES, Answer, Call, Citation, Graded, Usage
+
+GRAPHS = ("plain", "self-rag", "crag", "adaptive")
+MODES = ("hybrid", "dense", "words")
+FOLDER = "/home/reader/handbook"
+
+RECORD = {
+    "format": 1,
+    "started": "2026-11-20T21:14:03+00:00",
+    "finished": "2026-11-20T21:19:48+00:00",
+    "command": ["local-rag", "eval", "my cases.jsonl", "--graph", "plain", "--graph", "crag"],
+    "name": "handbook",
+    "cases": {"path": "my cases.jsonl", "sha256": "ab" * 32, "format": "local-rag", "total": 30, "used": 24},
+    "limit": 24,
+    "seed": 7,
+    "graphs": list(GRAPHS),
+    "modes": list(MODES),
+    "k": 6,
+    "depth": 100,
+    "retrieval_only": False,
+    "engine": {"name": "ollama", "describe": "ollama, qwen3:4b", "why": "the server answers"},
+    "judge": "qwen3:8b",
+    "index": {
+        "path": "/home/reader/.local/share/local-rag/handbook",
+        "documents": 41,
+        "chunks": 1320,
+        "embedder": "minilm",
+        "fingerprint": "f00dcafe",
+        "chunk_size": 247,
+        "chunk_overlap": 40,
+        "generation": 3,
+        "passages": "chunks",
+    },
+    "settings": {"graph.k": 6, "ollama.host": "127.0.0.1:11434"},
+    "models_yaml": {"sha256": "cd" * 32, "text": "embedders:\n  minilm: {dimension: 384}\n"},
+    "versions": {"local-rag": "0.1.0", "python": "3.11.2", "platform": "Linux"},
+}
+
+
+def cases_of(count=24):
+    """Every third one is not answerable, and every seventh has no label at all."""
+    made = []
+    for number in range(1, count + 1):
+        if number % 7 == 0:
+            made.append(Case(f"q{number}", f"What does nobody know of valve {number}?"))
+        elif number % 3 == 0:
+            made.append(Case(f"q{number}", f"What colour is the moon over valve {number}?", answerable=False))
+        else:
+            target = Target(f"valves/{number}.pdf", 2, f"Valve {number} holds {number} bar")
+            answers = (f"{number} bar", f"{number}.0 bar")
+            question = f"How much pressure does valve {number} hold?"
+            made.append(Case(f"q{number}", question, answers, True, (target,), "vectorstore", 1 + number % 2))
+    return made
+
+
+def passage_of(case, place, text="", **about):
+    number = case.id[1:]
+    text = text or f"Valve {number} holds {number} bar. It was tested in section {place} of the yard."
+    return {
+        "chunk_id": f"{case.id}-{place}",
+        "source": f"{FOLDER}/valves/{number}.pdf",
+        "title": f"Valve {number}",
+        "page": 2 + place,
+        "heading": "Pressure",
+        "start": 100,
+        "end": 100 + len(text),
+        "score": round(0.71 - place / 10, 6),
+        "rank_score": 0.031,
+        "origin": "files",
+        "url": "",
+        "text": text,
+        "query": case.question,
+        "holds": [0] if place == 0 and case.relevant else [],
+    } | about
+
+
+def answer_row(case, graph, text="", status="grounded", passages=None, **about):
+    """A row of kind "answer", its answer made by the dataclass itself."""
+    passages = [passage_of(case, place) for place in range(4)] if passages is None else passages
+    number = case.id[1:]
+    text = text or f"Valve {number} holds {number} bar. [1]"
+    first = passages[0] if passages else passage_of(case, 0)
+    quote = Citation(
+        1, first["source"], first["page"], "Pressure", first["text"][:40], 101, 120, "", True, "Valve holds."
+    )
+    said = status != "abstained"
+    calls = 0 if graph == "plain" else 4
+    answer = Answer(
+        case.question,
+        text if said else NOT_IN_PASSAGES,
+        status,
+        reason="" if said else "none of the 4 passages found answers the question",
+        citations=(quote,) if said else (),
+        nearest=() if said else (quote,),
+        graph=graph,
+        engine="ollama",
+        path=("retrieve", "generate"),
+        decisions=(
+            Graded("relevance", "relevant", "names the valve", first["chunk_id"], 0.81, first["source"]),
+            Graded("support", "fully", "every word stands there"),
+            Graded("graded", "useful"),
+        ),
+        tries={"rewrites": 0},
+        usage=Usage(calls, 900 * calls, 60 * calls, 1.5, 1, 1, 0, (Call("grader", "qwen3:4b"),) * calls, ("a note",)),
+        seconds=1.5,
+    )
+    return {
+        "kind": "answer",
+        "case": case.id,
+        "graph": graph,
+        "answer": plain(answer) | about,
+        "passages": passages,
+        "cited": [{"number": 1, "verified": True, "holds": first["holds"]}] if said else [],
+        "sentences": {"total": 1, "verified": 1} if said else {"total": 0, "verified": 0},
+        "grades": [] if graph == "plain" else [_grade(case, passage) for passage in passages],
+        "steps": [{"node": "retrieve", "seconds": 0.021}, {"node": "generate", "seconds": 1.4}],
+        "events": ["retrieve: 0.02 s"],
+    }
+
+
+def _grade(case, passage):
+    gold = bool(passage["holds"]) if case.relevant or case.answerable is False else None
+    verdict = "irrelevant" if passage["score"] and passage["score"] < 0.5 else "relevant"
+    return {"chunk_id": passage["chunk_id"], "verdict": verdict, "score": passage["score"], "gold": gold}
+
+
+def rows_of(cases, seed=5):
+    """Answers of four graphs: right, wrong, refused and failed ones; searches, routes and judgements."""
+    luck = random.Random(seed)
+    rows = []
+    for case in cases:
+        for mode in MODES:
+            gains = {"relevant 1": 1.0} if case.relevant else {}
+            units = ["relevant 1", f"{FOLDER}/other.pdf"] if luck.random() < 0.8 else [f"{FOLDER}/other.pdf"]
+            row = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "seconds": 0.012}
+            rows.append(row)
+        if case.route:
+            rows.append({"kind": "route", "case": case.id, "expected": case.route, "source": "vectorstore"})
+            rows[-1] |= {"why": "it is about valves", "seconds": 0.2}
+        for graph in GRAPHS:
+            throw = luck.random()
+            if throw < 0.04:
+                error = "ServerDown: no Ollama server answers at 127.0.0.1:11434"
+                rows.append({"kind": "answer", "case": case.id, "graph": graph, "error": error})
+                continue
+            status = "abstained" if throw < (0.2 if case.answerable else 0.7) else "grounded"
+            wrong = "It is about as blue as a kettle. [1]" if throw > 0.85 else ""
+            rows.append(answer_row(case, graph, wrong, status))
+            if status == "abstained":
+                continue
+            verdict = {"verdict": "wrong" if wrong else "right", "why": "says the same", "seconds": 1.0, "calls": 1}
+            tokens = {"prompt_tokens": 300, "output_tokens": 20}
+            rows.append({"kind": "judgement", "case": case.id, "graph": graph, **verdict, **tokens})
+    return rows
+
+
+def figures_of(place):
+    """The figures of one graph; `place` makes them differ."""
+    bins = [
+        {"from": low / 5, "to": (low + 1) / 5, "verdicts": 9 * low, "score": low / 5 + 0.1, "relevant": low**2 / 20}
+        for low in range(5)
+    ]
+    bins[0] |= {"score": None, "relevant": None}
+    cost = {"calls": 1.0 + 2 * place, "prompt_tokens": 1234.4, "output_tokens": 77.7, "loads": 2, "retries": 3}
+    judge = {"verdicts": 90, "unparsed": 0.0123, "right": 0.876, "labelled": 80, "agreement": 0.912, "kappa": -0.05}
+    return {
+        "cases": 23,
+        "failed": 1,
+        "statuses": {"grounded": 15, "abstained": 8},
+        "answers": {
+            "cases": 14,
+            "exact_match": 0.071,
+            "f1": 0.412 + place / 100,
+            "containment": 0.642 + place / 100,
+            "answered": 0.857,
+            "f1_answered": 0.48,
+            "containment_answered": 0.749,
+        },
+        "refusals": {
+            "cases": 20,
+            "precision": 0.667,
+            "recall": 0.571 + place / 20,
+            "f1": 0.615,
+            "balanced_accuracy": 0.714,
+            "answer_rate": 0.857 - place / 20,
+            "right": 4,
+            "wrong": 2,
+            "missed": 3,
+            "answered": 12,
+        },
+        "support": {"answers": 15, "grounded": 0.933, "precision": 0.846, "recall": 1.0},
+        "citations": {"answers": 15, "verified": 0.951, "precision": 0.731, "recall": None, "sentences": 0.888},
+        "grading": {
+            "verdicts": 92,
+            "labelled": 80,
+            "accuracy": 0.777,
+            "false_irrelevant": 0.111,
+            "unparsed": 0.022,
+            "bins": bins,
+        }
+        if place
+        else None,
+        "cost": cost | {"seconds": {"mean": 1.61, "p50": 1.25 + place, "p95": 83.14}},
+        "judge": judge,
+    }
+
+
+def summary_of():
+    """Figures as the schema of a run has them; they are not those of `rows_of`."""
+    retrieval = {
+        mode: {
+            "cases": 14,
+            "failed": 0,
+            "recall": {str(cut): min(1.0, (0.4 + place / 50) * cut**0.2) for cut in (1, 3, 5, 10, 20, 50, 100)},
+            "precision": {"1": 0.5, "3": 0.321, "5": 0.211, "10": 0.112},
+            "mrr": 0.593 + place / 50,
+            "ndcg": 0.623,
+            "map": 0.577,
+            "seconds": {"p50": 0.0123, "p95": 0.0456},
+        }
+        for place, mode in enumerate(MODES)
+    }
+    confusion = {"vectorstore": {"vectorstore": 12, "unparsed": 1}, "web_search": {"vectorstore": 1}}
+    curve = [
+        {"threshold": at / 20, "answer_rate": 1 - (at / 20) ** 2, "refusal_recall": at / 20, "refusal_precision": None}
+        for at in range(21)
+    ]
+    return {
+        "cases": {
+            "total": 24,
+            "answerable": 14,
+            "unanswerable": 7,
+            "unlabelled": 3,
+            "with_answers": 14,
+            "with_relevant": 14,
+            "with_route": 14,
+            "multi_hop": 6,
+        },
+        "retrieval": retrieval,
+        "routes": {"cases": 14, "failed": 0, "unparsed": 0.071, "accuracy": 0.857, "confusion": confusion},
+        "graphs": {graph: figures_of(place) for place, graph in enumerate(GRAPHS)},
+        "refusal_curve": curve,
+        "failures": [
+            {"kind": "answer", "case": f"q{number}", "graph": "crag", "error": "ServerDown: no Ollama server answers"}
+            for number in (2, 5, 8, 11)
+        ],
+    }

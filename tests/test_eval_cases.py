@@ -1,0 +1,252 @@
+"""Cases and the formats of others: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_rag.errors import UsageError
+from local_rag.evaluation.cases import Case, Target, case_of, line_of, read_cases
+from local_rag.evaluation.formats import guess, open_cases, sampled, whole
+
+
+def lines(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_line_may_say_everything(tmp_path):
+    file = lines(
+        tmp_path / "cases.jsonl",
+        {
+            "id": "a",
+            "question": " What is the fee? ",
+            "answers": ["12 euros", "€ 12"],
+            "answerable": True,
+            "relevant": ["fees.pdf", {"file": "b.md", "page": 3, "quote": "12 euros", "gain": 2}],
+            "route": "vectorstore",
+            "hops": 2,
+            "note": "asked by mail",
+        },
+        {"question": "Who won?", "answerable": False},
+        {"question": "What is it?", "answers": ["a pump"]},
+    )
+    first, second, third = read_cases(file)
+    assert first == Case(
+        "a",
+        "What is the fee?",
+        ("12 euros", "€ 12"),
+        True,
+        (Target("fees.pdf"), Target("b.md", 3, "12 euros", 2)),
+        "vectorstore",
+        2,
+        "asked by mail",
+    )
+    assert (second.id, second.answerable, second.relevant) == ("2", False, ())
+    assert third.answerable is True, "answers say that it has one"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("text", "expected an object, found str"),
+        ({"question": ""}, "question must be a text"),
+        ({"question": 3}, "question must be a text"),
+        ({"question": "q", "answer": "x"}, "unknown key 'answer'"),
+        ({"question": "q", "answers": "x"}, "answers must be a list of texts"),
+        ({"question": "q", "answers": [1]}, "answers must be a list of texts"),
+        ({"question": "q", "answerable": "yes"}, "answerable must be true or false"),
+        ({"question": "q", "answerable": False, "answers": ["x"]}, "can have no answers"),
+        ({"question": "q", "route": "files"}, "route must be one of vectorstore, web_search, direct"),
+        ({"question": "q", "hops": 0}, "hops must be a number from 1"),
+        ({"question": "q", "relevant": "a.md"}, "relevant must be a list"),
+        ({"question": "q", "relevant": [{}]}, "needs a file or a quote"),
+        ({"question": "q", "relevant": [{"file": "a", "page": 0}]}, "page must be a number from 1"),
+        ({"question": "q", "relevant": [{"file": "a", "gain": -1}]}, "gain must be a number above 0"),
+        ({"question": "q", "relevant": [{"path": "a"}]}, "relevant must hold files"),
+    ],
+)
+def test_a_wrong_line_is_named_with_what_is_wrong(tmp_path, row, said):
+    file = lines(tmp_path / "cases.jsonl", {"question": "fine"}, row)
+    with pytest.raises(UsageError, match="line 2") as caught:
+        read_cases(file)
+    assert said in str(caught.value)
+    assert "question" in caught.value.hint
+
+
+def test_files_that_hold_no_cases_are_refused(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    with pytest.raises(UsageError, match="holds no case"):
+        read_cases(tmp_path / "empty.jsonl")
+    (tmp_path / "torn.jsonl").write_text('{"question": "q"}\n{"question')
+    with pytest.raises(UsageError, match="line 2 is not JSON"):
+        read_cases(tmp_path / "torn.jsonl")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_cases(tmp_path / "none.jsonl")
+    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}')
+    with pytest.raises(UsageError, match="no text in UTF-8"):
+        read_cases(tmp_path / "latin.jsonl")
+    with pytest.raises(UsageError, match="two cases with the id '1'"):
+        read_cases(lines(tmp_path / "twice.jsonl", {"id": 1, "question": "a"}, {"id": "1", "question": "b"}))
+
+
+targets = st.builds(
+    Target, st.text(min_size=1), st.none() | st.integers(1, 999), st.text(), st.sampled_from([1.0, 0.5, 3.0])
+)
+answerable = st.builds(
+    Case,
+    st.text(min_size=1),
+    st.text(min_size=1).map(str.strip).filter(bool),
+    st.lists(st.text()).map(tuple),
+    st.just(True),
+    st.lists(targets, max_size=3).map(tuple),
+    st.sampled_from([None, "vectorstore", "web_search", "direct"]),
+    st.integers(1, 4),
+    st.text(),
+)
+
+
+@given(answerable)
+def test_a_case_comes_back_from_its_line(case):
+    assert case_of(json.loads(line_of(case)), "0") == case
+
+
+# --- the formats of others
+
+
+def squad(tmp_path):
+    paragraph = {
+        "context": "The pump costs 12 euros.",
+        "qas": [
+            {
+                "id": "1",
+                "question": "What does it cost?",
+                "answers": [{"text": "12 euros"}] * 2,
+                "is_impossible": False,
+            },
+            {"id": "2", "question": "Who made it?", "answers": [], "plausible_answers": [], "is_impossible": True},
+        ],
+    }
+    file = tmp_path / "squad.json"
+    file.write_text(json.dumps({"version": "v2.0", "data": [{"title": "Old_pumps", "paragraphs": [paragraph]}]}))
+    return file
+
+
+def test_squad(tmp_path):
+    found = open_cases([squad(tmp_path)])
+    assert (found.format, found.name) == ("squad", "squad")
+    assert found.cases == (
+        Case("1", "What does it cost?", ("12 euros",), True, (Target("Old pumps/1"),)),
+        Case("2", "Who made it?", (), False),
+    )
+    ((name, text),) = found.documents
+    assert (name, text.title) == ("Old pumps/1", "Old pumps")
+    assert text.text == "Old pumps\n\nThe pump costs 12 euros."
+    assert whole(text).text == "Old pumps The pump costs 12 euros."
+    assert (whole(text).title, whole(text).headings) == ("", ())
+
+
+def test_squad_of_the_first_version_has_only_answers(tmp_path):
+    file = tmp_path / "v1.json"
+    asked = {"id": "1", "question": "Where?", "answers": [{"text": "here", "answer_start": 0}]}
+    file.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "here", "qas": [asked]}]}]}))
+    assert [case.answerable for case in open_cases([file]).cases] == [True]
+
+
+def beir(tmp_path, qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td2\t-1\n"):
+    folder = tmp_path / "pumps"
+    (folder / "qrels").mkdir(parents=True)
+    lines(folder / "corpus.jsonl", {"_id": "d1", "title": "Pumps", "text": "They pump."}, {"_id": "d2", "text": "No."})
+    lines(folder / "queries.jsonl", {"_id": "q1", "text": "what pumps"}, {"_id": "q2", "text": "nothing"})
+    (folder / "qrels" / "test.tsv").write_text(qrels)
+    return folder
+
+
+def test_beir(tmp_path):
+    found = open_cases([beir(tmp_path)])
+    assert found.cases == (Case("q1", "what pumps", relevant=(Target("d1", gain=2.0),)),), "0 and -1 are not relevant"
+    assert [name for name, _ in found.documents] == ["d1", "d2"]
+    with pytest.raises(UsageError, match="no split 'dev'") as caught:
+        open_cases([tmp_path / "pumps"], split="dev")
+    assert caught.value.hint == "--split test"
+    with pytest.raises(UsageError, match="--split is for BEIR"):
+        open_cases([squad(tmp_path)], split="dev")
+
+
+def test_clapnq(tmp_path):
+    passage = {"title": "Sapper", "text": "A sapper digs .", "sentences": ["A sapper digs ."]}
+    file = lines(
+        tmp_path / "clapnq.jsonl",
+        {"id": "7", "input": "what does a sapper do", "passages": [passage], "output": [{"answer": "It digs."}] * 2},
+        {"id": "8", "input": "who is she", "passages": [passage], "output": [{"answer": ""}]},
+    )
+    found = open_cases([file])
+    assert found.format == "clapnq"
+    assert found.cases == (
+        Case("7", "what does a sapper do", ("It digs.",), True, (Target("Sapper/7"),)),
+        Case("8", "who is she", (), False),
+    )
+    assert [name for name, _ in found.documents] == ["Sapper/7", "Sapper/8"]
+
+
+@pytest.mark.parametrize("pairs", [True, False], ids=["lists", "columns"])
+def test_hotpotqa(tmp_path, pairs):
+    context = [["A", ["A is old. ", "A is big."]], ["B", ["B made A."]]]
+    facts = [["A", 1], ["B", 0], ["B", 5]]
+    if not pairs:
+        context = {"title": ["A", "B"], "sentences": [texts for _, texts in context]}
+        facts = {"title": [title for title, _ in facts], "sent_id": [number for _, number in facts]}
+    row = {"question": "Who made the big one?", "answer": "B", "context": context, "supporting_facts": facts}
+    if pairs:
+        file = tmp_path / "hotpot.json"
+        file.write_text(json.dumps([{"_id": "x", **row}]))
+    else:
+        file = lines(tmp_path / "hotpot.jsonl", {"id": "x", **row})
+    found = open_cases([file])
+    (case,) = found.cases
+    assert found.format == "hotpotqa"
+    assert (case.id, case.answers, case.hops) == ("x", ("B",), 2)
+    assert case.relevant == (Target("A", quote="A is big."), Target("B", quote="B made A.")), (
+        "a fact out of range is left out"
+    )
+    assert dict(found.documents)["A"].text == "A\n\nA is old. A is big."
+
+
+def test_several_files_are_one_set(tmp_path):
+    one = lines(tmp_path / "a.jsonl", {"id": "1", "question": "a"})
+    two = lines(tmp_path / "b.jsonl", {"id": "2", "question": "b"})
+    found = open_cases([one, two])
+    assert (found.name, [case.id for case in found.cases]) == ("a+b", ["1", "2"])
+    with pytest.raises(UsageError, match="one format at a time"):
+        open_cases([one, squad(tmp_path)])
+    with pytest.raises(UsageError, match="two cases with the id '1'"):
+        open_cases([one, one])
+
+
+def test_what_is_in_no_known_format_is_refused(tmp_path):
+    other = lines(tmp_path / "other.jsonl", {"prompt": "x"})
+    with pytest.raises(UsageError, match="its first entry has prompt") as caught:
+        guess(other)
+    assert caught.value.hint == "--format jsonl|squad|beir|clapnq|hotpotqa"
+    with pytest.raises(UsageError, match="no BEIR set"):
+        guess(tmp_path)
+    with pytest.raises(UsageError, match="is not JSON"):
+        (tmp_path / "x.json").write_text("{")
+        guess(tmp_path / "x.json")
+    with pytest.raises(UsageError, match="there is no format 'csv'"):
+        open_cases([other], "csv")
+    with pytest.raises(UsageError, match="not in the format squad"):
+        (tmp_path / "y.json").write_text('{"data": [{}]}')
+        open_cases([tmp_path / "y.json"])
+
+
+@given(st.integers(0, 60), st.integers(0, 9))
+def test_a_sample_keeps_the_order_and_depends_on_the_seed_alone(limit, seed):
+    cases = [Case(str(number), "q") for number in range(40)]
+    found = sampled(cases, limit, seed)
+    assert found == sampled(cases, limit, seed)
+    assert len(found) == min(limit, 40)
+    assert list(found) == sorted(found, key=lambda case: int(case.id))
