@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
 
+from local_rag.bundle_cli import bundle_app
+from local_rag.config_cli import config_app
 from local_rag.errors import LocalRagError, UsageError
+from local_rag.eval_cli import eval_app
 from local_rag.models_cli import models_app
 from local_rag.options import (
     EmbedderOption,
@@ -47,9 +50,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
 )
-config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The settings in force.")
 app.add_typer(config_app, name="config")
 app.add_typer(models_app, name="models")
+app.add_typer(eval_app, name="eval")
+app.add_typer(bundle_app, name="bundle")
 
 
 def main() -> None:
@@ -78,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
-        goes_on = arguments[:1] == ["index"] or arguments[:2] == ["models", "pull"]
+        goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command goes on where it stopped" if goes_on else ""
         return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
@@ -381,38 +385,6 @@ def demo() -> int:
     from local_rag.demo import run_demo
 
     return run_demo(stderr_console())
-
-
-@config_app.command("show")
-def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
-    """Every setting, its value, and where that came from."""
-    from local_rag.config import names, variable
-    from local_rag.show import place_lines, table_lines, write, write_json
-
-    settings = settings_of(index)
-    rows = [
-        {
-            "name": name,
-            "value": settings.get(name),
-            "origin": settings.origin[name],
-            "variable": variable(name),
-            "meaning": meaning,
-        }
-        for name, meaning in names().items()
-    ]
-    if json:
-        write_json(rows)
-        return 0
-    for line in table_lines(("setting", "value", "from", "meaning"), [list(map(str, _shown(row))) for row in rows]):
-        write(line)
-    write()
-    for line in place_lines(settings):
-        write(line)
-    return 0
-
-
-def _shown(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["name"], row["value"], row["origin"], row["meaning"]
 
 
 if __name__ == "__main__":

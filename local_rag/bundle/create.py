@@ -1,0 +1,230 @@
+"""Making a bundle: everything that a machine without a network needs, in one folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from local_rag.bundle import embedder, ollama_store, own
+from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, WHAT
+from local_rag.bundle.copying import Say, sha256, translated, write
+from local_rag.bundle.readme import readme
+from local_rag.bundle.snapshot import snapshot
+from local_rag.bundle.target import Target
+from local_rag.bundle.wheels import Wheel, Wheels
+from local_rag.config import Settings
+from local_rag.errors import LocalRagError, UsageError
+from local_rag.index import place
+from local_rag.index.index import Index
+from local_rag.index.status import IndexStatus
+from local_rag.show import size
+
+UNFINISHED = "unfinished-bundle.txt"
+"""Lies in a bundle while it is made."""
+
+_ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
+_FOLDERS = ("wheels", "embedders", "indexes", "ollama")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be carried, all of it known to be there. `options` are for pip."""
+
+    target: Target
+    settings: Settings
+    carried: embedder.Carried
+    index: IndexStatus | None
+    models: tuple[ollama_store.StoredModel, ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def index_name(self) -> str:
+        if self.index is None:
+            return ""
+        return embedder.slug(self.index.path.name)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished bundle: bytes per kind of content, and the SHA-256 of manifest.json and of install.py."""
+
+    folder: Path
+    sizes: dict[str, int]
+    manifest: str
+    program: str
+    contents: dict[str, Any]
+
+
+def order(
+    settings: Settings,
+    target: Target,
+    *,
+    index: bool = False,
+    models: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> Order:
+    """Look for all that is to be carried, before anything is fetched; `index` is whether that of the settings is.
+
+    The embedder is the one that was asked for, else the one that made the index.
+    Raises IndexMissing, ModelMissing, ConfigError, UsageError.
+    """
+    status = None
+    if index:
+        place.must_be_index(settings.index_path)
+        status = Index.inspect(settings.index_path)
+    name = settings.values.embedder
+    if status and settings.origin["embedder"] == "default":
+        name = status.embedder
+    found = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
+    return Order(target, settings, embedder.carried(settings, name), status, found, tuple(options))
+
+
+def create(folder: Path, order: Order, say: Say) -> Made:
+    """Make the bundle in a folder of its own, or go on with one that was begun.
+
+    Raises UsageError for a folder with other things, and whatever the parts raise; what was gathered is kept.
+    """
+    _open(folder)
+    _note(order, say)
+    contents: dict[str, Any] = {"embedder": {"name": order.carried.spec.name, "folder": order.carried.folder}}
+    keep = {"install.py", "README.txt", REQUIREMENTS, "models.yaml"}
+    wheels = _wheels(folder, order, say)
+    keep |= {f"wheels/{wheel.file.name}" for wheel in wheels}
+    if order.carried.folder:
+        keep |= embedder.gather(order.carried, folder, say)
+    text, is_packaged = embedder.models_file(order.settings, order.carried)
+    write(folder / "models.yaml", text)
+    contents["models"] = "packaged" if is_packaged else "own"
+    if order.index:
+        path = f"indexes/{order.index_name}/{place.DATABASE}"
+        say(f"copying the index {order.index_name}: {size(order.index.bytes)}")
+        with translated(folder / path):
+            copied = snapshot(order.index.path, folder / path)
+        contents["index"] = _about(order.index_name, copied)
+        keep.add(path)
+    if order.models:
+        ollama_store.gather(list(order.models), folder / "ollama", say)
+        contents["ollama"] = [model.name for model in order.models]
+        keep |= {f"ollama/{model.manifest}" for model in order.models}
+        keep |= {f"ollama/blobs/sha256-{digest}" for model in order.models for digest, _ in model.blobs}
+    needs = order.target.needs(wheel.tags for wheel in wheels)
+    write(folder / "install.py", own.install_program())
+    write(folder / "README.txt", readme(order.target, needs, contents, wheels).encode())
+    return _seal(folder, order.target, needs, contents, keep, say)
+
+
+def _note(order: Order, say: Say) -> None:
+    """An index can only be asked with the embedder that made it."""
+    from local_rag.index.embedding import SentenceTransformerEmbedder
+
+    spec, index = order.carried.spec, order.index
+    memory = order.settings.data_folder / "weights.json"
+    if index and SentenceTransformerEmbedder(spec, memory).fingerprint != index.fingerprint:
+        say(f"note: {index.embedder} made the index {order.index_name}, and the bundle carries {spec.name}; there,")
+        say(f"  local-rag index --reembed --index {order.index_name}   must be typed before it answers")
+
+
+def _open(folder: Path) -> None:
+    """Raises UsageError for a folder that holds anything but a bundle."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"a bundle is a folder, and {folder} is a file", hint="local-rag bundle create FOLDER")
+    entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    ours = {*_ALONE, *_FOLDERS, "wheels.part"} | {f"{name}.part" for name in _ALONE}
+    if entries and (not entries <= ours or not entries & {MANIFEST, UNFINISHED}):
+        other = min(entries - ours, default="something")
+        raise UsageError(
+            f"{folder} holds other things ({other}), and a bundle needs a folder of its own",
+            hint=f"local-rag bundle create {folder / 'local-rag-bundle'}",
+        )
+    write(folder / UNFINISHED, b"local-rag bundle create has not finished here; the same command goes on.\n")
+    with translated(folder):
+        (folder / MANIFEST).unlink(missing_ok=True)
+
+
+def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
+    """The wheels of local-rag, of what it needs, of its embedder, and of pip for the other machine."""
+    from importlib.metadata import distribution
+
+    from local_rag.bundle.wheels import wheel_of
+
+    gathered = Wheels(folder / "wheels", order.target, order.options, say)
+    with translated(folder), tempfile.TemporaryDirectory() as build:
+        built = own.own_wheel(distribution("local-rag"), Path(build), order.options)
+        for older in (folder / "wheels").glob("local_rag-*.whl"):
+            older.unlink()
+        write(folder / "wheels" / built.name, built.read_bytes())
+    made = wheel_of(folder / "wheels" / built.name)
+    if made is None:
+        raise LocalRagError(f"{built.name} is no name of a wheel", hint="pip install --force-reinstall local-rag")
+    roots = [made.pinned, "pip", *filter(None, [order.carried.requirement])]
+    with translated(folder):
+        wheels = gathered.gather(roots)
+    lines = [f"{wheel.pinned} --hash=sha256:{sha256(wheel.file)}\n" for wheel in wheels]
+    write(folder / REQUIREMENTS, "".join(lines).encode())
+    return wheels
+
+
+def _about(name: str, status: IndexStatus) -> dict[str, Any]:
+    return {
+        "name": name,
+        "embedder": status.embedder,
+        "fingerprint": status.fingerprint,
+        "files": status.files,
+        "passages": status.chunks,
+    }
+
+
+def _seal(
+    folder: Path, target: Target, needs: dict[str, str], contents: dict[str, Any], keep: Iterable[str], say: Say
+) -> Made:
+    """Remove what an earlier order left, and write the manifest last: a bundle that has one is whole."""
+    from local_rag import __version__
+
+    with translated(folder):
+        _prune(folder, set(keep))
+        say(f"summing {len(set(keep))} files…")
+        rows = [
+            {"path": path, "bytes": (folder / path).stat().st_size, "sha256": sha256(folder / path)}
+            for path in sorted(keep)
+        ]
+    assert all(LAYOUT.fullmatch(str(row["path"])) for row in rows)
+    data = {
+        "what": WHAT,
+        "format": FORMAT,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "local_rag": __version__,
+        "platform": target.platform,
+        "python": target.python,
+        "needs": needs,
+        "contents": contents,
+        "files": rows,
+    }
+    text = json.dumps(data, indent=1, ensure_ascii=False).encode()
+    with translated(folder):
+        (folder / UNFINISHED).unlink(missing_ok=True)
+    write(folder / MANIFEST, text)
+    sizes: dict[str, int] = {}
+    for row in rows:
+        kind = str(row["path"]).partition("/")[0] if "/" in str(row["path"]) else "other files"
+        sizes[kind] = sizes.get(kind, 0) + int(str(row["bytes"]))
+    return Made(folder, sizes, hashlib.sha256(text).hexdigest(), sha256(folder / "install.py"), contents)
+
+
+def _prune(folder: Path, keep: set[str]) -> None:
+    for name in (*_FOLDERS, "wheels.part"):
+        for file in sorted((folder / name).rglob("*"), reverse=True):  # what is in a folder comes before the folder
+            if file.is_dir() and not file.is_symlink():
+                if not any(file.iterdir()):
+                    file.rmdir()
+            elif file.relative_to(folder).as_posix() not in keep:
+                file.unlink()
+        if (folder / name).is_dir() and not any((folder / name).iterdir()):
+            (folder / name).rmdir()
+    for name in _ALONE:
+        (folder / f"{name}.part").unlink(missing_ok=True)

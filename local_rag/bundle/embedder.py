@@ -1,0 +1,143 @@
+"""The embedder of a bundle and its models.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local_rag.bundle.copying import Say, copy
+from local_rag.config import Settings
+from local_rag.errors import LocalRagError
+from local_rag.index import weights
+from local_rag.models import EmbedderSpec, Models, load_models, packaged_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SAFE = (".json", ".txt", ".md", ".model", ".safetensors")
+"""Files that a loader of safetensors reads; other forms of weights can hold programs, and are not carried."""
+
+_LOCATION = ("package", "path", "model")
+
+_HEAD = """\
+# What models.yaml says on the machine where this bundle was made, as far as it differs from the file that ships with
+# local-rag. Names, keys and their meaning: the head of that file.
+"""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How an embedder travels: as a wheel (`requirement`), or as a folder of the bundle."""
+
+    spec: EmbedderSpec
+    requirement: str = ""
+    folder: str = ""
+
+
+def carried(settings: Settings, name: str) -> Carried:
+    """The embedder of that name. Raises ConfigError, ModelMissing."""
+    spec = load_models(settings).embedder(name)
+    weights.folder(spec)
+    requirement = _distribution(spec.package) if spec.package else ""
+    return Carried(spec, requirement, "" if requirement else f"embedders/{slug(spec.name)}")
+
+
+def _distribution(package: str) -> str:
+    """The requirement that brings an importable package, empty for one that was not installed."""
+    from importlib.metadata import packages_distributions, version
+
+    found = packages_distributions().get(package.partition(".")[0])
+    return f"{found[0]}=={version(found[0])}" if found else ""
+
+
+def slug(name: str) -> str:
+    """A name as a folder that every disk takes."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "unnamed"
+
+
+def gather(carried: Carried, bundle: Path, say: Say) -> set[str]:
+    """Copy the folder of an embedder, following links; the paths in the bundle. Raises ModelMissing, LocalRagError."""
+    source = weights.folder(carried.spec)
+    paths, left = set(), []
+    for file in _files(source):
+        relative = file.relative_to(source).as_posix()
+        if file.suffix not in _SAFE or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+/-]*", relative):
+            left.append(relative)
+            continue
+        copy(file, bundle / carried.folder / relative)
+        paths.add(f"{carried.folder}/{relative}")
+    say(f"copied the embedder {carried.spec.name}: {len(paths)} files")
+    if left:
+        say(f"left behind, because loading safetensors needs none of it: {', '.join(left)}")
+    if carried.spec.sha256 and weights.sha256(bundle / carried.folder / weights.WEIGHTS) != carried.spec.sha256:
+        raise LocalRagError(
+            f"the weights of '{carried.spec.name}' are not the ones that models.yaml names", hint="local-rag doctor"
+        )
+    return paths
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _files(entry)
+        elif entry.is_file():
+            yield entry
+
+
+def models_file(settings: Settings, carried: Carried) -> tuple[bytes, bool]:
+    """models.yaml for the other machine, and whether it is the packaged one.
+
+    Of embedders that lie in folders only the carried one is kept, with its place in the bundle.
+    """
+    import yaml
+
+    alone = replace(settings, config_folder=packaged_file().parent / "nowhere", models=None, trust_models_here=False)
+    data = differences(load_models(settings), load_models(alone))
+    data["embedders"] = {
+        name: keys for name, keys in data["embedders"].items() if not keys.get("path") or keys.get("package")
+    }
+    if carried.folder:
+        keys = carried.spec.model_dump(exclude_defaults=True, exclude={"name", *_LOCATION})
+        data["embedders"][carried.spec.name] = keys | {"path": carried.folder}
+    if not any((data["embedders"], *data["ollama"].values())):
+        return packaged_file().read_bytes(), True
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10_000)
+    return (_HEAD + text).encode(), False
+
+
+def differences(ours: Models, packaged: Models) -> dict[str, Any]:
+    """What a file must say so that, on top of the packaged one, it makes the same models."""
+    embedders = {name: _keys(spec, packaged.embedders.get(name)) for name, spec in ours.embedders.items()}
+    models = {name: _keys(spec, packaged.ollama.get(name)) for name, spec in ours.ollama.items()}
+    profiles = {}
+    for name, profile in ours.profiles.items():
+        profiles[name] = _keys(profile, packaged.profiles.get(name))
+        if not profile.ours:  # a person chose its model, which counts even where it is the same
+            profiles[name]["model"] = profile.model
+    return {
+        "embedders": {name: keys for name, keys in embedders.items() if keys},
+        "ollama": {
+            "profiles": {name: keys for name, keys in profiles.items() if keys},
+            "models": {name: keys for name, keys in models.items() if keys},
+        },
+    }
+
+
+def _keys(entry: Any, packaged: Any) -> dict[str, Any]:
+    """The keys of an entry that the packaged one does not have, or has otherwise; a location is one thing."""
+    ours = _said(entry)
+    theirs = _said(packaged) if packaged else {}
+    keys = {key: value for key, value in ours.items() if key not in theirs or theirs[key] != value}
+    if any(key in keys for key in _LOCATION) and isinstance(entry, EmbedderSpec):
+        keys |= {key: ours[key] for key in _LOCATION if ours.get(key)}
+    return keys
+
+
+def _said(entry: Any) -> dict[str, Any]:
+    said: dict[str, Any] = entry.model_dump(mode="json", exclude_unset=True, exclude={"name", "ours"})
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in said.items()}

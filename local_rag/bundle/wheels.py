@@ -1,0 +1,246 @@
+"""The wheels of everything that local-rag needs on another machine.
+
+pip reads the markers of requirements for the Python that it runs in, so it is only asked for one wheel at a time; what
+a wheel needs in its turn is read from the wheel, for the machine that the bundle is for.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from email.parser import HeaderParser
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.bundle.pip import last_line, run_pip
+from local_rag.bundle.target import Target
+from local_rag.errors import LocalRagError
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
+    from packaging.tags import Tag
+
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
+
+AT_ONCE = 10
+"""Wheels per call of pip: what a call has brought is kept when a later one is stopped."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One file, as its name says; `tags` are the machines that it is for."""
+
+    file: Path
+    name: str
+    version: str
+    tags: frozenset[Tag] = field(compare=False)
+
+    @property
+    def pinned(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Wheels:
+    """The folder of wheels of a bundle. What is there already and fits is used; what is missing is fetched.
+
+    `options` are for pip (--no-index, --find-links), `say` shows a line of progress.
+    """
+
+    def __init__(
+        self, folder: Path, target: Target, options: Sequence[str] = (), say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self.folder, self.target, self.say = folder, target, say
+        self.options = tuple(options)
+        self._part = folder.with_name(f"{folder.name}.part")
+
+    def gather(self, roots: Sequence[str]) -> list[Wheel]:
+        """The wheels of these requirements and of all that they need, fetched where they are missing.
+
+        Raises LocalRagError for one that cannot be had.
+        """
+        from packaging.requirements import Requirement
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._take_over()
+        asked: dict[str, set[str]] = {}
+        while True:
+            chosen, missing = self._closure([Requirement(root) for root in roots])
+            if not missing:
+                return sorted(chosen.values(), key=lambda wheel: wheel.name)
+            for name, specifier in missing.items():
+                wish = f"{name}{_pin(name, specifier)}"
+                if wish in asked.setdefault(name, set()):
+                    raise self._none(wish, "what pip brought does not fit")
+                asked[name].add(wish)
+            self._fetch([f"{name}{_pin(name, specifier)}" for name, specifier in sorted(missing.items())])
+
+    def _closure(self, roots: Iterable[Requirement]) -> tuple[dict[str, Wheel], dict[str, SpecifierSet]]:
+        """The chosen wheels by name, and what is asked of those that are not there."""
+        from packaging.specifiers import SpecifierSet
+        from packaging.utils import canonicalize_name
+
+        there = list(self._there())
+        wanted: dict[str, tuple[SpecifierSet, frozenset[str]]] = {}
+        ahead = list(roots)
+        chosen: dict[str, Wheel] = {}
+        while ahead:
+            requirement = ahead.pop()
+            if requirement.url:
+                raise LocalRagError(
+                    f"{requirement} names an address, and a bundle holds only what an index has",
+                    hint=f"pip install {requirement.name}   from an index, then the same command",
+                )
+            name = canonicalize_name(requirement.name)
+            before = wanted.get(name, (SpecifierSet(), frozenset()))
+            now = (before[0] & requirement.specifier, before[1] | requirement.extras)
+            if name in wanted and now == before:
+                continue
+            wanted[name] = now
+            wheel = _best([wheel for wheel in there if wheel.name == name], now[0])
+            if wheel:
+                chosen[name] = wheel
+                ahead += self._needs(wheel, now[1])
+            else:
+                chosen.pop(name, None)
+        return chosen, {name: specifier for name, (specifier, _) in wanted.items() if name not in chosen}
+
+    def _needs(self, wheel: Wheel, extras: Iterable[str]) -> Iterator[Requirement]:
+        """What a wheel asks for on the other machine."""
+        for requirement in requirements(wheel.file):
+            marker = requirement.marker
+            if not marker or any(marker.evaluate(self.target.markers | {"extra": extra}) for extra in ("", *extras)):
+                yield requirement
+
+    def _there(self) -> Iterator[Wheel]:
+        """Every wheel in the folder that the other machine takes."""
+        for file in sorted(self.folder.glob("*.whl")):
+            wheel = wheel_of(file)
+            if wheel and wheel.tags & self.target.tags:
+                yield wheel
+
+    # --- fetching
+
+    def _fetch(self, wishes: Sequence[str]) -> None:
+        torch = [wish for wish in wishes if wish.partition("==")[0] == "torch"]
+        others = [wish for wish in wishes if wish not in torch]
+        for first in range(0, len(others), AT_ONCE):
+            batch = others[first : first + AT_ONCE]
+            self.say(f"fetching {', '.join(batch)}")
+            output = self._download(batch)
+            if output:
+                raise self._none(_named(output, batch), last_line(output))
+        for wish in torch:
+            self.say(f"fetching {wish} for the CPU (about 200 MB)")
+            for way in self._torch_ways():
+                output = self._download([wish], way)
+                if not output:
+                    break
+            else:
+                raise self._none(wish, last_line(output))
+
+    def _torch_ways(self) -> tuple[tuple[str, ...], ...]:
+        """Where PyTorch without CUDA is looked for; on Linux the ordinary index has it with several GB of CUDA."""
+        if not self.target.is_linux or "--no-index" in self.options:
+            return ((),)
+        return (("--no-index",), ("--timeout", "5", "--retries", "0", "--index-url", CPU_INDEX))
+
+    def _download(self, wishes: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Empty when all is there, else what pip said."""
+        arguments = ["download", "--no-deps", "--only-binary", ":all:", *self.target.options]
+        status, output = run_pip([*arguments, *self.options, *more, "--dest", str(self._part), *wishes])
+        self._take_over(sure=status == 0)
+        return output if status else ""
+
+    def _take_over(self, *, sure: bool = False) -> None:
+        """Keep what pip brought; of what a stopped run left, only what is whole."""
+        if not self._part.is_dir():
+            return
+        for file in self._part.glob("*.whl"):
+            if sure or _is_whole(file):
+                file.replace(self.folder / file.name)
+            else:
+                file.unlink()
+        for left_over in self._part.iterdir():
+            left_over.unlink()
+        self._part.rmdir()
+
+    def _none(self, wish: str, said: str) -> LocalRagError:
+        platform, python = self.target.platform, self.target.python
+        where = f"see that pip reaches {CPU_INDEX}, or " if wish.startswith("torch") and self.target.is_linux else ""
+        return LocalRagError(
+            f"there is no wheel of {wish} for {platform} and Python {python} ({said})",
+            hint=f"{where}on such a machine: pip wheel --no-deps -w DIR {wish}   then here the same command with "
+            f"--find-links DIR; or another --python",
+        )
+
+
+def _named(output: str, batch: Sequence[str]) -> str:
+    """The requirement of a batch that pip did not find."""
+    return next((wish for wish in batch if f"for {wish}" in output or f"requirement {wish} " in output), batch[0])
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as wheel:
+            return wheel.testzip() is None
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def _best(wheels: Sequence[Wheel], specifier: SpecifierSet) -> Wheel | None:
+    """The version that is installed here, else the newest; a local version (+cpu) before the one without."""
+    from packaging.version import Version
+
+    fitting = [wheel for wheel in wheels if specifier.contains(wheel.version, prereleases=True)]
+    pin = _pin(wheels[0].name, specifier).removeprefix("==") if wheels else ""
+    return max(fitting, key=lambda wheel: (Version(wheel.version).public == pin, Version(wheel.version)), default=None)
+
+
+def _pin(name: str, specifier: SpecifierSet) -> str:
+    """==VERSION of what is installed here, without its local part, if that fits; else the specifier itself."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from packaging.version import InvalidVersion, Version
+
+    if name == "pip":
+        return str(specifier)  # the one here may be too old for the other Python
+    try:
+        found = Version(version(name))
+    except (PackageNotFoundError, InvalidVersion):
+        return str(specifier)
+    return f"=={found.public}" if specifier.contains(found, prereleases=True) else str(specifier)
+
+
+@cache
+def wheel_of(file: Path) -> Wheel | None:
+    """A wheel by the name of its file, None for a name that says nothing."""
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+    try:
+        name, version, _, tags = parse_wheel_filename(file.name)
+    except InvalidWheelFilename:
+        return None
+    return Wheel(file, name, str(version), tags)
+
+
+@cache
+def requirements(file: Path) -> tuple[Requirement, ...]:
+    """Requires-Dist of a wheel. Raises LocalRagError for a file that is none."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        with zipfile.ZipFile(file) as wheel:
+            name = next(name for name in wheel.namelist() if _is_metadata(name))
+            headers = HeaderParser().parsestr(wheel.read(name).decode("utf-8"))
+        return tuple(Requirement(line) for line in headers.get_all("Requires-Dist") or ())
+    except (zipfile.BadZipFile, StopIteration, UnicodeDecodeError, InvalidRequirement, OSError) as error:
+        raise LocalRagError(f"{file} is no wheel: {error}", hint=f"delete {file}, then the same command") from error
+
+
+def _is_metadata(name: str) -> bool:
+    folder, _, rest = name.partition("/")
+    return folder.endswith(".dist-info") and rest == "METADATA"
