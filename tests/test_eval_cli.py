@@ -10,6 +10,8 @@ import sys
 import time
 
 import pytest
+from ollama_mind import mind
+from ollama_server import Model
 
 from local_rag.cli import run
 
@@ -195,6 +197,31 @@ def test_the_judge_that_was_named_is_never_replaced(here, capsys):
     command = ["eval", str(here / "mine.jsonl"), "--engine", "extractive", "--judge", "qwen3:4b-instruct"]
     assert run(command) == 1
     assert "no Ollama server answers" in capsys.readouterr().err
+
+
+def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, monkeypatch, ollama, tmp_path):
+    def reply(body):
+        if "j" in (body.get("format") or {}).get("properties", {}):
+            return '{"j": "right"}' if "greenhouse" in body["messages"][1]["content"] else "I am not sure."
+        return mind(body)
+
+    ollama.models["qwen3:4b-instruct"] = Model()
+    ollama.always = reply
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    command = ["eval", str(here / "mine.jsonl"), "--graph", "self-rag", "--judge", "qwen3:4b-instruct", "--json"]
+    command += ["--model", "qwen3:4b-instruct", "--profile", "16gb", "--out", str(tmp_path / "run")]
+    assert run(command) == 0
+    figures = json.loads(capsys.readouterr().out)
+    (graph,) = figures["summary"]["graphs"].values()
+    assert graph["cost"]["calls"] >= 3 and graph["cost"]["prompt_tokens"] > 300 and graph["cost"]["output_tokens"] > 10
+    assert graph["grading"]["unparsed"] == 0
+    assert graph["judge"]["verdicts"] == 2
+    assert (graph["judge"]["unparsed"], graph["judge"]["right"]) == (0.5, 1.0)
+    assert figures["run"]["engine"]["name"] == "ollama/qwen3:4b-instruct"
+    assert figures["run"]["judge"] == "qwen3:4b-instruct"
+    asked = len(ollama.chats)
+    assert run(command) == 0
+    assert len(ollama.chats) <= asked + 1, "nothing but loading the model is asked again"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")

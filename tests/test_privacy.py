@@ -46,6 +46,13 @@ for graph in ("plain", "self-rag", "crag", "adaptive"):
 assert run(["search", "greenhouse"]) == 0
 assert run(["doctor"]) == 0
 assert run(["demo"]) == 0
+cases = os.path.join(os.path.dirname(notes), "cases.jsonl")
+with open(cases, "w") as out:
+    out.write('{"question": "What does the greenhouse cost?", "answers": ["4,200 euros"], "relevant": ["plan.md"]}\\n')
+    out.write('{"question": "Who won the cup final in 1998?", "answerable": false, "route": "web_search"}\\n')
+assert run(["eval", "make", cases, "--yes", "--count", "2", "--unanswerable", "1"]) == 0
+os.environ["LOCAL_RAG_WEB_ENABLED"] = "on"
+assert run(["eval", cases, "--graph", "adaptive", "--graph", "crag"]) == 0
 if tests:
     assert len(server.chats) > 10, "the model was asked"
 stack.close()
