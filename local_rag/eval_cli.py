@@ -52,25 +52,26 @@ CasesArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
 ]
 GraphsOption = Annotated[
-    list[str] | None, typer.Option("--graph", metavar="NAME", help="A graph; several times for several; all without.")
+    list[str] | None,
+    typer.Option("--graph", metavar="NAME", help="A graph, several times for several; all four if none is named."),
 ]
 ModesOption = Annotated[
     list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; several times.")
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that ship with local-rag.")]
 CorpusOption = Annotated[bool, typer.Option("--corpus", help="Ask an index of the set's own documents.")]
-LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="So many of the cases, drawn.")]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Draws the cases of --limit.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws.")]
 OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
-DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="How deep a ranking is looked at.")]
+DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="Results kept per search.")]
 PassagesOption = Annotated[
     Literal["chunks", "whole"],
     typer.Option("--passages", metavar="chunks|whole", help="With --corpus: passages, or whole documents."),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed without.")
+    str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed if left out.")
 ]
-SplitOption = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Of a BEIR folder; test without.")]
+SplitOption = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Of a BEIR folder; test if left out.")]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model says whether answers are right.")
 ]
@@ -115,7 +116,8 @@ def run_(
     from local_rag.index.search import Mode
 
     wish = Wish(tuple(cases or ()), format, split, corpus, demo, out, ("local-rag", *sys.argv[1:]))
-    _check(wish, index, limit, depth, judge if retrieval_only else None)
+    unused = "graph" if graph else "judge" if judge else ""
+    _check(wish, index, limit, depth, unused if retrieval_only else "")
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
@@ -126,9 +128,11 @@ def run_(
     return evaluate(settings, wish, plan, stderr_console(), json=json)
 
 
-def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused_judge: str | None) -> None:
+def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused: str) -> None:
     """Raises UsageError for options that cannot go together."""
-    if bool(wish.paths) == wish.demo:
+    if wish.paths and wish.demo:
+        raise UsageError("--demo has cases of its own, so no others can be named", hint="leave one of them out")
+    if not wish.paths and not wish.demo:
         raise UsageError("name the cases, or --demo", hint="local-rag eval CASES.jsonl   or   local-rag eval --demo")
     if wish.demo and (wish.corpus or index):
         raise UsageError("the demo has documents and an index of its own", hint="local-rag eval --demo")
@@ -136,8 +140,10 @@ def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused_
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
     if depth < 1 or (limit is not None and limit < 1):
         raise UsageError("--depth and --limit start at 1", hint="local-rag eval CASES --limit 20")
-    if unused_judge:
-        raise UsageError("with --retrieval-only there are no answers to judge", hint="leave one of them out")
+    if unused:
+        raise UsageError(
+            f"with --retrieval-only nothing is answered, so --{unused} has no use", hint="leave one of them out"
+        )
 
 
 def _chosen(option: str, names: list[str] | None, without: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.errors import UsageError
+from local_rag.errors import ModelMissing, UsageError
+from local_rag.evaluation.cases import SHAPE
 from local_rag.evaluation.corpus import FOLDER, index_of
 from local_rag.evaluation.folder import RECORD, RunFolder, write_text
 from local_rag.evaluation.formats import open_cases, sampled
@@ -57,6 +58,8 @@ def evaluate(settings: Settings, wish: Wish, plan: Plan, console: Console, *, js
     """
     cases, settings = _prepared(settings, wish, plan, console)
     used = sampled(cases.cases, plan.limit, plan.seed)
+    if not plan.graphs and not any(case.relevant for case in used):
+        raise UsageError("no case names a relevant place, so there is nothing to rank", hint=SHAPE)
     with Rag.open(settings) as rag:
         if plan.graphs:
             say_engine(console, rag)
@@ -115,7 +118,10 @@ def _examiner(settings: Settings, plan: Plan, rag: Rag) -> Examiner | None:
     from local_rag.engines.ollama.examiner import Examiner
 
     values = settings.values.model_copy(update={"model": plan.judge})
-    return Examiner(open_ollama(replace(settings, values=values, origin={**settings.origin, "model": "--judge"})))
+    try:
+        return Examiner(open_ollama(replace(settings, values=values, origin={**settings.origin, "model": "--judge"})))
+    except ModelMissing as error:
+        raise ModelMissing(str(error), hint=error.hint.replace("--model", "--judge")) from error
 
 
 def _say_missing(cases: Sequence[Case], rag: Rag, console: Console) -> None:
@@ -131,9 +137,10 @@ def _say_missing(cases: Sequence[Case], rag: Rag, console: Console) -> None:
     ]
     if lost:
         count = len({case.id for case, _ in lost})
+        names = "names" if count == 1 else "name"
         _say(
             console,
-            f"note: {plural(count, 'case')} of {len(cases)} name a file that is not in the index, such as "
+            f"note: {count} of {plural(len(cases), 'case')} {names} a file that is not in the index, such as "
             f"{shorten(printable(lost[0][1]), 60)}; what stands there cannot be found",
         )
 
@@ -200,8 +207,8 @@ def _lines(console: Console) -> Callable[[Progress], None]:
 
 
 def progress_line(progress: Progress) -> str:
-    """12 of 120 questions, self-rag, 1 failed, about 2:10 left."""
-    parts = [f"{progress.done:,} of {plural(progress.total, 'question')}"]
+    """12 of 120 steps, self-rag, 1 failed, about 2:10 left."""
+    parts = [f"{progress.done:,} of {plural(progress.total, 'step')}"]
     if progress.doing:
         parts.append(progress.doing)
     if progress.failures:

@@ -233,9 +233,15 @@ def test_what_is_in_no_known_format_is_refused(tmp_path):
     assert caught.value.hint == "--format jsonl|squad|beir|clapnq|hotpotqa"
     with pytest.raises(UsageError, match="no BEIR set"):
         guess(tmp_path)
-    with pytest.raises(UsageError, match="is not JSON"):
+    with pytest.raises(UsageError, match=r"is not JSON: .*line 1 column 2$"):
         (tmp_path / "x.json").write_text("{")
         guess(tmp_path / "x.json")
+    with pytest.raises(UsageError, match=r"empty\.jsonl is empty"):
+        (tmp_path / "empty.jsonl").write_text("\n")
+        guess(tmp_path / "empty.jsonl")
+    with pytest.raises(UsageError, match=r"found list; write one object per line, with no \[ \] around them"):
+        (tmp_path / "list.jsonl").write_text('[{"question": "q"}]')
+        open_cases([tmp_path / "list.jsonl"], "jsonl")
     with pytest.raises(UsageError, match="there is no format 'csv'"):
         open_cases([other], "csv")
     with pytest.raises(UsageError, match="not in the format squad"):

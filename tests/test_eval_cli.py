@@ -156,14 +156,20 @@ def test_a_folder_with_another_run_is_refused_with_what_differs(here, capsys, tm
 def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, tmp_path):
     file = cases_file(tmp_path, [{"question": "What?", "relevant": ["nowhere.pdf"]}, CASES[0]])
     assert run(["eval", str(file), "--retrieval-only"]) == 0
-    assert "note: 1 case of 2 name a file that is not in the index, such as nowhere.pdf" in capsys.readouterr().err
+    assert "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf" in capsys.readouterr().err
+
+
+def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
+    file = cases_file(tmp_path, [{"question": "What?", "answers": ["that"]}])
+    assert run(["eval", str(file), "--retrieval-only"]) == 2
+    assert "no case names a relevant place, so there is nothing to rank" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "line", "hint"),
     [
         (["eval", "--graph", "plain"], "name the cases, or --demo", "local-rag eval CASES.jsonl"),
-        (["eval", "x.jsonl", "--demo"], "name the cases, or --demo", "--demo"),
+        (["eval", "x.jsonl", "--demo"], "--demo has cases of its own", "leave one"),
         (["eval", "--demo", "--corpus"], "the demo has documents", "local-rag eval --demo"),
         (["eval", "none.jsonl"], "none.jsonl cannot be read", "local-rag eval"),
         (
@@ -176,8 +182,10 @@ def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, t
         (["eval", "mine.jsonl", "--passages", "whole"], "for a set's own documents", "--corpus"),
         (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
         (["eval", "mine.jsonl", "--limit", "0"], "start at 1", "--limit 20"),
-        (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "no answers to judge", "leave one"),
+        (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "so --judge has no use", "leave one"),
         (["eval", "mine.jsonl", "--out", "."], "holds other files", "--out"),
+        (["eval", "mine.jsonl", "--retrieval-only", "--graph", "plain"], "so --graph has no use", "leave one"),
+        (["eval", "mine.jsonl", "--out", "mine.jsonl"], "is a file, and --out names a folder", "NEW_FOLDER"),
         (["eval", "mine.jsonl", "--split", "dev"], "--split is for BEIR", "leave --split out"),
         (["eval", "mine.jsonl", "--index", "nothing"], "there is no index", "local-rag index FOLDER"),
         (["eval", "compare", "a", "b"], "holds no run", "local-rag eval CASES"),

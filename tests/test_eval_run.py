@@ -81,6 +81,7 @@ def test_a_run_asks_retrieval_then_graph_after_graph(started):
     retrieved = runner.folder.rows[0]
     assert retrieved["gains"] == {"relevant 1": 1.0}
     assert retrieved["units"][0] == "relevant 1" and len(retrieved["units"]) == 3
+    assert retrieved["shown"][0] == "pumps, § Pumps (relevant 1)" and len(retrieved["shown"]) == 3
 
 
 def test_an_answer_is_kept_with_all_that_led_to_it(started):
@@ -301,3 +302,40 @@ def test_a_run_is_for_its_owner_alone(started):
     runner.run()
     assert runner.folder.path.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in runner.folder.path.iterdir()} == {0o600}
+
+
+def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
+    from langchain_core.documents import Document
+
+    from local_rag.evaluation.rows import answer_row
+    from local_rag.types import Answer, Graded, Retrieved
+
+    def passage(number, source, text):
+        about = {"source": source, "page": None, "chunk_id": str(number), "start": 0, "end": len(text), "score": 0.5}
+        return Document(text, metadata={**about, "rank_score": 0.1})
+
+    documents = (passage(1, "long.md", "twelve"), passage(2, "short.md", "twelve"), passage(3, "other.md", "eleven"))
+    decisions = tuple(Graded("relevance", "relevant", chunk_id=str(number)) for number in (1, 2, 3))
+    answer = Answer("q", "", "abstained", decisions=decisions)
+    for target, labels in (
+        ((Target("long.md"), Target("short.md")), [None, True, False]),
+        ((Target("long.md", quote="twelve"),), [True, False, False]),
+    ):
+        row = answer_row(Case("1", "q", relevant=target), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+        assert [grade["gold"] for grade in row["grades"]] == labels
+    unlabelled = answer_row(Case("1", "q"), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+    assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
+
+
+class CountingEmbedder(HashingEmbedder):
+    loaded, forgotten = True, 0
+
+    def forget(self):
+        self.forgotten += 1
+
+
+def test_no_question_is_free_because_another_one_paid_for_it(started):
+    runner = started(plan=Plan(("plain",), ("hybrid", "dense")))
+    runner.rag.embedder = CountingEmbedder(window=250)
+    runner.run()
+    assert runner.rag.embedder.forgotten == 2 * 2 + 3

@@ -103,7 +103,8 @@ def distinct(cases: Iterable[Case], path: Path) -> tuple[Case, ...]:
 def case_of(value: object, default_id: str) -> Case:
     """One case from its JSON object. Raises ValueError saying what was expected and what came."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"expected an object, found {type(value).__name__}")
+        listed = "; write one object per line, with no [ ] around them" if isinstance(value, list) else ""
+        raise ValueError(f"expected an object, found {type(value).__name__}{listed}")
     unknown = sorted(set(value) - _KEYS)
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")

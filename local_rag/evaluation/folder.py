@@ -58,6 +58,10 @@ class RunFolder:
     def create(cls, path: Path, record: dict[str, Any], cases: Sequence[Case]) -> RunFolder:
         """Begin a run in an empty folder, readable by its owner alone. Raises UsageError for a folder with files."""
         folder = path.expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(
+                f"{path} is a file, and --out names a folder", hint="local-rag eval CASES --out NEW_FOLDER"
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if any(folder.iterdir()):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.errors import UsageError
-from local_rag.evaluation.cases import Case, CaseSet, Target, distinct, read_cases, read_lines
+from local_rag.evaluation.cases import SHAPE, Case, CaseSet, Target, distinct, read_cases, read_lines
 from local_rag.types import Heading, LoadedDocument
 
 Named = tuple[str, LoadedDocument]
@@ -62,6 +62,8 @@ def guess(path: Path) -> str:
         )
     first = _json(path) if path.suffix == ".json" else next(iter(_objects(path)), None)
     first = first[0] if isinstance(first, list) and first else first
+    if first is None:
+        raise UsageError(f"{path} is empty", hint=SHAPE)
     keys = set(first) if isinstance(first, Mapping) else set()
     for kind, needed in _SIGNS.items():
         if needed <= keys:
@@ -90,7 +92,9 @@ def _json(path: Path) -> Any:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", hint="local-rag eval CASES") from error
     except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}", hint="local-rag eval CASES") from error
+        raise UsageError(
+            f"{path} is not JSON: {str(error).rpartition(' (char')[0]}", hint="local-rag eval CASES"
+        ) from error
 
 
 def titled(title: str, text: str) -> LoadedDocument:

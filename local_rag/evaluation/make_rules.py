@@ -24,19 +24,6 @@ LONGEST_ANSWER = 25
 """Words of an answer; the words of a reference answer are compared with those of another one by one."""
 
 
-@dataclass(frozen=True)
-class Idea:
-    """A question, the words that answer it (empty for a heading), where they stand in the passage, and its kind."""
-
-    question: str
-    answer: str
-    quote: Span
-    kind: str
-    term: str = ""
-    """What is defined, as it is written inside a sentence; empty for other kinds."""
-    many: bool = False
-
-
 def ideas(passage: Passage) -> list[Idea]:
     """Questions that a passage answers, the better ones first; none for a table of contents."""
     if is_contents(passage.text):
@@ -50,17 +37,6 @@ def ideas(passage: Passage) -> list[Idea]:
         found += _glossary(passage)
     found.sort(key=lambda idea: idea.kind != "figure")
     return [*found, *_of_heading(passage)]
-
-
-def _is_english(passage: Passage) -> bool:
-    """By what is no table."""
-    return is_english("\n".join(line for line in passage.text.splitlines() if "|" not in line))
-
-
-def _line(sentence: str) -> str:
-    """On one line, without the marks of a list or of emphasis."""
-    plain = re.sub(r"^(?:[-*+•◦▪‣–>]|\(?\d{1,3}[.)])\s+", "", " ".join(sentence.split()))
-    return re.sub(r"[*`_]{1,3}(\S[^*`]*?)[*`_]{1,3}", r"\1", plain)
 
 
 # --- sentences ------------------------------------------------------------------------------------------------------
@@ -249,61 +225,3 @@ def _glossary(passage: Passage) -> Iterator[Idea]:
         ):
             term = _inside(match["s"].strip(), passage.text)
             yield Idea(f"What is {term}?", answer, span, "definition", term)
-
-
-# --- headings -------------------------------------------------------------------------------------------------------
-
-_NUMBERED = re.compile(r"^(?:§+|chapter|section|part|appendix)?\s*(?:\d+(?:\.\d+)*|[IVX]+)[.):]?\s+", re.IGNORECASE)
-_EMPTY_HEADINGS = frozenset(
-    """contents index references bibliography acknowledgements acknowledgments appendix notes footnotes inhalt
-    inhaltsverzeichnis literatur imprint impressum""".split()
-)
-_INFINITIVE = re.compile(r"^(how|when|where|why|what) to (.+)$", re.IGNORECASE)
-_IS_WHAT = re.compile(r"^(what|who) (.+) (is|are|was|were)$", re.IGNORECASE)
-
-
-def _of_heading(passage: Passage) -> Iterator[Idea]:
-    """The heading that the passage stands under, where it begins in it and has text below."""
-    parts = [part.strip() for part in passage.heading.split(" > ") if part.strip()]
-    if not parts or _squeezed(parts[-1]) not in _squeezed(passage.text):
-        return
-    heading = _NUMBERED.sub("", parts[-1]).strip(" .:")
-    about = _about(passage) or parts[0]
-    body = next((one for one in sentences(passage.text) if _is_body(one.of(passage.text), parts)), None)
-    if body is None or not heading or fold(heading) in _EMPTY_HEADINGS or fold(heading) == fold(about):
-        return
-    yield Idea(_asked(heading, about, _is_english(passage)), "", body, "heading")
-
-
-def _is_body(sentence: str, parts: list[str]) -> bool:
-    plain = _line(sentence).strip("# ")
-    return len(plain.split()) >= 5 and "|" not in plain and _squeezed(plain) not in map(_squeezed, parts)
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(words(text))
-
-
-def _asked(heading: str, about: str, english: bool) -> str:
-    if heading.endswith("?"):
-        return heading
-    if not english:
-        return f"{about}: {heading}?"
-    if match := _IS_WHAT.match(heading):
-        return f"{match[1].capitalize()} {match[3]} {match[2]}?"
-    if match := _INFINITIVE.match(heading):
-        one = "can" if match[1].lower() == "how" else "should"
-        return f"{match[1].capitalize()} {one} one {match[2]}?"
-    first, _, rest = re.sub(r"^about (?=.)", "", heading, flags=re.IGNORECASE).partition(" ")
-    plain = fold(first) in STOP_WORDS or (first[1:].islower() and not rest[:1].isupper())
-    matter = f"{first.lower() if plain else first} {rest}".strip()
-    return f"What {'is said' if fold(about) in fold(heading) else f'does {about} say'} about {matter}?"
-
-
-def _about(passage: Passage) -> str:
-    """What a person calls the document: its title, else its outermost heading, else the name of its file."""
-    top = passage.heading.partition(" > ")[0].strip()
-    named = passage.title.strip() or top
-    if not named and not is_page(passage.source):
-        named = re.sub(r"[-_.]+", " ", PurePath(passage.source).stem).strip()
-    return re.split(r"\s[–—|-]\s|: ", named)[0].strip(" .:?!")

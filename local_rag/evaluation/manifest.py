@@ -111,7 +111,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 
-_PLACES = ("index", "graph")
+_PLACES = ("index", "graph", "k")
 """Settings that say where something is or what is asked, and are recorded on their own."""
 
 

@@ -22,11 +22,13 @@ HALF = 0.5
 class Ranking:
     """What was found, best first, each thing once: `units` are names, `gains` those of all that is relevant.
 
-    A thing is a file where the case names files, a page where it names pages, a passage where it quotes words.
+    A thing is a file where the case names files, a page where it names pages, a passage where it quotes words. `shown`
+    says for a person where each of the units is.
     """
 
     units: tuple[str, ...]
     gains: dict[str, float]
+    shown: tuple[str, ...] = ()
 
 
 def holds(target: Target, source: str, page: int | None, text: str) -> bool:
@@ -87,19 +89,28 @@ def ranking(case: Case, passages: Sequence[Document]) -> Ranking:
     The best passage of a thing stands for it, and what else is found of it is left out. A passage that holds two
     quotes counts as both, one after the other.
     """
-    units: dict[str, None] = {}
+    units: dict[str, str] = {}
     for passage in passages:
         hits = held(case, passage)
         for number in hits:
-            units.setdefault(_name(number), None)
+            units.setdefault(_name(number), f"{_place(passage.metadata)} ({_name(number)})")
         if not hits:
-            units.setdefault(_unit(case, passage.metadata), None)
+            units.setdefault(_unit(case, passage.metadata), _place(passage.metadata))
     gains = {_name(number): float(target.gain) for number, target in enumerate(case.relevant)}
-    return Ranking(tuple(units), gains)
+    return Ranking(tuple(units), gains, tuple(units.values()))
 
 
 def _name(number: int) -> str:
     return f"relevant {number + 1}"
+
+
+def _place(about: dict[str, Any]) -> str:
+    """File, and page or heading: plan.pdf, p. 4."""
+    source = str(about["source"])
+    file = source if is_url(source) else "/".join(source.replace("\\", "/").rstrip("/").split("/")[-2:])
+    if about.get("page") is not None:
+        return f"{file}, p. {about['page']}"
+    return f"{file}, § {about['heading']}" if about.get("heading") else file
 
 
 def _unit(case: Case, about: dict[str, Any]) -> str:

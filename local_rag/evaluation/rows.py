@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local_rag.citations import is_fixed_reply
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _ABOUT = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
 
+SHOWN = 10
+"""How many places of a ranking are kept in words."""
+
 SCORES = 6
 """Decimals that are kept of a score."""
 
@@ -33,6 +36,7 @@ def retrieval_row(case: Case, mode: str, found: Ranking, depth: int, seconds: fl
         "mode": mode,
         "units": list(found.units[:depth]),
         "gains": found.gains,
+        "shown": list(found.shown[:SHOWN]),
         "seconds": round(seconds, 4),
     }
 
@@ -55,8 +59,11 @@ def failure_row(kind: str, case: Case, error: BaseException | str, **where: str)
     return {"kind": kind, "case": case.id, **where, "error": " ".join(told.split())}
 
 
-def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event]) -> Row:
-    """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels."""
+def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event], single: Collection[str] = ()) -> Row:
+    """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels.
+
+    `single` names the files that are one passage.
+    """
     events = list(events)
     passages = [_passage(case, query, document) for query, document in _seen(events)]
     by_id = {passage["chunk_id"]: passage for passage in passages}
@@ -73,7 +80,7 @@ def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event]) 
                 "chunk_id": one.chunk_id,
                 "verdict": one.verdict,
                 "score": one.score,
-                "gold": _gold(case, by_id.get(one.chunk_id)),
+                "gold": _gold(case, by_id.get(one.chunk_id), single),
             }
             for one in answer.decisions
             if one.kind == "relevance"
@@ -102,11 +109,19 @@ def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:
     return {**about, "text": document.page_content, "query": query, "holds": list(held(case, document))}
 
 
-def _gold(case: Case, passage: dict[str, Any] | None) -> bool | None:
-    """Whether a passage is relevant by the labels; None where they do not say."""
+def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -> bool | None:
+    """Whether a passage is relevant by the labels; None where they do not say.
+
+    A file that is named without page and words says nothing of each of its passages, unless it has but one.
+    """
     if passage is None or not (case.relevant or case.answerable is False):
         return None
-    return bool(passage["holds"])
+    targets = [case.relevant[number] for number in passage["holds"]]
+    if not targets:
+        return False
+    if passage["source"] in single or any(target.quote or target.page is not None for target in targets):
+        return True
+    return None
 
 
 def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,8 @@ class Runner:
         """
         steps = self.steps()
         todo = [step for step in steps if not self.folder.has(step.key)]
+        if todo:
+            self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
         clock = _Clock(Counter(step.doing for step in todo))
         failures = in_a_row = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
@@ -134,6 +137,17 @@ class Runner:
                     hint="the same command goes on with them; local-rag doctor looks for the reason",
                 )
         tell(Progress(len(steps), len(steps), "", failures))
+
+    @cached_property
+    def _single(self) -> frozenset[str]:
+        """The files of the index that are one passage."""
+        return frozenset(file.path for file in self.rag.index.files() if file.chunks == 1)
+
+    def _forget(self) -> None:
+        """What one question or graph has paid for must not be free for the next."""
+        self.rag.engine.forget()
+        if self.rag.embedder is not None:
+            self.rag.embedder.forget()
 
     def _retrieval(self, cases: Sequence[Case]) -> Iterator[Step]:
         for mode in self.plan.modes:
@@ -172,6 +186,7 @@ class Runner:
         return Step((kind, case.id, next(iter(where.values()), "")), doing, row)
 
     def _rank(self, case: Case, mode: Mode) -> Row:
+        self._forget()
         started = time.perf_counter()
         found = self.rag.index.search(case.question, self.plan.depth * PER_UNIT, mode=mode)
         seconds = time.perf_counter() - started
@@ -180,6 +195,7 @@ class Runner:
     def _route(self, case: Case) -> Row:
         from local_rag.graphs.nodes import ask_router
 
+        self._forget()
         started = time.perf_counter()
         deps = self.rag.context()
         with scope(deps.cancel):
@@ -187,14 +203,14 @@ class Runner:
         return route_row(case, route, time.perf_counter() - started)
 
     def _ask(self, case: Case, graph: str) -> Row:
-        self.rag.engine.forget()
+        self._forget()
         events: list[Event] = list(self.rag.stream(case.question, graph=graph))
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
         if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
             return failure_row("answer", case, done.answer.reason, graph=graph)
-        return answer_row(case, graph, done.answer, events)
+        return answer_row(case, graph, done.answer, events, self._single)
 
     def _judge(self, examiner: Examiner, case: Case, graph: str) -> Row:
         answered = self.folder.row(("answer", case.id, graph))

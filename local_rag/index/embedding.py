@@ -74,6 +74,11 @@ class SentenceTransformerEmbedder:
         """Whether the next text is embedded at once, or only after some seconds of loading."""
         return "_model" in self.__dict__
 
+    def forget(self) -> None:
+        """Drop the questions that are kept."""
+        with self._lock:
+            self._queries.clear()
+
     def load(self) -> None:
         """Load the weights now. Raises ModelMissing, ModelChanged."""
         with self._lock:
