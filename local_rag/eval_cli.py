@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 DEMO = "demo"
 """The index that `local-rag demo` makes."""
 
+SHALLOW = 10
+"""Results that a ranking needs at least for its figures."""
+
 
 class _Cases(TyperGroup):
     """`local-rag eval CASES` is `local-rag eval run CASES`: what is no command is the first of the cases."""
@@ -138,8 +141,10 @@ def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused:
         raise UsageError("the demo has documents and an index of its own", hint="local-rag eval --demo")
     if wish.corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
-    if depth < 1 or (limit is not None and limit < 1):
-        raise UsageError("--depth and --limit start at 1", hint="local-rag eval CASES --limit 20")
+    if depth < SHALLOW:
+        raise UsageError(f"--depth starts at {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
+    if limit is not None and limit < 1:
+        raise UsageError("--limit starts at 1", hint="local-rag eval CASES --limit 20")
     if unused:
         raise UsageError(
             f"with --retrieval-only nothing is answered, so --{unused} has no use", hint="leave one of them out"

@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.errors import ModelMissing, UsageError
+from local_rag.errors import EngineError, ModelMissing, UsageError
 from local_rag.evaluation.cases import SHAPE
 from local_rag.evaluation.corpus import FOLDER, index_of
-from local_rag.evaluation.folder import RECORD, RunFolder, write_text
+from local_rag.evaluation.folder import RECORD, RunFolder, held, write_text
 from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.manifest import differences, name_of, record_of
 from local_rag.evaluation.matching import same_file
 from local_rag.evaluation.run import Plan, Progress, Runner
 from local_rag.indexing import LINE_EVERY, saying, showing
 from local_rag.live import say_engine
-from local_rag.rag import Rag
+from local_rag.rag import Rag, loading
 from local_rag.show import columns_of, short_path, write, write_json
 from local_rag.text import plural, printable, shorten
 
@@ -66,9 +66,15 @@ def evaluate(settings: Settings, wish: Wish, plan: Plan, console: Console, *, js
         folder = _folder(record_of(cases, used, plan, rag, wish.command), used, wish.out, settings)
         _say_missing(used, rag, console)
         examiner = _examiner(settings, plan, rag)
+        if rag.embedder is not None and not rag.embedder.loaded:  # its weights are no part of the first search
+            _say(console, f"{loading(rag.embedder.name)}…")
+            rag.embedder.load()
         try:
-            with _showing(console) as tell:
+            with held(folder.path), _showing(console) as tell:
                 Runner(rag, folder, plan, examiner).run(tell)
+        except EngineError:
+            _report(folder, json=json)
+            raise
         finally:
             if examiner is not None:
                 examiner.engine.close()
@@ -95,7 +101,10 @@ def _prepared(settings: Settings, wish: Wish, plan: Plan, console: Console) -> t
 
 def _folder(record: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> RunFolder:
     """The folder of this run, new or to go on with. Raises UsageError for one that holds another run."""
-    path = out or settings.data_folder / FOLDER / name_of(record)
+    kept = settings.data_folder / FOLDER
+    if out is None:
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = out or kept / name_of(record)
     if not (path.expanduser() / RECORD).is_file():
         return RunFolder.create(path, record, used)
     folder = RunFolder.open(path)
@@ -107,7 +116,9 @@ def _folder(record: dict[str, Any], used: Sequence[Case], out: Path | None, sett
             hint="choose another --out, or leave it out",
         )
     added = {name: list(dict.fromkeys([*folder.record[name], *record[name]])) for name in ("graphs", "modes")}
-    folder.finish(finished=None, retrieval_only=not added["graphs"], **added)
+    folder.finish(
+        finished=None, retrieval_only=not added["graphs"], judge=record["judge"] or folder.record["judge"], **added
+    )
     return folder
 
 
@@ -135,6 +146,15 @@ def _say_missing(cases: Sequence[Case], rag: Rag, console: Console) -> None:
         for target in case.relevant
         if target.file and not any(same_file(target.file, path) for path in by_name[_last(target.file)])
     ]
+    unclear = [
+        target.file
+        for case in cases
+        for target in case.relevant
+        if sum(same_file(target.file, path) for path in by_name[_last(target.file)]) > 1
+    ]
+    if unclear:
+        shown = shorten(printable(unclear[0]), 60)
+        _say(console, f"note: {shown} means several files of the index; name more of its path, or each of them counts")
     if lost:
         count = len({case.id for case, _ in lost})
         names = "names" if count == 1 else "name"

@@ -47,7 +47,7 @@ HOME_OF = {
     "langgraph": {"graphs", "rag"},
     "langsmith": {"graphs/untraced", "index/retriever", "engines/ollama/calls"},
     "faiss": {"index/store"},
-    "sqlite3": {"index/store", "bundle/snapshot"},
+    "sqlite3": {"index/store", "bundle/snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embedding"},
     "tokenizers": {"index/embedding"},
     "transformers": {"index/embedding"},

@@ -56,7 +56,11 @@ def test_a_line_may_say_everything(tmp_path):
         ({"question": ""}, "question must be a text"),
         ({"question": 3}, "question must be a text"),
         ({"question": "q", "answer": "x"}, "unknown key 'answer'"),
-        ({"question": "q", "answers": "x"}, "answers must be a list of texts"),
+        ({"question": "q", "answers": "x"}, "answers must be a list"),
+        ({"question": "q", "answers": 5}, "answers must be a list"),
+        ({"question": "q", "answers": [" "]}, "answers must be a list of texts"),
+        ({"question": "q", "relevant": [{"file": "a", "gain": float("inf")}]}, "gain must be a number above 0"),
+        ({"question": "q", "relevant": [{"file": None}]}, "needs a file or a quote"),
         ({"question": "q", "answers": [1]}, "answers must be a list of texts"),
         ({"question": "q", "answerable": "yes"}, "answerable must be true or false"),
         ({"question": "q", "answerable": False, "answers": ["x"]}, "can have no answers"),
@@ -100,7 +104,7 @@ answerable = st.builds(
     Case,
     st.text(min_size=1),
     st.text(min_size=1).map(str.strip).filter(bool),
-    st.lists(st.text()).map(tuple),
+    st.lists(st.text().filter(str.strip)).map(tuple),
     st.just(True),
     st.lists(targets, max_size=3).map(tuple),
     st.sampled_from([None, "vectorstore", "web_search", "direct"]),
@@ -167,7 +171,9 @@ def beir(tmp_path, qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\t
 
 def test_beir(tmp_path):
     found = open_cases([beir(tmp_path)])
-    assert found.cases == (Case("q1", "what pumps", relevant=(Target("d1", gain=2.0),)),), "0 and -1 are not relevant"
+    assert found.cases == (Case("q1", "what pumps", answerable=True, relevant=(Target("d1", gain=2.0),)),), (
+        "0 and -1 are not relevant"
+    )
     assert [name for name, _ in found.documents] == ["d1", "d2"]
     with pytest.raises(UsageError, match="no split 'dev'") as caught:
         open_cases([tmp_path / "pumps"], split="dev")
@@ -256,3 +262,41 @@ def test_a_sample_keeps_the_order_and_depends_on_the_seed_alone(limit, seed):
     assert found == sampled(cases, limit, seed)
     assert len(found) == min(limit, 40)
     assert list(found) == sorted(found, key=lambda case: int(case.id))
+
+
+def test_lines_end_at_line_ends_alone(tmp_path):
+    case = Case("1", "What\u2028is\u0085this?")
+    (tmp_path / "odd.jsonl").write_text(line_of(case) + "\r\n", encoding="utf-8")
+    assert read_cases(tmp_path / "odd.jsonl") == (case,)
+
+
+def test_odd_collections(tmp_path):
+    odd = beir(tmp_path, "\ufeffquery-id\tcorpus-id\tscore\n1\td1\t1\n1\td1\t2\n")
+    lines(odd / "queries.jsonl", {"_id": 1, "text": "what pumps"}, {"_id": "q2", "text": "nothing"})
+    assert open_cases([odd]).cases == (Case("1", "what pumps", answerable=True, relevant=(Target("d1", gain=2.0),)),)
+    (odd / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\td1\tx\n")
+    with pytest.raises(UsageError, match="not in the format beir"):
+        open_cases([odd])
+
+
+def test_squad_with_two_articles_of_one_title(tmp_path):
+    def article(text):
+        asked = {"id": text, "question": f"{text}?", "answers": [{"text": text}]}
+        return {"title": "Pumps", "paragraphs": [{"context": text, "qas": [asked]}]}
+
+    file = tmp_path / "two.json"
+    untitled = {"paragraphs": [{"context": "none", "qas": [{"id": "3", "question": " ", "answers": []}]}]}
+    file.write_text(json.dumps({"data": [article("one"), article("two"), untitled]}))
+    found = open_cases([file])
+    assert [name for name, _ in found.documents] == ["Pumps/1", "Pumps (2)/1", "text 3/1"]
+    assert [case.relevant for case in found.cases] == [(Target("Pumps/1"),), (Target("Pumps (2)/1"),)], (
+        "a blank is none"
+    )
+
+
+def test_hotpotqa_with_a_fact_outside_of_its_context(tmp_path):
+    row = {"_id": "x", "question": "Who?", "answer": "B", "context": [["A", ["A is old."]]]}
+    row["supporting_facts"] = [["A", 0], ["A", 0], ["Z", 1]]
+    (tmp_path / "full.json").write_text(json.dumps([row]))
+    (case,) = open_cases([tmp_path / "full.json"]).cases
+    assert case.relevant == (Target("A", quote="A is old."), Target("Z")), "it is looked for, and stays unfound"

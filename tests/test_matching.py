@@ -25,6 +25,8 @@ from local_rag.evaluation.matching import held, holds, quoted, ranking, same_fil
         ("4983", "4983", True),
         ("Old pumps/1", "Old pumps/11", False),
         (".", "/home/me/a.pdf", False),
+        ("AC//DC", "AC//DC", True),
+        ("Stra\u00dfe/cafe\u0301.md", "/x/Stra\u00dfe/caf\u00e9.md", True),
     ],
 )
 def test_a_file_is_the_end_of_a_path_or_a_url(wish, source, same):
@@ -41,6 +43,11 @@ def test_a_file_is_the_end_of_a_path_or_a_url(wish, source, same):
         ("the quick brown fox jumps", "jumps over the dog", False),
         ("the quick brown fox jumps", "it ends with the quick", False),
         ("ﬁne", "a fine thing", True),
+        ("one", "none", False),
+        ("born in Paris", "He was reborn in", False),
+        ("born in Paris", "in Parisian cafes", False),
+        ("born in Paris", "He was born in", True),
+        ("in 1920", "1920s jazz", False),
     ],
 )
 def test_a_quote_may_run_over_the_border_of_a_passage(quote, text, found):
@@ -53,6 +60,7 @@ def test_file_page_and_quote_must_all_fit():
     assert not holds(target, "/x/a.pdf", 3, "It is twelve.")
     assert not holds(target, "/x/b.pdf", 2, "It is twelve.")
     assert not holds(target, "/x/a.pdf", 2, "It is eleven.")
+    assert not holds(target, "/x/a.pdf", None, "It is twelve.")
     assert holds(Target(quote="twelve"), "/any", None, "twelve"), "a quote alone may stand anywhere"
 
 

@@ -61,7 +61,7 @@ def judged(case, verdict, graph="plain"):
 
 
 def grade(verdict, gold, score=None):
-    return {"chunk_id": "1", "verdict": verdict, "score": score, "gold": gold}
+    return {"chunk_id": f"{verdict}{score}{gold}", "verdict": verdict, "score": score, "gold": gold}
 
 
 def passage(score, query="q", origin="files"):

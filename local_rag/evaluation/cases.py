@@ -65,7 +65,7 @@ class CaseSet:
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, value) of a file of JSON lines; blank lines are left out. Raises UsageError naming the line."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
         raise UsageError(f"{path} cannot be read: {why}", hint="local-rag eval CASES.jsonl") from error
@@ -111,8 +111,8 @@ def case_of(value: object, default_id: str) -> Case:
     question = value.get("question")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be a text, not {question!r}")
-    answers = value.get("answers") or ()
-    if isinstance(answers, str) or not all(isinstance(one, str) for one in answers):
+    answers = _list(value.get("answers"), "answers")
+    if not all(isinstance(one, str) and one.strip() for one in answers):
         raise ValueError(f"answers must be a list of texts, not {answers!r}")
     answerable, route, hops = value.get("answerable"), value.get("route"), value.get("hops", 1)
     if answerable is not None and not isinstance(answerable, bool):
@@ -127,9 +127,9 @@ def case_of(value: object, default_id: str) -> Case:
     if answerable is None and (relevant or answers):
         answerable = True
     return Case(
-        id=str(value.get("id", default_id)),
+        id=default_id if value.get("id") is None else str(value["id"]),
         question=question.strip(),
-        answers=tuple(answers),
+        answers=tuple(map(str, answers)),
         answerable=answerable,
         relevant=relevant,
         route=route,
@@ -153,12 +153,12 @@ def _target(value: object) -> Target:
     if not isinstance(value, Mapping) or set(value) - {"file", "page", "quote", "gain"}:
         raise ValueError(f"relevant must hold files or objects of file, page and quote, not {value!r}")
     page, gain = value.get("page"), value.get("gain", 1)
-    target = Target(str(value.get("file", "")), page, str(value.get("quote", "")), gain)
+    target = Target(str(value.get("file") or ""), page, str(value.get("quote") or ""), gain)
     if not (target.file or target.quote.strip()):
         raise ValueError(f"something relevant needs a file or a quote: {value!r}")
     if page is not None and (not isinstance(page, int) or isinstance(page, bool) or page < 1):
         raise ValueError(f"page must be a number from 1, not {page!r}")
-    if isinstance(gain, bool) or not isinstance(gain, int | float) or not gain > 0:
+    if isinstance(gain, bool) or not isinstance(gain, int | float) or not 0 < gain < float("inf"):
         raise ValueError(f"gain must be a number above 0, not {gain!r}")
     return target
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ from typing import Any
 from local_rag.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
-RECORD, CASES, ROWS = "run.json", "cases.jsonl", "records.jsonl"
+RECORD, CASES, ROWS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
 FORMAT = 1
 """Of the files in the folder; another number is another program's."""
+
+_BEGUN = {CASES, f".{CASES}.draft", f".{RECORD}.draft"}
+"""All that a run leaves which was stopped before its record stood."""
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
@@ -64,7 +67,7 @@ class RunFolder:
             )
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if any(folder.iterdir()):
+            if any(file.name not in _BEGUN for file in folder.iterdir()):
                 raise UsageError(f"{path} holds other files", hint="local-rag eval CASES --out NEW_FOLDER")
             write_text(folder / CASES, "".join(line_of(case) + "\n" for case in cases))
             write_text(folder / RECORD, _json(record))
@@ -75,6 +78,10 @@ class RunFolder:
     def has(self, key: Key) -> bool:
         """Whether a thing was asked already, and did not fail."""
         return key in self._rows and "error" not in self._rows[key]
+
+    def knows(self, key: Key) -> bool:
+        """Whether a thing was asked already, even if it failed."""
+        return key in self._rows
 
     def row(self, key: Key) -> Row:
         """The row about a thing that was asked. Raises KeyError for one that was not."""
@@ -97,12 +104,33 @@ class RunFolder:
         write_text(self.path / RECORD, _json(self.record))
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Be the one process that adds to a run; the lock ends with the process. Raises UsageError where another does."""
+    import sqlite3
+
+    db = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
+    try:
+        (folder / LOCK).chmod(0o600)
+        db.execute("BEGIN EXCLUSIVE")
+        yield
+    except sqlite3.OperationalError as error:
+        raise UsageError(
+            f"another local-rag eval goes on with {folder}", hint="wait for it, or choose another --out"
+        ) from error
+    finally:
+        db.close()
+
+
 def write_text(path: Path, text: str) -> None:
     """Put a file in the place of what is there, in one step; only its owner may read it."""
     draft = path.with_name(f".{path.name}.draft")
-    with _private(draft, "wb") as out:
-        out.write(text.encode("utf-8", "replace"))
-    draft.replace(path)
+    try:
+        with _private(draft, "wb") as out:
+            out.write(text.encode("utf-8", "replace"))
+        draft.replace(path)
+    except OSError as error:
+        raise _cannot(path.parent, error) from error
 
 
 def _private(path: Path, mode: str) -> Any:

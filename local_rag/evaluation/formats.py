@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,15 @@ def open_cases(paths: Sequence[Path], format: str | None = None, split: str | No
         cases += found
         documents |= texts
     name = "+".join(dict.fromkeys(path.resolve().stem for path in paths))
-    return CaseSet(name, kind, paths[0], distinct(cases, paths[0]), tuple(documents.items()))
+    return CaseSet(
+        name, kind, paths[0], distinct((one for one in cases if one.question), paths[0]), tuple(documents.items())
+    )
 
 
 def _read(path: Path, kind: str, split: str | None) -> Read:
     try:
         return _beir(path, split or SPLIT) if kind == "beir" else FORMATS[kind](path)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise UsageError(f"{path} is not in the format {kind}: {what}", hint=f"--format {'|'.join(FORMATS)}") from error
 
@@ -113,10 +116,13 @@ def _squad(path: Path) -> Read:
     """SQuAD 1.1 and 2.0 (rajpurkar.github.io/SQuAD-explorer): each paragraph is a document."""
     cases: list[Case] = []
     documents: list[Named] = []
-    for article in _json(path)["data"]:
-        title = str(article["title"]).replace("_", " ")
+    seen: Counter[str] = Counter()
+    for place, article in enumerate(_json(path)["data"], start=1):
+        title = str(article.get("title") or f"text {place}").replace("_", " ")
+        seen[title] += 1
+        folder = title if seen[title] == 1 else f"{title} ({seen[title]})"
         for number, paragraph in enumerate(article["paragraphs"], start=1):
-            name = f"{title}/{number}"
+            name = f"{folder}/{number}"
             documents.append((name, titled(title, paragraph["context"])))
             for asked in paragraph["qas"]:
                 answerable = not asked.get("is_impossible", False)
@@ -131,7 +137,11 @@ def _clapnq(path: Path) -> Read:
     cases: list[Case] = []
     documents: list[Named] = []
     for row in _objects(path):
-        named = [(f"{found['title']}/{row['id']}", found) for found in row["passages"]]
+        titles = Counter(found["title"] for found in row["passages"])
+        named = [
+            (f"{found['title']}/{row['id']}" + (f"/{place}" if titles[found["title"]] > 1 else ""), found)
+            for place, found in enumerate(row["passages"], start=1)
+        ]
         documents += [(name, titled(found["title"], found["text"])) for name, found in named]
         answers = tuple(dict.fromkeys(one["answer"].strip() for one in row["output"] if one["answer"].strip()))
         relevant = tuple(Target(file=name) for name, _ in named) if answers else ()
@@ -149,9 +159,9 @@ def _hotpotqa(path: Path) -> Read:
         documents += [(title, titled(title, "".join(sentences))) for title, sentences in texts.items()]
         facts = [(title, number) for title, number in _pairs(row["supporting_facts"], "sent_id")]
         relevant = tuple(
-            Target(file=title, quote=texts[title][number].strip())
-            for title, number in facts
-            if number < len(texts[title])  # some published facts point behind the last sentence
+            Target(file=title, quote=texts[title][number].strip() if title in texts else "")
+            for title, number in dict.fromkeys(facts)
+            if title not in texts or number < len(texts[title])  # some facts point behind the last sentence
         )
         key = str(row.get("id") or row["_id"])
         hops = len({title for title, _ in facts})
@@ -173,16 +183,21 @@ def _beir(path: Path, split: str = SPLIT) -> Read:
     if not file.is_file():
         splits = sorted(one.stem for one in (path / "qrels").glob("*.tsv"))
         raise UsageError(f"{path} has no split {split!r}", hint=f"--split {'|'.join(splits) or 'NAME'}")
-    relevant: dict[str, list[Target]] = {}
-    with file.open(encoding="utf-8", newline="") as rows:
+    relevant: dict[str, dict[str, float]] = {}
+    with file.open(encoding="utf-8-sig", newline="") as rows:
         for row in csv.DictReader(rows, delimiter="\t"):
             gain = float(row["score"])
             if gain > 0:
-                relevant.setdefault(row["query-id"], []).append(Target(file=row["corpus-id"], gain=gain))
+                relevant.setdefault(row["query-id"], {})[row["corpus-id"]] = gain
     cases = [
-        Case(row["_id"], row["text"].strip(), relevant=tuple(relevant[row["_id"]]))
+        Case(
+            key,
+            row["text"].strip(),
+            answerable=True,
+            relevant=tuple(Target(name, gain=gain) for name, gain in relevant[key].items()),
+        )
         for row in _objects(path / "queries.jsonl")
-        if row["_id"] in relevant
+        if (key := str(row["_id"])) in relevant
     ]
     documents = [
         (str(row["_id"]), titled(row.get("title") or "", row["text"])) for row in _objects(path / "corpus.jsonl")

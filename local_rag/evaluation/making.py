@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +17,7 @@ from local_rag.config import Settings
 from local_rag.errors import UsageError
 from local_rag.evaluation.make_file import CaseFile
 from local_rag.evaluation.make_words import located, sentence_at
-from local_rag.evaluation.proposing import Proposal, Proposer, named
+from local_rag.evaluation.proposing import MADE_BY_RULES, Proposal, Proposer, named
 from local_rag.indexing import saying
 from local_rag.rag import open_index
 from local_rag.show import place_of, short_path, write
@@ -36,6 +37,11 @@ BETWEEN = "|"
 
 _WRAP = re.compile(r"(?<!\n)(?<!\|)\n(?![^\n]*\|)")
 """The end of a line that is no row of a table."""
+
+RULES_NOTE = (
+    "made by rules from the files' own words: word search will look better than on people's questions, and foreign "
+    "questions are easy to refuse; mix in questions of your own"
+)
 
 Decision = Literal["keep", "edit", "drop", "quit"]
 _KEYS: dict[str, Decision] = {"k": "keep", "e": "edit", "d": "drop", "q": "quit"}
@@ -69,7 +75,8 @@ def make_cases(
     embedder = saying(settings, console)
     with open_index(settings, embedder) as index:
         if not index.catalog().chunks:
-            raise UsageError("the index is empty", hint="local-rag index FOLDER")
+            name = shlex.quote(settings.values.index)
+            raise UsageError(f"the index {name} is empty", hint=f"local-rag index FOLDER --index {name}")
         if unanswerable:
             embedder.load()  # now, and not between two questions
         choice = choose_engine(settings, embedder, index)
@@ -78,6 +85,8 @@ def make_cases(
             _say_who(console, choice, examiner)
             proposer = Proposer(index, file.cases, seed, examiner)
             made = _Making(file, proposer, console, count, unanswerable, keep_all, examiner is not None)
+            files = [one.path for one in index.files()]
+            made.begin(files)
             try:
                 made.run()
             finally:
@@ -116,8 +125,19 @@ class _Making:
     kept: int = 0
     dropped: int = 0
     shown: int = 0
+    by_rules: int = 0
+    """How many of what was kept no model made."""
     ended: bool = False
     """Whether there were fewer proposals than asked for."""
+    one_file: bool = False
+
+    def begin(self, files: Sequence[str]) -> None:
+        """Say what is odd about this file of cases and these files of the index."""
+        self.one_file = len(files) == 1
+        if others := self.file.foreign_to(files):
+            where = short_path(self.file.path)
+            are = "is about files" if others == 1 else "are about files"
+            self._say(f"note: {plural(others, 'case')} in {where} {are} that this index does not hold", "yellow")
 
     def run(self) -> None:
         """Show one proposal after the other until there are no more or the person has had enough."""
@@ -135,6 +155,9 @@ class _Making:
             except EOFError:
                 self.console.print()
                 return
+            except KeyboardInterrupt:
+                self.console.print()  # the cursor stands behind what was typed
+                raise
             if decision == "quit":
                 return
 
@@ -151,12 +174,18 @@ class _Making:
             )
         )
         if self.ended and missing > 0:
-            write(f"The index gave no more: {missing} fewer than asked for. Another --seed may give others.")
+            another = "" if self.one_file else " Another --seed may give others."
+            write(f"The index gave no more: {missing} fewer than asked for.{another}")
+        if self.by_rules:
+            write(RULES_NOTE)
         if self.file.cases:
             write(printable(f"next: local-rag eval {shlex.quote(where)} --index {shlex.quote(settings.values.index)}"))
 
     def _proposals(self) -> Iterator[Proposal]:
-        """Both kinds, mixed as evenly as their numbers are, so that a set that is left early is of use."""
+        """Both kinds, mixed as evenly as their numbers are, so that a set that is left early is of use.
+
+        Where there are fewer with an answer than asked for, those without one are fewer in proportion.
+        """
         sources = {"answered": self.proposer.answered(), "unanswered": self.proposer.unanswered()}
         left = {"answered": self.count, "unanswered": self.unanswerable}
         wanted = dict(left)
@@ -164,11 +193,21 @@ class _Making:
             kind = max((one for one in left if left[one]), key=lambda one: left[one] / wanted[one])
             with self._waiting():
                 proposal = next(sources[kind], None)
+            self._pass_on()
             if proposal is None:
+                if kind == "answered":
+                    shown = wanted["unanswered"] - left["unanswered"]
+                    share = 1 - left["answered"] / wanted["answered"]
+                    left["unanswered"] = max(0, ceil(share * wanted["unanswered"]) - shown)
                 left[kind], self.ended = 0, True
                 continue
             left[kind] -= 1
             yield proposal
+
+    def _pass_on(self) -> None:
+        for note in self.proposer.notes:
+            self._say(note, "yellow")
+        self.proposer.notes.clear()
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -234,7 +273,10 @@ class _Making:
             typed = tuple(part.strip() for part in self._typed(asked).split(BETWEEN) if part.strip())
             answers = typed or answers
         case = replace(case, id=named(question), question=question, answers=answers, note=f"{case.note}, edited")
-        return _requoted(replace(proposal, case=case))
+        edited = _requoted(replace(proposal, case=case))
+        if edited is None:
+            self._say("the answer stands nowhere in the passage; the quote stays as it was", "yellow")
+        return edited or replace(proposal, case=case)
 
     def _keep(self, proposal: Proposal) -> None:
         if self.file.has(proposal.case.question):
@@ -243,6 +285,7 @@ class _Making:
             return
         self.file.append(proposal.case)
         self.kept += 1
+        self.by_rules += proposal.kind in MADE_BY_RULES
 
     def _say(self, line: str, style: str = "") -> None:
         self.console.print(
@@ -250,8 +293,8 @@ class _Making:
         )
 
 
-def _requoted(proposal: Proposal) -> Proposal:
-    """With the sentence that holds the new answer, where another one of the passage does."""
+def _requoted(proposal: Proposal) -> Proposal | None:
+    """With the sentence that holds the new answer, where another one of the passage does; None where none does."""
     case = proposal.case
     if proposal.passage is None or not (case.relevant and case.answers):
         return proposal
@@ -260,7 +303,7 @@ def _requoted(proposal: Proposal) -> Proposal:
         return proposal
     found = next((span for answer in case.answers if (span := located(answer, text))), None)
     if found is None:
-        return proposal
+        return None
     quote = " ".join(sentence_at(text, found).of(text).split())
     return replace(proposal, case=replace(case, relevant=(replace(case.relevant[0], quote=quote),)))
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from local_rag.config import Settings
     from local_rag.evaluation.cases import Case, CaseSet
     from local_rag.evaluation.run import Plan
+    from local_rag.protocols import Engine
     from local_rag.rag import Rag
 
-_SAME = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "local-rag")
+_SAME = ("cases", "limit", "seed", "k", "depth", "engine", "index", "settings", "models_yaml", "local-rag")
 """What must be the same for a run to go on; graphs and modes may be added to it."""
 
 
@@ -47,7 +48,12 @@ def record_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comman
         "k": settings.values.k,
         "depth": plan.depth,
         "retrieval_only": not plan.graphs,
-        "engine": {"name": rag.engine.name, "describe": rag.engine.describe, "why": rag.choice.why},
+        "engine": {
+            "name": rag.engine.name,
+            "describe": rag.engine.describe,
+            "why": rag.choice.why,
+            "models": digests(rag.engine),
+        },
         "judge": plan.judge,
         "index": {
             "path": str(rag.index.path),
@@ -66,12 +72,20 @@ def record_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comman
     }
 
 
+_NO_MATTER = ("web.", "ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
+"""Settings that change no answer here: the web is off, and where a server is the engine says."""
+
+
 def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a record that decides whether a run may go on in its folder."""
     own = {**record, "local-rag": record["versions"]["local-rag"]}
+    silent = _NO_MATTER if record["engine"]["name"] != "extractive" else (*_NO_MATTER, "ollama.", "model", "profile")
+    own["settings"] = {name: value for name, value in record["settings"].items() if not name.startswith(silent)}
+    own["models_yaml"] = record["models_yaml"]["sha256"]
+    own["seed"] = None if record["limit"] is None else record["seed"]
     found = {name: own[name] for name in _SAME}
     found["cases"] = {name: record["cases"][name] for name in ("sha256", "format", "used")}
-    found["engine"] = {name: record["engine"][name] for name in ("name", "describe")}
+    found["engine"] = {name: record["engine"][name] for name in ("name", "describe", "models")}
     found["index"] = {name: value for name, value in record["index"].items() if name != "path"}
     return found
 
@@ -85,6 +99,8 @@ def name_of(record: Mapping[str, Any]) -> str:
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What of two records is not the same, such as "k (4, now 6)"."""
     before, now = _flat(identity(old)), _flat(identity(new))
+    if old["judge"] and new["judge"]:
+        before["judge"], now["judge"] = old["judge"], new["judge"]
     return [
         f"{name} ({_short(before.get(name))}, now {_short(now.get(name))})"
         for name in dict.fromkeys([*before, *now])
@@ -92,11 +108,21 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def digests(engine: Engine) -> dict[str, str]:
+    """What tells the weights of each language model apart: a name alone may mean others after the next pull."""
+    from local_rag.engines.ollama.engine import OllamaEngine
+
+    if not isinstance(engine, OllamaEngine):
+        return {}
+    there = {one.name: one.digest for one in engine.server.installed()}
+    return {use.model: there.get(use.model, there.get(f"{use.model}:latest", "")) for use in engine.models}
+
+
 def fingerprint(cases: Sequence[Case]) -> str:
     """SHA-256 of cases, whatever file and format they were read from."""
     from local_rag.evaluation.cases import line_of
 
-    return hashlib.sha256("\n".join(map(line_of, cases)).encode()).hexdigest()
+    return hashlib.sha256("\n".join(map(line_of, cases)).encode("utf-8", "replace")).hexdigest()
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -44,8 +44,9 @@ def same_file(wish: str, source: str) -> bool:
     """Whether a source is that file: a URL, or a path whose last parts are those of the wish."""
     if is_url(wish) or is_url(source):
         return is_url(wish) and is_url(source) and normal(wish) == normal(source)
-    parts, found = wish.replace("\\", "/").split("/"), source.replace("\\", "/").split("/")
+    parts, found = (unicodedata.normalize("NFC", one).replace("\\", "/").split("/") for one in (wish, source))
     parts = [part for part in parts if part not in ("", ".")]
+    found = [part for part in found if part not in ("", ".")]
     return bool(parts) and found[-len(parts) :] == parts
 
 
@@ -59,8 +60,10 @@ def quoted(quote: str, text: str) -> bool:
         place = found.find(wanted, place + 1)
     least = max(1, round(len(wanted) * HALF))
     cuts = [cut for cut in range(1, len(wanted)) if _border(wanted, cut)]
-    return any(len(wanted) - cut >= least and found.startswith(wanted[cut:].lstrip()) for cut in cuts) or any(
-        cut >= least and found.endswith(wanted[:cut].rstrip()) for cut in cuts
+    ends = (wanted[cut:].lstrip() for cut in cuts if len(wanted) - cut >= least)
+    starts = (wanted[:cut].rstrip() for cut in cuts if cut >= least)
+    return any(found.startswith(one) and _border(found, len(one)) for one in ends) or any(
+        found.endswith(one) and _border(found, len(found) - len(one)) for one in starts
     )
 
 

@@ -55,6 +55,18 @@ def agrees(grade: Mapping[str, Any]) -> bool:
     return bool(grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant"))
 
 
+def once_graded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The verdicts of a question, one for each passage: what a later round finds again was judged already.
+
+    Of several the first that could be parsed counts.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for grade in row["grades"]:
+        if found.setdefault(grade["chunk_id"], grade)["verdict"] == "unparsed":
+            found[grade["chunk_id"]] = grade
+    return list(found.values())
+
+
 def _ranked(metric: Callable[[Sequence[str], Mapping[str, float]], float]) -> Of:
     return lambda case, row: metric(row["units"], row["gains"]) if row["gains"] else None
 
@@ -106,7 +118,7 @@ def _sentences(case: Case, row: Mapping[str, Any]) -> float | None:
 
 
 def _graded_rightly(case: Case, row: Mapping[str, Any]) -> float | None:
-    return _share([agrees(grade) for grade in row["grades"] if grade["gold"] is not None])
+    return _share([agrees(grade) for grade in once_graded(row) if grade["gold"] is not None])
 
 
 def _routed(case: Case, row: Mapping[str, Any]) -> float | None:

@@ -24,6 +24,9 @@ _ABOUT = ("chunk_id", "source", "title", "page", "heading", "start", "end", "sco
 SHOWN = 10
 """How many places of a ranking are kept in words."""
 
+CUT = 300
+"""Letters from which a cited sentence may be the beginning of a longer one: citations keep 400 characters."""
+
 SCORES = 6
 """Decimals that are kept of a score."""
 
@@ -128,7 +131,7 @@ def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, 
     """What the passage of a citation holds; a long passage counts where the quote stands in it."""
     held_here: set[int] = set()
     for passage in passages:
-        inside = passage["start"] is not None and passage["start"] <= citation.start < passage["end"]
+        inside = passage["start"] is not None and passage["start"] <= citation.start and citation.end <= passage["end"]
         if same_file(passage["source"], citation.source) and passage["page"] == citation.page and inside:
             held_here.update(passage["holds"])
     return {"number": citation.number, "verified": citation.verified, "holds": sorted(held_here)}
@@ -141,5 +144,10 @@ def _sentences(answer: Answer) -> dict[str, int]:
         return {"total": 0, "verified": 0}
     said = [" ".join(words(text[start:end])) for start, end in sentences(text)]
     said = [one for one in said if one]
-    backed = " | ".join(" ".join(words(without_marks(one.sentence))) for one in answer.citations if one.verified)
-    return {"total": len(said), "verified": sum(one in backed for one in said)}
+    backed = [f" {' '.join(words(without_marks(one.sentence)))} " for one in answer.citations if one.verified]
+    return {"total": len(said), "verified": sum(any(_backs(text, one) for text in backed) for one in said)}
+
+
+def _backs(cited: str, said: str) -> bool:
+    """Whether a sentence stands in what was cited, in whole words; a citation keeps the beginning of a long one."""
+    return f" {said} " in cited or (len(cited) > CUT and said.startswith(cited.strip()))

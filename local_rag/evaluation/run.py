@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 PER_UNIT = 3
 """Passages that are searched per thing to be ranked: a file is found by several of its passages."""
 
+MOST_PASSAGES = 20_000
+"""Passages that are searched where a few long files take all places, at most."""
+
 IN_A_ROW = 5
 """So many failures one after the other end a run: a server that is gone will not answer the next thousand either."""
+
+NO_ANSWER = "there is no answer to judge"
 
 OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 """What the router may choose from when it is examined. It only says where it would look; nothing is sent."""
@@ -113,12 +118,14 @@ class Runner:
         return found
 
     def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
-        """Ask what is left, in order. What failed before is asked again.
+        """Ask what is left, in order. What failed before is asked again, after the others.
 
         Raises EngineError where one failure follows the other, and Stopped; the rows so far are kept.
         """
         steps = self.steps()
         todo = [step for step in steps if not self.folder.has(step.key)]
+        again = {step.key for step in todo if self.folder.knows(step.key)}
+        todo.sort(key=lambda step: (step.key[0] == "judgement", step.key in again))
         if todo:
             self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
         clock = _Clock(Counter(step.doing for step in todo))
@@ -130,7 +137,10 @@ class Runner:
             self.folder.add(row)
             failed = "error" in row
             failures += failed
-            in_a_row = in_a_row + 1 if failed else 0
+            if not failed:
+                in_a_row = 0
+            elif step.key not in again and row["error"] != NO_ANSWER:
+                in_a_row += 1
             if in_a_row == IN_A_ROW:
                 raise EngineError(
                     f"{IN_A_ROW} questions in a row failed, the last one with {row['error']}",
@@ -188,9 +198,14 @@ class Runner:
     def _rank(self, case: Case, mode: Mode) -> Row:
         self._forget()
         started = time.perf_counter()
-        found = self.rag.index.search(case.question, self.plan.depth * PER_UNIT, mode=mode)
-        seconds = time.perf_counter() - started
-        return retrieval_row(case, mode, ranking(case, found), self.plan.depth, seconds)
+        many, seconds = self.plan.depth * PER_UNIT, 0.0
+        while True:
+            found = self.rag.index.search(case.question, many, mode=mode, repeats=True)
+            seconds = seconds or time.perf_counter() - started
+            ranked = ranking(case, found)
+            if len(ranked.units) >= self.plan.depth or len(found) < many or many >= MOST_PASSAGES:
+                return retrieval_row(case, mode, ranked, self.plan.depth, seconds)
+            many *= 4
 
     def _route(self, case: Case) -> Row:
         from local_rag.graphs.nodes import ask_router
@@ -209,13 +224,13 @@ class Runner:
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
         if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
-            return failure_row("answer", case, done.answer.reason, graph=graph)
+            return {**answer_row(case, graph, done.answer, events, self._single), "error": done.answer.reason}
         return answer_row(case, graph, done.answer, events, self._single)
 
     def _judge(self, examiner: Examiner, case: Case, graph: str) -> Row:
         answered = self.folder.row(("answer", case.id, graph))
         if "error" in answered:
-            return failure_row("judgement", case, "there is no answer to judge", graph=graph)
+            return failure_row("judgement", case, NO_ANSWER, graph=graph)
         if answered["answer"]["status"] == "abstained":
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()

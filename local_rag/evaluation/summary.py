@@ -12,7 +12,7 @@ from typing import Any
 
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.folder import Key, key_of
-from local_rag.evaluation.measures import MEASURES, agrees, has_answers, is_answered
+from local_rag.evaluation.measures import MEASURES, agrees, has_answers, is_answered, once_graded
 from local_rag.evaluation.ranking_metrics import precision, recall
 from local_rag.evaluation.statistics import kappa, mean, percentile
 
@@ -104,9 +104,12 @@ def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures
             str(k): mean([recall(*one, k) for one in ranked]) if depth is None or k <= depth else None
             for k in RECALL_AT
         },
-        "precision": {str(k): mean([precision(*one, k) for one in ranked]) for k in PRECISION_AT},
+        "precision": {
+            str(k): mean([precision(*one, k) for one in ranked]) if depth is None or k <= depth else None
+            for k in PRECISION_AT
+        },
         "mrr": _mean("rr", pairs),
-        "ndcg": _mean("ndcg", pairs),
+        "ndcg": _mean("ndcg", pairs) if depth is None or depth >= 10 else None,
         "map": _mean("ap", pairs),
         "seconds": {"p50": percentile(seconds, 0.5), "p95": percentile(seconds, 0.95)},
     }
@@ -135,7 +138,7 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
         "refusals": _refusals(pairs),
         "support": _support(pairs),
         "citations": _citations(pairs),
-        "grading": _grading([grade for _, row in pairs for grade in row["grades"]]),
+        "grading": _grading([grade for _, row in pairs for grade in once_graded(row)]),
         "cost": _cost(pairs),
         "judge": None if judged is None else _judge(judged, pairs),
     }

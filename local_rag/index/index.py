@@ -211,6 +211,7 @@ class Index:
         within: Sequence[str] = (),
         exclude: Collection[str] = (),
         mode: Mode = "hybrid",
+        repeats: bool = False,
     ) -> list[Document]:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
@@ -224,7 +225,7 @@ class Index:
         files = searches.chosen_files(self._store, within)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self._embedder.embed_queries([query])[0]
-        return searches.search(self._store, query, vector, k, mode=mode, files=files, exclude=exclude)
+        return searches.search(self._store, query, vector, k, mode=mode, files=files, exclude=exclude, repeats=repeats)
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""

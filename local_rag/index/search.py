@@ -36,11 +36,12 @@ def search(
     mode: Mode = "hybrid",
     files: Collection[int] | None = None,
     exclude: Collection[str] = (),
+    repeats: bool = False,
 ) -> list[Document]:
     """The k best passages with different texts, best first.
 
     `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `files` (ids) and `exclude`
-    (keys of passages) narrow the search. Identical texts come once, from the place that ranks first.
+    (keys of passages) narrow the search. Identical texts come once, from the place that ranks first, unless `repeats`.
     """
     left_out = store.read(lookups.chunks_named, exclude) if exclude else []
     words = match_query(query) if mode != "dense" else ""
@@ -52,7 +53,7 @@ def search(
         if words:
             rankings.append(store.read(lookups.matching, words, deep, files, left_out))
         fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
-        kept = _distinct(store, list(fused), k)
+        kept = list(fused)[:k] if repeats else _distinct(store, list(fused), k)
         if len(kept) == k or all(len(ranking) < deep for ranking in rankings):
             break
         deep *= 4

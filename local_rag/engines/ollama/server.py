@@ -24,13 +24,17 @@ DOWNLOAD = "https://ollama.com/download"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`."""
+    """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`.
+
+    `digest` is that of its manifest: another one means other weights or another template under the same name.
+    """
 
     name: str
     size: int
     parameters: str = ""
     quantization: str = ""
     remote_host: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class Server:
                 parameters=str((one.get("details") or {}).get("parameter_size", "")),
                 quantization=str((one.get("details") or {}).get("quantization_level", "")),
                 remote_host=str(one.get("remote_host", "")),
+                digest=str(one.get("digest", "")),
             )
             for one in self._models("/api/tags")
         ]
