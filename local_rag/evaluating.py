@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -140,33 +141,25 @@ def _say_missing(cases: Sequence[Case], rag: Rag, console: Console) -> None:
     by_name: dict[str, list[str]] = defaultdict(list)
     for file in rag.index.files():
         by_name[_last(file.path)].append(file.path)
-    lost = [
-        (case, target.file)
-        for case in cases
-        for target in case.relevant
-        if target.file and not any(same_file(target.file, path) for path in by_name[_last(target.file)])
-    ]
-    unclear = [
-        target.file
-        for case in cases
-        for target in case.relevant
-        if sum(same_file(target.file, path) for path in by_name[_last(target.file)]) > 1
-    ]
+    wishes = {target.file for case in cases for target in case.relevant if target.file}
+    meant = {wish: sum(same_file(wish, path) for path in by_name[_last(wish)]) for wish in sorted(wishes)}
+    lost = [wish for wish, files in meant.items() if not files]
+    unclear = [wish for wish, files in meant.items() if files > 1]
     if unclear:
         shown = shorten(printable(unclear[0]), 60)
         _say(console, f"note: {shown} means several files of the index; name more of its path, or each of them counts")
     if lost:
-        count = len({case.id for case, _ in lost})
+        count = sum(any(target.file in lost for target in case.relevant) for case in cases)
         names = "names" if count == 1 else "name"
         _say(
             console,
             f"note: {count} of {plural(len(cases), 'case')} {names} a file that is not in the index, such as "
-            f"{shorten(printable(lost[0][1]), 60)}; what stands there cannot be found",
+            f"{shorten(printable(lost[0]), 60)}; what stands there cannot be found",
         )
 
 
 def _last(path: str) -> str:
-    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return unicodedata.normalize("NFC", path).replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _report(folder: RunFolder, *, json: bool) -> int:
