@@ -175,7 +175,7 @@ def _report(folder: RunFolder, *, json: bool) -> int:
     if json:
         write_json({"folder": folder.path, "run": record, "summary": figures})
     else:
-        for line in terminal.lines(record, figures, columns_of(sys.stdout)):
+        for line in terminal.lines(record, figures, columns_of(sys.stdout), cases):
             write(line)
         write()
         write(f"everything, case by case: {short_path(folder.path / 'report.html')}")

@@ -139,9 +139,11 @@ def rows_of(cases, seed=5):
     for case in cases:
         for mode in MODES:
             gains = {"relevant 1": 1.0} if case.relevant else {}
-            units = ["relevant 1", f"{FOLDER}/other.pdf"] if luck.random() < 0.8 else [f"{FOLDER}/other.pdf"]
-            row = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "seconds": 0.012}
-            rows.append(row)
+            units, shown = [f"c0ffee{case.id}"], ["handbook/other.pdf, p. 4"]
+            if luck.random() < 0.8:
+                units, shown = ["relevant 1", *units], [f"valves/{case.id[1:]}.pdf, p. 2 (relevant 1)", *shown]
+            row = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "shown": shown}
+            rows.append(row | {"seconds": 0.012})
         if case.route:
             rows.append({"kind": "route", "case": case.id, "expected": case.route, "source": "vectorstore"})
             rows[-1] |= {"why": "it is about valves", "seconds": 0.2}

@@ -10,17 +10,19 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from evaluation_run import FOLDER, GRAPHS, MODES, RECORD, answer_row, cases_of, passage_of, rows_of, summary_of
 from lxml import etree, html
 
-from local_rag.evaluation.cases import Case
+from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.reports import charts, figures, markdown, page, terminal
 from local_rag.evaluation.reports.drawings import save, svg
-from local_rag.evaluation.reports.outcomes import outcome, searched
-from local_rag.evaluation.reports.tables import tables
+from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
+from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
 
 NOTHING = {
@@ -117,6 +119,86 @@ def test_the_terminal_is_never_wider_than_it_is(width):
     assert "4 failures, in none of the figures; the first 3:" in "\n".join(lines)
 
 
+def test_one_empty_line_stands_between_the_tables_and_none_at_the_end():
+    without = summary_of() | {"failures": []}
+    for made in (without, summary_of()):
+        lines = list(terminal.lines(RECORD | {"finished": None}, made, 80))
+        assert not any(one == other == "" for one, other in pairwise(lines))
+        assert lines[0].startswith("The run is not finished") and lines[-1]
+
+
+def test_every_figure_has_a_meaning(run):
+    for table in tables(run[3]):
+        unsaid = {column.head for column in table.columns if not column.meaning}
+        cuts = {column.head for column in RETRIEVAL if "@" in column.head}
+        assert unsaid <= cuts - {"R@1", "P@1"} or table.title == "Routes"
+    lines = " ".join(" ".join(terminal.lines(RECORD, run[3], 80)).split())
+    assert "answers: share of the answerable answered; balanced: mean of recall and answers" in lines
+    assert "P@5 at most .200 for one place" in lines
+    assert "EM is near 0 where whole sentences are quoted" in lines
+    for text in (markdown.report(*run).replace("\\", ""), page.report(*run)):
+        for told in ("P@5 .200", "near 0 for an engine that quotes", "chance gets .500", "answered with reservations"):
+            assert told in text
+        for told in ("refused rightly", "refused wrongly", "labelled relevant", "unless it is all of the file"):
+            assert told in text
+        assert "really relevant" not in text and "refused bad" not in text
+
+
+def test_a_table_that_is_missing_says_which_labels_it_needs():
+    record = RECORD | {"judge": None}
+    counts = dict.fromkeys(summary_of()["cases"], 0) | {"total": 24}
+    bare = NOTHING | {"cases": counts}
+    told = [
+        "no Retrieval: no case names a relevant place (relevant)",
+        "no Routes: no case names a route (route)",
+        "no Answers: no case has reference answers (answers)",
+        "no Refusals: no case says whether it is answerable (answerable)",
+    ]
+    assert list(missing(record, bare)) == told
+    assert list(missing(record | {"retrieval_only": True}, bare)) == told[:1]
+    assert list(missing(record, bare | {"cases": counts | {"with_answers": 1, "answerable": 1}})) == told[:2]
+    assert list(missing(record, summary_of())) == list(missing(record, NOTHING)) == []
+    assert list(terminal.lines(record, bare, 80)) == told
+    lines = markdown.report(record, [], [], bare).splitlines()
+    shown = html.document_fromstring(page.report(record, [], [], bare))
+    assert shown.xpath("//ul[@class='missing']/li/text()") == told
+    assert [line for line in lines if line.startswith("- no ")] == [f"- {line}" for line in told]
+
+
+def test_a_judge_that_had_nothing_to_judge_says_so():
+    told = "no answer could be judged: the judge needs cases with reference answers that were answered"
+    made = summary_of() | {"failures": []}
+    assert list(missing(RECORD, made)) == []
+    for number, about in enumerate(made["graphs"].values()):
+        about["judge"] = None if number else about["judge"] | {"verdicts": 0}
+    assert list(missing(RECORD, made)) == [told]
+    assert told in terminal.lines(RECORD, made, None)
+    assert told in markdown.report(RECORD, [], [], made) and told in page.report(RECORD, [], [], made)
+    failed = {"kind": "judgement", "case": "q1", "graph": "crag", "error": "ServerDown: x"}
+    assert list(missing(RECORD, made | {"failures": [failed]})) == []
+    assert list(missing(RECORD | {"finished": None}, made)) == []
+    assert list(missing(RECORD | {"judge": None}, made)) == []
+
+
+def test_cases_that_rules_made_are_told_to_flatter():
+    kinds = ("heading", "near", "foreign", "figure", "definition")
+    cases = [replace(case, note=f"proposed: {kinds[number % 5]}") for number, case in enumerate(cases_of(10))]
+    told = (
+        "10 of 10 cases were made by rules from the files' own words: word search looks better than on people's "
+        "questions, and foreign questions are easy to refuse."
+    )
+    assert origin(cases) == told
+    assert " ".join(terminal.lines(RECORD, NOTHING, 60, cases)).replace("  ", " ") == told
+    assert told in markdown.report(RECORD, cases, [], summary_of())
+    shown = html.document_fromstring(page.report(RECORD, cases, [], summary_of()))
+    assert told in shown.xpath("//p[@class='warn']/text()")
+    others = [replace(case, note=note) for case in cases[:5] for note in ("proposed: ollama/qwen3:4b",)]
+    assert origin([*others, *cases[5:]]) == "", "half of them is not most of them"
+    assert origin([*others[1:], *cases[4:]]).startswith("6 of 10 cases")
+    assert origin([replace(case, note="proposed: figure, edited") for case in cases]) == ""
+    assert origin([]) == ""
+
+
 def test_what_is_empty_is_left_out():
     assert list(terminal.lines(RECORD, NOTHING, 80)) == []
     assert charts.charts(NOTHING) == ()
@@ -168,6 +250,45 @@ def test_how_a_question_ended(case, text, status, ended):
     assert outcome(case, answer_row(case, "plain", text, status, passages=[])) == ended
 
 
+PLACE = Case("a", "?", (), True, (Target("valves/1.pdf", 2), Target("valves/2.pdf", 1)))
+
+
+@pytest.mark.parametrize(
+    ("cited", "ended"),
+    [
+        ([{"number": 1, "verified": True, "holds": []}, {"number": 2, "verified": True, "holds": [1]}],
+         "cites the right place"),
+        ([{"number": 1, "verified": True, "holds": []}], "cites another place"),
+        ([], "cites no place"),
+    ],
+)  # fmt: skip
+def test_without_a_reference_answer_the_place_decides(cited, ended):
+    row = answer_row(PLACE, "plain", "Blue. [1]", passages=[]) | {"cited": cited}
+    row["answer"]["citations"] *= len(cited)
+    assert outcome(PLACE, row) == ended
+    assert (ended in BAD) == (ended != "cites the right place")
+    text = markdown.report(RECORD, [PLACE], [row], NOTHING)
+    assert ("Cites another place" in text) == (ended == "cites another place")
+    chip = html.document_fromstring(page.report(RECORD, [PLACE], [row], NOTHING)).xpath("//summary//@data-what")
+    assert chip == [ended]
+
+
+def test_nothing_is_praised_that_could_not_be_wrong():
+    bare, said = Case("a", "?"), "Nothing here could be wrong: no case has reference answers or places."
+    row = answer_row(bare, "plain", "Blue. [1]", passages=[])
+    assert unblamed([bare], [row]) == said
+    assert said in markdown.report(RECORD, [bare], [row], NOTHING)
+    assert said in page.report(RECORD, [bare], [row], NOTHING)
+    failed = {"kind": "answer", "case": "a", "graph": "crag", "error": "x"}
+    assert unblamed([bare], [row, failed]) == said
+    assert unblamed([KNOWN], [failed]) == "Nothing here could be wrong: no question with labels came to an end."
+    right = answer_row(KNOWN, "plain", "Nine bar. [1]", passages=[])
+    assert unblamed([KNOWN], [right]) == "No mistake by the labels, in 1 answer or refusal."
+    told = "No mistake by the labels, in 1 answer or refusal; 1 more could not be checked, or failed."
+    assert unblamed([KNOWN], [right, failed]) == told
+    assert told in markdown.report(RECORD, [KNOWN], [right, failed], NOTHING)
+
+
 def test_a_failed_question_and_searches():
     assert outcome(KNOWN, {"kind": "answer", "error": "ServerDown: x"}) == "failed"
     row = {"gains": {"relevant 1": 1.0}, "units": [*map(str, range(9)), "relevant 1"]}
@@ -186,9 +307,9 @@ def test_markdown_says_how_it_was_made_and_where_it_is_bad(run):
     assert "- q2, crag: ServerDown: no Ollama server answers" in text
     bad = text.partition("## Where it is bad")[2].partition("\n## ")[0]
     heads = re.findall(r"^\*\*(.+?)\*\*", bad, re.M)
-    assert heads == ["Answerable, and refused", "Not answerable, and answered", "Wrong answers"]
-    for part in bad.split("**Wrong")[0].split("**Not"):
-        assert 0 < part.count("\n- `q") <= markdown.WORST
+    assert heads == ["Wrong answers", "Not answerable, and answered", "Answerable, and refused"]
+    for head, part in zip(heads, bad.split("**")[2::2], strict=True):
+        assert 0 < part.count("\n- `q") <= markdown.WORST, head
     wrong = [row for row in run[2] if "kettle" in str(row.get("answer", {}).get("text")) and row["case"] == "q1"]
     line = next(line for line in bad.splitlines() if line.startswith("- `q1` How much pressure") and "plain" in line)
     assert all(row["graph"] in line for row in wrong)
@@ -278,11 +399,61 @@ def test_a_failed_question_shows_its_error(run, tree):
     assert f"{failed['graph']}: failed" in shown.text_content()
 
 
+def test_what_went_wrong_comes_first_and_is_linked(run, tree):
+    cases, rows = run[1:3]
+    by_id = {case.id: case for case in cases}
+    ended = {
+        case.id: {
+            outcome(by_id[row["case"]], row) for row in rows if row["kind"] == "answer" and row["case"] == case.id
+        }
+        for case in cases
+    }
+    shown = tree.xpath("//details[@class='case']")
+    ids = [one.xpath("string(summary/span[@class='soft'])") for one in shown]
+    assert [one.get("id") for one in shown] == [f"c{number}" for number in range(1, len(cases) + 1)]
+
+    def turn(case):
+        groups = ({WRONG}, {"answered wrongly"}, {"refused wrongly"}, {FAILED})
+        return next((place for place, group in enumerate(groups) if group & ended[case.id]), 4)
+
+    assert ids == [case.id for case in sorted(cases, key=turn)] != [case.id for case in cases]
+    heads = tree.xpath("//section[@id='bad']/p/b/text()")
+    assert heads == ["Wrong answers", "Not answerable, and answered", "Answerable, and refused"]
+    links = tree.xpath("//section[@id='bad']//a")
+    assert links
+    for link in links:
+        case = tree.get_element_by_id(link.get("href").removeprefix("#"))
+        assert case.xpath("string(summary/span[@class='question'])") == link.text
+        assert case.xpath("summary//span[contains(@class, 'bad')]")
+
+
+def test_searches_that_found_nothing_come_first_where_nothing_else_was_asked():
+    cases = cases_of(2)
+    row = {"kind": "retrieval", "mode": "dense", "gains": {"relevant 1": 1.0}, "seconds": 0.1}
+    rows = [row | {"case": "q1", "units": ["relevant 1"]}, row | {"case": "q2", "units": ["c0ffee"]}]
+    shown = html.document_fromstring(page.report(RECORD, cases, rows, NOTHING))
+    assert shown.xpath("//summary/span[@class='soft']/text()") == ["q2", "q1"]
+    assert "first: c0ffee" in shown.text_content(), "rows without places in words show the names of the things"
+
+
+def test_searches_say_in_words_what_they_found(tree):
+    text = tree.text_content()
+    assert "c0ffee" not in text
+    assert "first: valves/1.pdf, p. 2 (relevant 1); handbook/other.pdf, p. 4" in text
+
+
+def test_the_head_is_short_and_the_rest_stands_under_settings(tree):
+    assert tree.xpath("//header//dt/text()") == ["started", "cases", "engine", "index"]
+    made = tree.xpath("//section[@id='made']/dl/dt/text()")
+    assert {"finished", "command", "fingerprint", "seed", "models.yaml", "versions", "judge"} <= set(made)
+
+
 def test_the_filters_know_every_graph_mode_and_outcome(tree):
     who = tree.xpath("//select[@name='who']/option/text()")
     assert who == ["any", *GRAPHS, *MODES] or set(who) == {"any", *GRAPHS, *MODES}
     outcomes = set(tree.xpath("//select[@name='what']/option/text()"))
-    assert set(tree.xpath("//summary//@data-what")) <= outcomes
+    assert set(tree.xpath("//summary//@data-what")) | {"any"} == outcomes
+    assert "graph or search" in tree.xpath("//form//label/text()")
     assert "hidden" in tree.get_element_by_id("filter").attrib, "without JavaScript there is nothing to filter with"
 
 
@@ -410,6 +581,31 @@ def test_the_curve_of_the_threshold_runs_by_its_thresholds():
     charts.refusal_chart(summary_of()["graphs"], curve[::-1]).draw(figure)
     line = next(one for one in figure.axes[0].lines if one.get_label() == "cosine threshold")
     assert [tuple(point) for point in line.get_xydata()] == [(x, y) for _, x, y in steps]
+
+
+def test_bins_of_few_verdicts_are_hollow():
+    import matplotlib.figure
+
+    made = summary_of()["graphs"]["crag"]
+    made["grading"]["bins"][2]["verdicts"] = charts.FEW - 1
+    chart = charts.grader_chart({"crag": made})
+    figure = matplotlib.figure.Figure()
+    chart.draw(figure)
+    _, many, few = figure.axes[0].lines
+    assert (len(many.get_xdata()), list(few.get_xdata())) == (3, [0.5])
+    assert few.get_fillstyle() == "none" and few.get_linestyle() == "None"
+    assert chart.reading.endswith("Hollow: fewer than 5 verdicts, too few to go by.")
+    made["grading"]["bins"][2]["verdicts"] = charts.FEW
+    assert "Hollow" not in charts.grader_chart({"crag": made}).reading
+    assert "share labelled relevant" in svg(chart)
+
+
+def test_the_line_of_the_refusal_plot_is_explained():
+    made = summary_of()
+    assert charts.refusal_chart(made["graphs"], made["refusal_curve"]).reading.endswith(
+        "The line: refuse whenever the best cosine is below a threshold, the best one picked afterwards. "
+        "A graph below the line does worse than that."
+    )
 
 
 def test_without_calls_there_is_no_plot_over_calls():

@@ -229,7 +229,7 @@ def _grading(grades: Sequence[Mapping[str, Any]]) -> Figures | None:
 
 
 def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
-    """The bins that hold anything: mean score and share that is really relevant. A score of 1 is in the last one."""
+    """The bins that hold anything: mean score and share labelled relevant. A score of 1 is in the last one."""
     found: dict[int, list[tuple[float, bool]]] = {}
     for score, gold in scored:
         found.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, gold))

@@ -29,6 +29,10 @@ SIZE = (6.4, 4.3)
 """Inches, of 72 points in an SVG."""
 
 
+FEW = 5
+"""A bin of fewer verdicts is drawn hollow: its share says little."""
+
+
 @dataclass(frozen=True)
 class Chart:
     """A plot: `reading` says how to read it, `alt` what it shows in numbers.
@@ -118,8 +122,8 @@ def refusal_chart(graphs: Figures, curve: Sequence[Figures]) -> Chart:
     told = "; ".join(f"{graph}: answer rate {share(x)}, refusal recall {share(y)}" for graph, (x, y) in known.items())
     reading = "Up and right is better. Dotted: refusing at random. "
     if line:
-        reading += "The line refuses below one bare threshold on the best cosine, chosen in hindsight: a graph below "
-        reading += "it decides worse than that one number could."
+        reading += "The line: refuse whenever the best cosine is below a threshold, the best one picked afterwards. "
+        reading += "A graph below the line does worse than that."
     return Chart(
         name,
         title,
@@ -201,8 +205,10 @@ def grader_chart(graphs: Figures) -> Chart:
         + ", ".join(f"{share(one['relevant'])} of {one['verdicts']} at {share(one['score'])}" for one in bins)
         for graph, bins in known.items()
     )
-    reading = "On the dotted line a score is a probability: of the passages scored .8, 8 in 10 are relevant. Below it "
-    reading += "the grader is too sure, above it too shy. The bars say how many verdicts a point stands for."
+    reading = "On the dotted line a score is a probability: of the passages scored .8, 8 in 10 are labelled relevant. "
+    reading += "Below it the grader is too sure, above it too shy. The bars say how many verdicts a point stands for."
+    if any(one["verdicts"] < FEW for bins in known.values() for one in bins):
+        reading += f" Hollow: fewer than {FEW} verdicts, too few to go by."
     styles = dict(_styled(known, graphs))
     return Chart(name, title, reading, told, lambda figure: _draw_grader(figure, known, styles))
 
@@ -219,15 +225,18 @@ def _draw_grader(figure: Figure, known: Mapping[str, Sequence[Figures]], styles:
     axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":")
     for number, (graph, style) in enumerate(styles.items()):
         bins = sorted(known[graph], key=lambda one: float(one["score"]))
-        scores, relevant = [one["score"] for one in bins], [one["relevant"] for one in bins]
-        axes.plot(scores, relevant, style.dash, marker=style.marker, color=style.colour, label=graph)
+        line: dict[str, Any] = {"linestyle": style.dash, "label": graph}
+        for few, look in ((False, line), (True, {"linestyle": "none", "fillstyle": "none"})):
+            held = [one for one in bins if (one["verdicts"] < FEW) is few]
+            points = [one["score"] for one in held], [one["relevant"] for one in held]
+            axes.plot(*points, marker=style.marker, color=style.colour, **look)
         wide = min(one["to"] - one["from"] for one in bins) * 0.8 / len(known)
         middle = [(one["from"] + one["to"]) / 2 + (number - (len(known) - 1) / 2) * wide for one in bins]
         bars.bar(middle, [one["verdicts"] for one in bins], wide, color=style.colour)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.04)
     axes.tick_params(labelbottom=False)
-    _dress(axes, "", "share that is really relevant")
+    _dress(axes, "", "share labelled relevant")
     _dress(bars, "the grader's score (mean of a bin)", "verdicts")
     axes.legend(loc="upper left", frameon=False, fontsize=10, labelcolor=INK)
 

@@ -20,6 +20,9 @@ Row = Mapping[str, Any]
 REFERENCE, WHY = 1000, 240
 """Characters that are shown of a reference answer or a labelled quote, and of the reason of a verdict."""
 
+FIRST_FOUND = 5
+"""How many of the things that a search found are named."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -80,6 +83,11 @@ class Drilled:
     told: tuple[Told, ...]
     passages: tuple[Passage, ...]
     searches: tuple[tuple[str, str], ...]
+
+    @property
+    def judged(self) -> tuple[tuple[str, str], ...]:
+        """The marks by which a case is ordered: those of the graphs, or of the searches where no graph was asked."""
+        return self.marks[: len(self.told)] or self.marks
 
 
 @dataclass
@@ -279,5 +287,6 @@ def _search(row: Row, root: str) -> str:
     found, total = ranks(row), len(row["gains"])
     at = f" at rank {joined(map(str, found[:10]))}" if found else ""
     relevant = f"{len(found)} of {total} relevant found{at}" if total else "no labels"
-    first = "; ".join(_file(str(unit), root) for unit in row["units"][:5])
+    places = row.get("shown") or [_file(str(unit), root) for unit in row["units"]]
+    first = "; ".join(said(place, 300) for place in places[:FIRST_FOUND])
     return f"{relevant}; {seconds(row['seconds'])} s; first: {first or 'nothing'}"

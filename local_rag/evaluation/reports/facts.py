@@ -13,6 +13,10 @@ from local_rag.text import joined, plural
 Record = Mapping[str, Any]
 
 
+FIRST = ("started", "cases", "engine", "index")
+"""What a reader wants to know before the figures; the other facts can wait."""
+
+
 def facts(record: Record) -> Iterator[tuple[str, str]]:
     """What was run, on what, and with what; what is not known is left out."""
     cases, index, engine = (record.get(key) or {} for key in ("cases", "index", "engine"))
@@ -22,6 +26,7 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
         ("finished", finished or "not yet: the same command goes on where it stopped"),
         ("command", shlex.join(map(str, record.get("command") or ()))),
         ("cases", _cases(record, cases)),
+        ("file of the cases", _hash(cases)),
         ("graphs", joined(record.get("graphs") or ()) if not record.get("retrieval_only") else "none: retrieval only"),
         ("retrieval", joined(record.get("modes") or ())),
         ("passages per query", record.get("k")),
@@ -70,9 +75,7 @@ def _cases(record: Record, cases: Record) -> str:
     used, total = cases.get("used"), cases.get("total")
     of = f"{used:,} of {plural(total, 'case')}" if used is not None and total is not None else ""
     limit = f"--limit {record['limit']}" if record.get("limit") else ""
-    return ", ".join(
-        filter(None, (of, limit, str(cases.get("path") or ""), str(cases.get("format") or ""), _hash(cases)))
-    )
+    return ", ".join(filter(None, (of, limit, str(cases.get("path") or ""), str(cases.get("format") or ""))))
 
 
 def _engine(engine: Record) -> str:

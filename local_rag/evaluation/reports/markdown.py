@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, settings_of
-from local_rag.evaluation.reports.outcomes import OUTCOMES, REFUSED_WRONGLY, worst
+from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.outcomes import OUTCOMES, TITLES, unblamed, worst
 from local_rag.evaluation.reports.safe import WIDTH, said
 from local_rag.evaluation.reports.tables import Table, tables
 from local_rag.text import joined, plural
@@ -24,8 +25,9 @@ def report(
 ) -> str:
     """The whole report.md. What was read from files is one line each, with Markdown's own signs escaped."""
     parts = (
-        _head(record),
+        _head(record, cases),
         *(_table_part(table) for table in tables(summary)),
+        _missing(record, summary),
         _failures(summary),
         _bad(cases, rows),
         _meanings(list(tables(summary))),
@@ -39,7 +41,7 @@ def escaped(text: object, width: int = WIDTH) -> str:
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$])", r"\\\1", said(text, width))
 
 
-def _head(record: Mapping[str, Any]) -> Iterator[str]:
+def _head(record: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     yield f"# Evaluation: {escaped(record.get('name') or 'a run')}"
     yield ""
     if not record.get("finished"):
@@ -48,6 +50,9 @@ def _head(record: Mapping[str, Any]) -> Iterator[str]:
     yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
     yield "failed and enters no figure. – stands for a figure that nothing could be counted for."
     yield ""
+    if told := origin(cases):
+        yield f"**{told}**"
+        yield ""
 
 
 def _table_part(table: Table) -> Iterator[str]:
@@ -65,6 +70,14 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
+def _missing(record: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    if told := list(missing(record, summary)):
+        yield "## What is missing"
+        yield ""
+        yield from (f"- {line}" for line in told)
+        yield ""
+
+
 def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
     if head := failure_head(summary, FAILURES):
         yield "## Failures"
@@ -77,28 +90,21 @@ def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _bad(cases: Sequence[Case], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The mistakes by kind, up to WORST cases each."""
-    mistakes = {mistake: found for mistake, found in worst(cases, rows).items() if found}
+    mistakes = worst(cases, rows)
     if not any(row["kind"] == "answer" for row in rows):
         return
     yield "## Where it is bad"
     yield ""
     if not mistakes:
-        yield "By its labels no answer is wrong, none was refused that the files hold, none was given that they do not."
+        yield unblamed(cases, rows)
         yield ""
     for mistake, found in mistakes.items():
         more = f", the first {WORST}" if len(found) > WORST else ""
-        yield f"**{_TITLES[mistake]}** ({plural(len(found), 'case')}{more}): {OUTCOMES[mistake]}."
+        yield f"**{TITLES[mistake]}** ({plural(len(found), 'case')}{more}): {OUTCOMES[mistake]}."
         yield ""
         for case, graphs in list(found.items())[:WORST]:
             yield f"- `{_code(case.id)}` {escaped(case.question)} ({joined(map(escaped, graphs))})"
         yield ""
-
-
-_TITLES = {
-    REFUSED_WRONGLY: "Answerable, and refused",
-    "answered wrongly": "Not answerable, and answered",
-    "wrong": "Wrong answers",
-}
 
 
 def _code(text: str) -> str:

@@ -7,26 +7,39 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.measures import has_answers, is_answered
-from local_rag.text import without_marks
+from local_rag.text import plural, without_marks
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
 
 RIGHT, WRONG, INVENTED = "right", "wrong", "answered wrongly"
 REFUSED_RIGHTLY, REFUSED_WRONGLY = "refused rightly", "refused wrongly"
+CITED, ELSEWHERE, NOWHERE = "cites the right place", "cites another place", "cites no place"
 UNCHECKED, FAILED = "not checked", "failed"
 FOUND, MISSED = "found in the first 10", "not in the first 10"
 
 OUTCOMES = {
     RIGHT: "the answer contains a reference answer",
-    WRONG: "it contains none",
+    WRONG: "the answer contains no reference answer",
     INVENTED: "the files do not say, and it answered all the same",
     REFUSED_RIGHTLY: "the files do not say, and it said so",
     REFUSED_WRONGLY: "the files do say, and it gave no answer",
+    CITED: "no reference answer to compare with, and it cites a place that the case names",
+    ELSEWHERE: "no reference answer to compare with, and it cites none of the places that the case names",
+    NOWHERE: "no reference answer to compare with, the case names places, and it cites nothing",
     UNCHECKED: "the case has no label to compare with",
     FAILED: "no answer came, because of an error",
 }
 """What can become of a question, and what that means."""
+
+TITLES = {
+    WRONG: "Wrong answers",
+    INVENTED: "Not answerable, and answered",
+    REFUSED_WRONGLY: "Answerable, and refused",
+    ELSEWHERE: "Cites another place",
+    NOWHERE: "Cites no place",
+}
+"""The kinds of mistakes, in the order in which they are told."""
 
 SEARCHED = {
     FOUND: "something relevant is among the first ten things found",
@@ -36,7 +49,8 @@ SEARCHED = {
 }
 """What can become of a search alone."""
 
-GOOD, BAD = {RIGHT, REFUSED_RIGHTLY, FOUND}, {WRONG, INVENTED, REFUSED_WRONGLY, MISSED, FAILED}
+GOOD, BAD = {RIGHT, REFUSED_RIGHTLY, CITED, FOUND}, {*TITLES, MISSED, FAILED}
+_ORDER = (WRONG, INVENTED, REFUSED_WRONGLY, FAILED, ELSEWHERE, NOWHERE, MISSED)
 
 FIRST = 10
 """Rank up to which a search counts as having found something: a person looks no further."""
@@ -51,8 +65,22 @@ def outcome(case: Case, row: Mapping[str, Any]) -> str:
     if case.answerable is False:
         return INVENTED
     if not has_answers(case):
-        return UNCHECKED
+        return _citing(case, row)
     return RIGHT if containment(without_marks(row["answer"]["text"]), case.answers) else WRONG
+
+
+def _citing(case: Case, row: Mapping[str, Any]) -> str:
+    """Where an answer stands that can only be judged by its place."""
+    if not case.relevant:
+        return UNCHECKED
+    if not row["cited"]:
+        return NOWHERE
+    return CITED if any(one["holds"] for one in row["cited"]) else ELSEWHERE
+
+
+def urgency(ended: Iterable[str]) -> int:
+    """The place of a case among all, from how it ended: wrong ones first, then refused wrongly, failed, the rest."""
+    return min((_ORDER.index(one) for one in ended if one in _ORDER), default=len(_ORDER))
 
 
 def tone(ended: str) -> str:
@@ -78,12 +106,28 @@ def ranks(row: Mapping[str, Any]) -> list[int]:
 def worst(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Case, list[str]]]:
     """Where it is bad: per kind of mistake the cases, in their order, each with the graphs that made it."""
     by_id = {case.id: case for case in cases}
-    found: dict[str, dict[str, list[str]]] = {REFUSED_WRONGLY: {}, INVENTED: {}, WRONG: {}}
+    found: dict[str, dict[str, list[str]]] = {mistake: {} for mistake in TITLES}
     for row in rows:
         if row["kind"] == "answer" and row["case"] in by_id:
             ended = outcome(by_id[row["case"]], row)
             if ended in found:
                 found[ended].setdefault(row["case"], []).append(row["graph"])
     return {
-        mistake: {case: graphs[case.id] for case in cases if case.id in graphs} for mistake, graphs in found.items()
+        mistake: {case: graphs[case.id] for case in cases if case.id in graphs}
+        for mistake, graphs in found.items()
+        if graphs
     }
+
+
+def unblamed(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]]) -> str:
+    """What can be said where `worst` names nothing; no praise where no label could have told a mistake."""
+    by_id = {case.id: case for case in cases}
+    ended = [outcome(by_id[row["case"]], row) for row in rows if row["kind"] == "answer" and row["case"] in by_id]
+    judged = [one for one in ended if one not in (UNCHECKED, FAILED)]
+    if not judged:
+        labelled = any(case.answers or case.relevant for case in cases)
+        why = "no question with labels came to an end" if labelled else "no case has reference answers or places"
+        return f"Nothing here could be wrong: {why}."
+    good = f"No mistake by the labels, in {plural(len(judged), 'answer or refusal', 'answers and refusals')}"
+    rest = len(ended) - len(judged)
+    return f"{good}; {rest:,} more could not be checked, or failed." if rest else f"{good}."

@@ -32,6 +32,16 @@
     event.preventDefault();
     apply();
   });
+  const open = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    const one = target && target.closest("details.case");
+    if (!one) return;
+    one.hidden = false;
+    one.open = true;
+    target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", open);
   form.hidden = false;
   apply();
+  open();
 })();

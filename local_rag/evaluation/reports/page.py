@@ -10,17 +10,20 @@ import base64
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.reports.charts import charts
 from local_rag.evaluation.reports.drawings import svg
 from local_rag.evaluation.reports.drill import Drilled, Limits, drilled
-from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, settings_of
-from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, tone
+from local_rag.evaluation.reports.facts import FIRST, facts, failure_head, failure_lines, settings_of
+from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, tone, unblamed, urgency, worst
 from local_rag.evaluation.reports.safe import block, said
 from local_rag.evaluation.reports.tables import tables
 from local_rag.index.urls import is_url
+from local_rag.text import joined, plural
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
@@ -33,7 +36,8 @@ MOST, LEAST = Limits(2000, 3000, 500), Limits(160, 300, 100)
 BUDGET = Limits(6_000_000, 4_000_000, 3_000_000)
 """Characters of all of them together: a page of 2,000 cases and four graphs stays below 30 MB (measured: 23)."""
 
-FAILURES = 50
+FAILURES, WORST = 50, 10
+"""Failures, and cases per kind of mistake, that are named."""
 
 
 def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
@@ -52,18 +56,23 @@ def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Map
     script = (folder / "page.js").read_text(encoding="utf-8")
     limits, root = limits_of(rows), root_of(rows)
     shown = _drilled(cases, rows, limits, root)
+    known, marks = list(facts(record)), [mark for one in shown.values() for mark in one.marks]
     return environment.get_template("page.html.j2").render(
         name=said(record.get("name") or "a run", 200),
         record=record,
-        facts=list(facts(record)),
+        first=[(label, value) for label, value in known if label in FIRST],
+        later=[(label, value) for label, value in known if label not in FIRST],
+        origin=origin(cases),
+        missing=list(missing(record, summary)),
         settings=settings_of(record),
         models=block((record.get("models_yaml") or {}).get("text"), 100_000),
         tables=list(tables(summary)),
         charts=[(chart, Markup(svg(chart))) for chart in charts(summary)],
         failures=(failure_head(summary, FAILURES), failure_lines(summary, FAILURES)),
-        cases=shown,
-        who=list(dict.fromkeys(name for case in shown for name, _ in case.marks)),
-        outcomes={**OUTCOMES, **SEARCHED} if any(row["kind"] == "retrieval" for row in rows) else OUTCOMES,
+        bad=_bad(cases, rows, list(shown)),
+        cases=list(shown.values()),
+        who=list(dict.fromkeys(name for name, _ in marks)),
+        outcomes=[one for one in OUTCOMES | SEARCHED if any(one == ended for _, ended in marks)],
         meaning=OUTCOMES | SEARCHED,
         tone=tone,
         limits=limits,
@@ -74,11 +83,45 @@ def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Map
     )
 
 
-def _drilled(cases: Sequence[Case], rows: Sequence[Row], limits: Limits, root: str) -> list[Drilled]:
+def _drilled(cases: Sequence[Case], rows: Sequence[Row], limits: Limits, root: str) -> dict[str, Drilled]:
+    """Each case by its id: those where something is wrong first, else in the order of the set."""
     by_case: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_case[row["case"]].append(row)
-    return [drilled(case, by_case[case.id], limits, root) for case in cases]
+    found = {case.id: drilled(case, by_case[case.id], limits, root) for case in cases}
+    return dict(sorted(found.items(), key=lambda pair: urgency(ended for _, ended in pair[1].judged)))
+
+
+@dataclass(frozen=True)
+class Bad:
+    """Where a run is bad: `title` and `meaning` of a mistake, of how many cases, and the first of them.
+
+    Of each the number on the page, its question, and who made the mistake. A title alone says that there is nothing.
+    """
+
+    title: str
+    meaning: str = ""
+    cases: str = ""
+    first: tuple[tuple[int, str, str], ...] = ()
+
+
+def _bad(cases: Sequence[Case], rows: Sequence[Row], order: Sequence[str]) -> list[Bad]:
+    """The mistakes by kind; nothing where nobody answered, but where there are none, that is said."""
+    if not any(row["kind"] == "answer" for row in rows):
+        return []
+    number = {name: place for place, name in enumerate(order, start=1)}
+    return [
+        Bad(
+            TITLES[mistake],
+            OUTCOMES[mistake],
+            plural(len(found), "case") + (f", the first {WORST}" if len(found) > WORST else ""),
+            tuple(
+                (number[case.id], said(case.question, 300), said(joined(graphs), 200))
+                for case, graphs in list(found.items())[:WORST]
+            ),
+        )
+        for mistake, found in worst(cases, rows).items()
+    ] or [Bad(unblamed(cases, rows))]
 
 
 def limits_of(rows: Sequence[Row]) -> Limits:

@@ -57,10 +57,12 @@ class Table:
         return Table(self.title, self.over, tuple(self.columns[number] for number in kept), rows)
 
 
+_PRECISION = "precision@k: share of the first k that is relevant (trec_eval, P_k); at most 1 / k where one place is "
+_PRECISION += "relevant: P@5 .200, P@10 .100"
 _CUTS, _MINOR_CUTS = ("1", "3", "5", "10", "20", "50", "100"), ("3", "50", "100")
 
 RETRIEVAL = (
-    Column("cases", "cases", count),
+    Column("cases", "cases", count, "cases with relevant places that were searched for"),
     *(
         Column(
             f"R@{cut}",
@@ -76,7 +78,7 @@ RETRIEVAL = (
         Column(
             f"P@{cut}",
             f"precision.{cut}",
-            meaning="precision@k: share of the first k that is relevant (trec_eval, P_k)" if cut == "1" else "",
+            meaning=_PRECISION if cut == "1" else "",
             minor=cut != "5",
         )
         for cut in ("1", "3", "5", "10")
@@ -88,8 +90,13 @@ RETRIEVAL = (
     Column("p95 s", "seconds.p95", seconds, "seconds of a search, 95 of 100 are faster", minor=True),
 )
 ANSWERS = (
-    Column("cases", "answers.cases", count),
-    Column("EM", "answers.exact_match", meaning="exact match after SQuAD's normalisation (Rajpurkar et al. 2016)"),
+    Column("cases", "answers.cases", count, "answerable cases with reference answers"),
+    Column(
+        "EM",
+        "answers.exact_match",
+        meaning="exact match after SQuAD's normalisation (Rajpurkar et al. 2016); near 0 for an engine that quotes "
+        "whole sentences, however right they are",
+    ),
     Column("F1", "answers.f1", meaning="token F1 with the best reference answer (Rajpurkar et al. 2016)"),
     Column("contains", "answers.containment", meaning="share whose text contains a reference answer, normalised alike"),
     Column("answered", "answers.answered", meaning="share that was answered at all, not refused"),
@@ -97,24 +104,28 @@ ANSWERS = (
     Column("cont. a.", "answers.containment_answered", meaning="contains, over the answered ones alone"),
 )
 REFUSALS = (
-    Column("cases", "refusals.cases", count),
+    Column("cases", "refusals.cases", count, "questions that are known to be answerable, or not to be"),
     Column("precision", "refusals.precision", meaning="share of refusals that were right: the files do not say"),
     Column("recall", "refusals.recall", meaning="share of unanswerable questions that were refused"),
     Column("F1", "refusals.f1", meaning="harmonic mean of refusal precision and recall"),
-    Column("balanced", "refusals.balanced_accuracy", meaning="mean of recall and answer rate; chance gets .500"),
+    Column(
+        "balanced",
+        "refusals.balanced_accuracy",
+        meaning="balanced accuracy: mean of recall and answers; chance gets .500",
+    ),
     Column("answers", "refusals.answer_rate", meaning="answer rate: share of answerable questions that were answered"),
-    Column("refused ok", "refusals.right", count, "unanswerable, and refused", minor=True),
-    Column("refused bad", "refusals.wrong", count, "answerable, and refused all the same", minor=True),
+    Column("refused rightly", "refusals.right", count, "unanswerable, and refused", minor=True),
+    Column("refused wrongly", "refusals.wrong", count, "answerable, and refused all the same", minor=True),
     Column("missed", "refusals.missed", count, "unanswerable, and answered all the same", minor=True),
 )
 SUPPORT = (
-    Column("answers", "support.answers", count),
+    Column("answers", "support.answers", count, "questions that were answered, not refused"),
     Column("grounded", "support.grounded", meaning="share of the answers that the graph called grounded"),
     Column("precision", "support.precision", meaning="of those called grounded, share that contain a reference answer"),
     Column("recall", "support.recall", meaning="of those that contain a reference answer, share called grounded"),
 )
 CITATIONS = (
-    Column("answers", "citations.answers", count),
+    Column("answers", "citations.answers", count, "questions that were answered, not refused"),
     Column("verified", "citations.verified", meaning="share of citations whose quote carries the sentence (by code)"),
     Column("precision", "citations.precision", meaning="share of citations whose passage holds something relevant"),
     Column("recall", "citations.recall", meaning="share of the places that an answer stands in that are cited"),
@@ -124,11 +135,15 @@ GRADING = (
     Column("verdicts", "grading.verdicts", count, "passages that were graded"),
     Column("labelled", "grading.labelled", count, "of these, with a label to compare with"),
     Column("accuracy", "grading.accuracy", meaning="share of labelled verdicts that agree with the label"),
-    Column("false irr.", "grading.false_irrelevant", meaning="share of really relevant passages called irrelevant"),
+    Column(
+        "false irr.",
+        "grading.false_irrelevant",
+        meaning="share of passages labelled relevant that it called irrelevant",
+    ),
     Column("unparsed", "grading.unparsed", meaning="share of verdicts that could not be read"),
 )
 COST = (
-    Column("cases", "cases", count),
+    Column("cases", "cases", count, "questions that did not fail"),
     Column("p50 s", "cost.seconds.p50", seconds, "seconds of a question, median"),
     Column("p95 s", "cost.seconds.p95", seconds, "95 of 100 questions are faster"),
     Column("mean s", "cost.seconds.mean", seconds, "mean seconds of a question"),
@@ -139,11 +154,11 @@ COST = (
     Column("retries", "cost.retries", count, "calls repeated because a reply was not usable, in all"),
 )
 JUDGE = (
-    Column("verdicts", "judge.verdicts", count),
+    Column("verdicts", "judge.verdicts", count, "answers that the judge was shown"),
     Column("unparsed", "judge.unparsed", meaning="share of the judge's verdicts that could not be read"),
     Column("right", "judge.right", meaning="share of read verdicts that call the answer right"),
     Column("labelled", "judge.labelled", count, "verdicts with a label to compare with"),
-    Column("agreement", "judge.agreement", meaning="share of these that agree with the label"),
+    Column("agreement", "judge.agreement", meaning="share of these that agree with containment, a rough label"),
     Column("kappa", "judge.kappa", meaning="agreement beyond chance (Cohen 1960)"),
 )
 
@@ -153,23 +168,29 @@ def tables(summary: Figures) -> Iterator[Table]:
     cases, graphs = summary.get("cases") or {}, summary.get("graphs") or {}
     labelled = plural(cases.get("with_answers") or 0, "answerable case")
     targets = plural(cases.get("with_relevant") or 0, "case")
-    known = f"{count(cases.get('answerable') or 0)} answerable and {count(cases.get('unanswerable') or 0)} not"
+    known = (
+        f"{plural(cases.get('answerable') or 0, 'answerable question')} and {count(cases.get('unanswerable') or 0)} "
+    )
+    known += "that are not; answers: share of the answerable answered; balanced: mean of recall and answers"
+    graded = "passages graded, against the labels of their cases; a passage of a file that is named without page or "
+    graded += "words is not labelled, unless it is all of the file"
     yield from _table(
         "Retrieval",
-        f"over {targets} with relevant places; R recall, P precision, nDCG at 10",
+        f"over {targets} with relevant places; R recall, P precision (P@5 at most .200 for one place), nDCG at 10",
         RETRIEVAL,
         summary.get("retrieval") or {},
         "cases",
     )
     yield from _routes(summary.get("routes"))
-    answers = f"over {labelled} with reference answers; a refusal counts 0; a.: of those answered"
+    answers = f"over {labelled} with reference answers; a refusal counts 0; a.: of those answered; "
+    answers += "EM is near 0 where whole sentences are quoted"
     given = "over the answers given; precision and recall where the cases"
     for title, over, columns, counted in (
         ("Answers", answers, ANSWERS, "answers.cases"),
-        ("Refusals", f"over questions whose label is known: {known}", REFUSALS, "refusals.cases"),
+        ("Refusals", f"over {known}", REFUSALS, "refusals.cases"),
         ("Support", f"{given} have reference answers", SUPPORT, "support.answers"),
         ("Citations", f"{given} name places", CITATIONS, "citations.answers"),
-        ("Grading of passages", "over passages graded, against the labels of their cases", GRADING, "grading.verdicts"),
+        ("Grading of passages", f"over {graded}", GRADING, "grading.verdicts"),
         ("Judge", "over the answers shown to a language model; no other figure uses it", JUDGE, "judge.verdicts"),
         ("Cost", "over the questions that did not fail; calls and tokens (read, written) per question", COST, "cases"),
     ):
@@ -199,13 +220,22 @@ def _routes(routes: Figures | None) -> Iterator[Table]:
     yield Table("Routes", over, columns, rows)
 
 
-_STATUSES = ("grounded", "partial", "ungrounded", "direct", "abstained")
+_STATUSES = {
+    "grounded": "answered; every sentence has a verified citation, and the grader, where a graph has one, agreed",
+    "partial": "answered with reservations: not all of it has a verified citation, or the grader had doubts",
+    "ungrounded": "answered, and no citation could be verified or the grader found no support for it",
+    "direct": "answered without a look into the files, from what the model knows",
+    "abstained": "refused: it says that the files do not answer the question",
+}
 
 
 def _statuses(graphs: Figures) -> Iterator[Table]:
     """How the answers ended, and how many questions failed."""
     if graphs:
-        columns = (*(Column(name, f"statuses.{name}", count) for name in _STATUSES), Column("failed", "failed", count))
+        columns = (
+            *(Column(name, f"statuses.{name}", count, meaning) for name, meaning in _STATUSES.items()),
+            Column("failed", "failed", count, "an error came instead of an answer"),
+        )
         nothing = dict.fromkeys(_STATUSES, 0)
         counted = {
             name: {"statuses": nothing | (figures.get("statuses") or {}), "failed": figures.get("failed") or 0}

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.reports.facts import failure_head, failure_lines
+from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.tables import Table, tables
 from local_rag.show import wrapped
+
+if TYPE_CHECKING:
+    from local_rag.evaluation.cases import Case
 
 FAILURES = 3
 """Failures that are named; the others stand in report.md."""
 
 
-def lines(record: Mapping[str, Any], summary: Mapping[str, Any], width: int | None = None) -> Iterator[str]:
-    """Every table with what it is over, and the failures; at most `width` columns, None is no limit."""
+def lines(
+    record: Mapping[str, Any], summary: Mapping[str, Any], width: int | None = None, cases: Sequence[Case] = ()
+) -> Iterator[str]:
+    """Every table with what it is over, what is to be known of the cases, and the failures, an empty line between them.
+
+    At most `width` columns; None is no limit.
+    """
+    parts = (part for part in _parts(record, summary, width, cases) if part)
+    first = next(parts, [])
+    yield from first
+    yield from chain.from_iterable(["", *part] for part in parts)
+
+
+def _parts(
+    record: Mapping[str, Any], summary: Mapping[str, Any], width: int | None, cases: Sequence[Case]
+) -> Iterator[list[str]]:
     if not record.get("finished"):
-        yield from wrapped("The run is not finished: the same command goes on where it stopped.", width)
-        yield ""
+        yield wrapped("The run is not finished: the same command goes on where it stopped.", width)
+    if told := origin(cases):
+        yield wrapped(told, width)
     for table in tables(summary):
-        yield table.title
-        yield from _table_lines(table.narrowed(), width)
-        yield from wrapped(f"  {table.over}", width, "  ")
-        yield ""
+        over = wrapped(f"  {table.over}", width, "  ")
+        yield [table.title, *_table_lines(table.narrowed(), width), *over]
+    yield [line for told in missing(record, summary) for line in wrapped(told, width, "  ")]
     if head := failure_head(summary, FAILURES):
-        yield from wrapped(head, width)
-        for line in failure_lines(summary, FAILURES):
-            yield from wrapped(f"  {line}", width, "    ")
+        named = (wrapped(f"  {line}", width, "    ") for line in failure_lines(summary, FAILURES))
+        yield [*wrapped(head, width), *chain.from_iterable(named)]
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[str]:
