@@ -215,7 +215,7 @@ def make(
 ) -> int:
     """Propose questions from your own index, each with its passage: keep, edit or drop them.
 
-    The same command goes on behind the last one kept; what was dropped comes again only at the end.
+    The same command goes on behind the last one kept of each kind; what was dropped comes again only at the end.
     """
     from local_rag.evaluation.making import make_cases
 

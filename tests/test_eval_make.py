@@ -28,7 +28,7 @@ from local_rag.evaluation.make_file import CaseFile
 from local_rag.evaluation.make_missing import FOREIGN, foreign, unsaid
 from local_rag.evaluation.make_rules import ideas
 from local_rag.evaluation.make_words import is_contents, is_english, is_prose, located, sentence_at
-from local_rag.evaluation.making import make_cases
+from local_rag.evaluation.making import RULES_NOTE, make_cases
 from local_rag.evaluation.matching import holds
 from local_rag.evaluation.proposing import USELESS, Proposer, named, same, tails
 from local_rag.index.index import Index
@@ -85,11 +85,14 @@ SENTENCES = [
     ("A sublease is a contract between a tenant and another person.", "What is a sublease?",
      "a contract between a tenant and another person"),
     ("WAL stands for write-ahead log.", "What does WAL stand for?", "write-ahead log"),
-    ("Arrears, also called back rent, must be paid at once.", "What else is arrears called?", "back rent"),
+    ("Arrears, also called back rent, must be paid at once.", "What else is Arrears called?", "back rent"),
     ("Corrective RAG, or CRAG for short, grades documents.", "What is Corrective RAG called for short?", "CRAG"),
     ("MiniLM is a small language model; it fits anywhere.", "What is MiniLM?", "a small language model"),
-    ("- **Rent** is the sum that a tenant pays.", "What is rent?", "the sum that a tenant pays"),
-    ("The method was published in 2021.", "According to rental contract, when was the method published?", "2021"),
+    ("- **Rent** is the sum that a tenant pays.", "What is Rent?", "the sum that a tenant pays"),
+    ("Docling is a parser for [many kinds](kinds.md) of files.", "What is Docling?",
+     "a parser for many kinds of files"),
+    ("Silently truncated data is a nasty class of bug.", "What is silently truncated data?", "a nasty class of bug"),
+    ("The method was published in 2021.", "According to “rental contract”, when was the method published?", "2021"),
 ]  # fmt: skip
 
 
@@ -113,6 +116,14 @@ def test_a_sentence_becomes_a_question(sentence, question, answer):
         "The call is a function_name that returns nothing.",
         "Das Haus ist ein altes Gebäude am Rand der Stadt.",
         "| a | is the one |",
+        "The roof was the talk of the village for a year.",
+        "A lease is a deed.",
+        "What you do next is the hardest part of it.",
+        "The result of that: this house is a very old one.",
+        "“Home is the place where they let you in,” said he.",
+        "The last thing you need is the key of the shed.",
+        "The handler is one of the tools → steps that a builder needs.",
+        "A fence is one of the following two things:",
     ],
 )
 def test_other_sentences_do_not(sentence):
@@ -122,23 +133,28 @@ def test_other_sentences_do_not(sentence):
 def test_a_glossary_needs_two_entries():
     glossary = "Words of the trade\n\n- Lessee: a person who rents a flat.\n- Lessor: a person who owns the flat.\n"
     assert [(idea.question, idea.answer) for idea in ideas(of(glossary))] == [
-        ("What is lessee?", "a person who rents a flat"),
-        ("What is lessor?", "a person who owns the flat"),
+        ("What is Lessee?", "a person who rents a flat"),
+        ("What is Lessor?", "a person who owns the flat"),
     ]
     assert ideas(of("- Lessee: a person who rents a flat.\n\nThat was all of it.\n")) == []
+    assert ideas(of("- Scoring: use the table of points\n- Paraphrase: rewrite the input text\n")) == []
     assert ideas(of("From: the owner of the flat\nNote: the door is to be kept shut\n")) == []
 
 
 HEADINGS = [
-    ("Termination", "What does Rental contract say about termination?"),
-    ("3.2 Notice Period", "What does Rental contract say about Notice Period?"),
-    ("When the flat is sold", "What does Rental contract say about when the flat is sold?"),
+    ("Termination", "What does “Rental contract” say about “Termination”?"),
+    ("3.2 Notice Period", "What does “Rental contract” say about “Notice Period”?"),
+    ("When the flat is sold", "What does “Rental contract” say about “When the flat is sold”?"),
+    ("`Keys` and [locks](locks.md) { #keys }", "What does “Rental contract” say about “Keys and locks”?"),
+    ("What is a sublease", "What is a sublease?"),
+    ("How do tenants complain", "How do tenants complain?"),
+    ("How does it end?", "According to “Rental contract”, how does it end?"),
     ("What a sublease is", "What is a sublease?"),
     ("How to complain", "How can one complain?"),
     ("When to pay", "When should one pay?"),
     ("Who pays the water?", "Who pays the water?"),
-    ("About this rental contract", "What is said about this rental contract?"),
-    ("This rental contract in short", "What is said about this rental contract in short?"),
+    ("About this rental contract", "What is said under “About this rental contract”?"),
+    ("This rental contract in short", "What is said under “This rental contract in short”?"),
 ]
 
 
@@ -148,6 +164,28 @@ def test_a_heading_becomes_a_question_without_a_short_answer(heading, question):
     (idea,) = ideas(of(text, f"Rental contract > {heading}", "Rental contract"))
     assert (idea.question, idea.answer, idea.kind) == (question, "", "heading")
     assert idea.quote.of(text) == "People of the house see to that together when they meet."
+
+
+@pytest.mark.parametrize(
+    "heading", ["Learn more", "Recap", "1. Introduction", "Examples", "Rental contract", "What is it?"]
+)
+def test_a_heading_that_names_nothing_is_not_asked(heading):
+    text = f"{heading}\n\nPeople of the house see to that together when they meet."
+    assert ideas(of(text, f"Rental contract > {heading}", "Rental contract")) == []
+
+
+def test_a_document_is_called_by_its_heading_and_a_page_by_its_title_without_the_site():
+    text = "Deposit\n\nPeople of the house see to that together when they meet."
+    (own,) = ideas(of(text, "Rent - the basics > Deposit", "Rent - the basics"))
+    (page,) = ideas(of(text, "Rent > Deposit", "Rent: the basics - Example Ltd"))
+    assert own.question == "What does “Rent - the basics” say about “Deposit”?"
+    assert page.question == "What does “Rent” say about “Deposit”?"
+
+
+def test_a_comment_is_no_text_below_a_heading():
+    text = "Deposit\n\n# the owner keeps it until the end\n\nPeople of the house see to that together."
+    (idea,) = ideas(of(text, "Rental contract > Deposit", "Rental contract"))
+    assert idea.quote.of(text) == "People of the house see to that together."
 
 
 def test_headings_of_other_languages_and_of_nothing():
@@ -230,7 +268,7 @@ def test_proposals_carry_true_labels(index):
     assert len(questions) == len(found)
     assert questions["What is the notice period?"].answers == ("three months",)
     assert questions["When was the garden shed built?"].answers == ("1987",)
-    assert questions["What does Rental contract say about termination?"].answers == ()
+    assert questions["What does “Rental contract” say about “Termination”?"].answers == ()
     files = [passage.source for passage in index.passages()]
     for proposal in found:
         case, about = proposal.case, proposal.passage
@@ -297,6 +335,27 @@ def test_questions_without_an_answer_come_in_turn_with_the_nearest_passage(index
     assert not {one.case.id for one in Proposer(index, known).unanswered()} & {case.id for case in known}
 
 
+def test_sections_are_asked_about_where_little_is_defined(tmp_path):
+    (tmp_path / "rules.md").write_text(
+        "# House rules\n\n## Quiet hours\n\nPeople of the house are quiet after ten in the evening.\n\n"
+        "## Stairs\n\nPeople of the house clean them by turns and leave nothing on them.\n"
+    )
+    with Index.open(tmp_path / "i", HashingEmbedder(), chunk_size=40, create=True) as index:
+        index.sync([tmp_path / "rules.md"])
+        found = [one.case for one in Proposer(index, []).unanswered() if one.kind == "near"]
+    assert len(found) == 2
+    assert all("“House rules”" in one.question and one.answerable is False for one in found)
+    assert {"“Quiet hours”" in one.question for one in found} == {True, False}
+
+
+def test_facts_and_headings_go_on_each_behind_its_own(index):
+    first = [proposal.case for proposal in Proposer(index, []).answered()]
+    headings = [one for one in first if one.note == "proposed: heading"]
+    facts = [one for one in first if one.answers]
+    again = [proposal.case for proposal in Proposer(index, [facts[0], headings[-1]]).answered()]
+    assert [one for one in again if one.answers] == facts[1:], "a heading far behind does not skip facts"
+
+
 # --- by a model -------------------------------------------------------------------------------------------------------
 
 
@@ -338,11 +397,17 @@ def test_a_model_proposes_from_each_passage_once(ollama, index):
     ids=["invented", "pointing", "short", "garbage"],
 )
 def test_what_a_model_makes_up_is_thrown_away_and_it_is_not_asked_for_ever(ollama, index, reply, why):
-    found, thrown = proposed(ollama, index, lambda body: reply)
-    assert found == []
-    assert len(thrown) == 1
-    assert why in next(iter(thrown))
-    assert thrown.total() == min(USELESS, index.status().chunks)
+    ollama.always = lambda body: reply
+    with engine_on(ollama) as engine:
+        proposer = Proposer(index, [], 0, Examiner(engine))
+        found, missing = list(proposer.answered()), list(proposer.unanswered())
+    assert [one.case for one in found] == [one.case for one in Proposer(index, []).answered()], "rules go on"
+    assert [one.case for one in missing] == [one.case for one in Proposer(index, []).unanswered()]
+    times = min(USELESS, index.status().chunks)
+    assert proposer.notes == [f"the model gave nothing usable {times} times in a row; going on with rules"]
+    assert len(proposer.thrown) == 1
+    assert why in next(iter(proposer.thrown))
+    assert proposer.thrown.total() == times == len(ollama.chats) / (2 if why == "could not be read" else 1)
 
 
 def test_the_same_question_comes_once(ollama, index):
@@ -386,10 +451,27 @@ def test_lines_are_appended_and_nothing_else_is_touched(tmp_path):
     assert path.read_text(encoding="utf-8").startswith('{"question": "By hand?"}\n')
 
 
+def test_only_its_owner_reads_a_new_file(tmp_path):
+    CaseFile(tmp_path / "cases.jsonl").append(case("Where?"))
+    assert os.name == "nt" or (tmp_path / "cases.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_cases_of_another_index_are_counted(tmp_path):
+    file = CaseFile(tmp_path / "cases.jsonl")
+    for number, name in enumerate(("lease.md", "b/lease.md", "https://example.org/a", "https://example.org/b", "")):
+        relevant = (Target(name),) if name else ()
+        file.append(Case(str(number), f"Number {number}?", (), bool(relevant), relevant))
+    assert file.foreign_to(["/a/lease.md", "https://Example.org/a"]) == 2
+    assert file.foreign_to([]) == 4
+
+
 def test_a_file_that_cannot_be_is_refused_before_anything_is_asked(tmp_path):
     for path, words in ((tmp_path, "is a folder"), (tmp_path / "none" / "cases.jsonl", "there is no folder")):
         with pytest.raises(UsageError, match=words):
             CaseFile(path)
+    with pytest.raises(UsageError) as met:
+        CaseFile(tmp_path / "no such" / "cases.jsonl")
+    assert met.value.hint == f"mkdir -p '{tmp_path / 'no such'}'"
     (tmp_path / "cases.jsonl").write_text("not json\n")
     with pytest.raises(UsageError, match="line 1 is not JSON"):
         CaseFile(tmp_path / "cases.jsonl")
@@ -460,6 +542,7 @@ def test_keep_drop_and_quit(make):
     assert len(kept) == 2
     assert written.splitlines() == [
         "2 kept in my.jsonl, 1 dropped; it has 2 cases now",
+        RULES_NOTE,
         "next: local-rag eval my.jsonl --index notes",
     ]
     for one in kept:
@@ -500,6 +583,69 @@ def test_a_new_answer_brings_its_own_sentence(make):
     assert kept[0].relevant[0].quote == "The notice must be given in writing to the owner of the house."
 
 
+def test_a_new_answer_that_stands_nowhere_is_said(make):
+    shown, _, (kept,) = make(["e", "", "a hundred elephants"], count=1)
+    assert shown.count("stands nowhere in the passage; the quote stays as it was") == 1
+    assert kept.answers == ("a hundred elephants",)
+    assert kept.relevant[0].quote
+    Path("my.jsonl").unlink()
+    shown, _, _ = make(["e", "Another question?", ""], count=1)
+    assert "stands nowhere" not in shown
+
+
+def test_questions_without_an_answer_stay_in_proportion(make):
+    _, _, first = make(["k"] * 99, count=99, unanswerable=10)
+    answerable = sum(one.answerable for one in first)
+    assert 0 < len(first) - answerable <= -(-10 * answerable // 99)
+    _, written, second = make(["k"] * 99, count=99, unanswerable=10)
+    assert second == first
+    assert written.startswith("0 kept")
+    _, _, third = make(["k"] * 2, count=0, unanswerable=2)
+    assert [one.answerable for one in third[len(first) :]] == [False, False]
+
+
+def test_cases_about_other_files_are_noted(make):
+    Path("my.jsonl").write_text('{"question": "Old?", "relevant": ["old.md"]}\n')
+    shown, _, _ = make(["q"])
+    assert "note: 1 case in my.jsonl is about files that this index does not hold" in shown
+    Path("my.jsonl").unlink()
+    make(["k", "q"])
+    shown, _, _ = make(["q"])
+    assert "note:" not in shown
+
+
+def world_of(tmp_path, monkeypatch, name, text):
+    """An index of one file, or of none."""
+    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(tmp_path / "data"))
+    with Index.open(tmp_path / "data" / "indexes" / name, minilm(), chunk_size=250, create=True) as index:
+        if text:
+            (tmp_path / "one.md").write_text(text, encoding="utf-8")
+            index.sync([tmp_path / "one.md"])
+    return Settings.load(index=name)
+
+
+GERMAN = (
+    "# Mietvertrag\n\n## Kündigung\n\nDie Wohnung wird immer bis zum dritten Werktag eines Monats gekündigt.\n\n"
+    "## Kaution\n\nDie Kaution wird bis zum Auszug auf einem Konto des Vermieters verwahrt.\n"
+)
+
+
+def test_one_file_in_another_language(tmp_path, monkeypatch, make):
+    settings = world_of(tmp_path, monkeypatch, "one", GERMAN)
+    shown, written, kept = make(["k"] * 9, settings=settings)
+    assert shown.count("not English: only headings can be asked") == 1
+    assert "fewer than asked for." in written
+    assert "--seed" not in written, "all of a small index is looked at anyway"
+    assert [one.question for one in kept] and all(one.question.startswith("Mietvertrag: ") for one in kept)
+
+
+def test_an_empty_index(tmp_path, monkeypatch):
+    settings = world_of(tmp_path, monkeypatch, "bare", "")
+    with pytest.raises(UsageError, match="the index bare is empty") as met:
+        make_cases(settings, tmp_path / "my.jsonl", Console(file=io.StringIO()), keep_all=True)
+    assert met.value.hint == "local-rag index FOLDER --index bare"
+
+
 def test_an_edited_question_that_is_there_already_is_not_kept(make):
     _, _, (first,) = make(["k", "q"])
     shown, written, kept = make(["e", first.question.upper(), "", "q"])
@@ -512,7 +658,8 @@ def test_the_end_of_the_input_and_ctrl_c_lose_nothing(make):
     _, written, kept = make(["k", "k"])
     assert len(kept) == 2
     assert written.startswith("2 kept")
-    _, written, kept = make(["k", "\x03"], interrupted=True)
+    shown, written, kept = make(["k", "\x03"], interrupted=True)
+    assert shown.endswith("> \n"), "what comes next stands on a line of its own"
     assert len(kept) == 3
     assert written.startswith("1 kept")
     _, written, kept = make(["e", "What is half typed?", "\x03"], interrupted=True)
@@ -547,7 +694,10 @@ def test_a_model_asks_and_the_person_decides(make, monkeypatch):
         server.always = lambda body: '{"q": "What is the price of gold?", "a": "sixty dollars an ounce"}'
         shown, written, _ = make([], settings=settings)
         assert re.search(r"repl(?:y|ies) of the model not shown: the words of the answer are not in", shown)
-        assert "The index gave no more: 6 fewer than asked for" in written
+        assert "the model gave nothing usable" in shown
+        assert "going on with rules" in shown
+        assert "1 of 6" in shown
+        assert "no more" not in written
 
 
 def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path, capsys):

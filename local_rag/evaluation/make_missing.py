@@ -33,7 +33,7 @@ FOREIGN: tuple[tuple[str, str], ...] = (
     ("How does one tie a bow tie?", "bow tie"),
     ("What is the tallest waterfall in the world?", "waterfall tallest"),
     ("How long is a marathon?", "marathon"),
-    ("Which spices belong into a chai?", "spices chai"),
+    ("Which spices go into a chai?", "spices chai"),
     ("How is a flat bicycle tyre mended?", "bicycle tyre"),
     ("What do hedgehogs eat in winter?", "hedgehogs"),
     ("How high is the Matterhorn?", "matterhorn"),
@@ -83,6 +83,19 @@ _ATTRIBUTES = tuple(
 )  # fmt: skip
 
 
+_SECTIONS = tuple(
+    (form, re.compile(pattern))
+    for form, pattern in (
+        ("Who wrote what “{about}” says about “{s}”?", r"\b(?:wrote|written|author|by [a-z]+ [a-z]+)\b|@|\bet al\b"),
+        ("When was “{s}” in “{about}” last revised?", r"\b(?:19|20)\d\d\b|\b(?:revis|updat|chang|edit|amend|version)"),
+        ("Which law applies to “{s}” in “{about}”?", r"§|\b(?:law|act|statut|regulation|legal|legislat|court)"),
+        ("Which book does “{about}” recommend on “{s}”?", r"\b(?:book|read|literature|recommend|isbn|publish)"),
+        ("Whom does “{about}” name to ask about “{s}”?", r"@|\b(?:contact|ask|question|phone|email|e-mail|help)"),
+    )
+)
+"""What can be asked about any section, and what a passage says that may answer it."""
+
+
 def foreign(index: Index, seed: int) -> Iterator[str]:
     """Everyday questions whose telling words do not occur in the index; first those of which none does."""
     listed = list(FOREIGN)
@@ -108,6 +121,17 @@ def unsaid(index: Index, terms: Sequence[tuple[str, bool]], seed: int) -> Iterat
             attribute = _ATTRIBUTES[(turn + step + seed) % len(_ATTRIBUTES)]
             if not any(attribute.said.search(text) for text in said):
                 yield (attribute.many if many else attribute.one).replace("{s}", term)
+                break
+
+
+def unsaid_of_sections(index: Index, sections: Sequence[tuple[str, str]], seed: int) -> Iterator[str]:
+    """The same about (heading, name of its document), for an index that defines little."""
+    for turn, (heading, about) in enumerate(sections):
+        said = [fold(passage.page_content) for passage in mentions(index, heading)]
+        for step in range(len(_SECTIONS) if 0 < len(said) < MENTIONS else 0):
+            form, answers = _SECTIONS[(turn + step + seed) % len(_SECTIONS)]
+            if not any(answers.search(text) for text in said):
+                yield form.replace("{about}", about).replace("{s}", heading)
                 break
 
 

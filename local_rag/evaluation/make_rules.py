@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import PurePath
 
-from local_rag.evaluation.make_words import is_contents, is_english
+from local_rag.evaluation.make_headings import of_heading
+from local_rag.evaluation.make_idea import Idea, document_name, is_in_english, plain_line
+from local_rag.evaluation.make_words import is_contents
 from local_rag.index.rows import Passage
-from local_rag.index.urls import is_page
 from local_rag.text import NUMBER_WORDS, STOP_WORDS, Span, fold, names, sentences, words
 
 LONGEST = 45
@@ -22,6 +21,8 @@ LONGEST_SUBJECT = 7
 """Words of what a question may be about."""
 LONGEST_ANSWER = 25
 """Words of an answer; the words of a reference answer are compared with those of another one by one."""
+LEAST_DEFINITION = 3
+"""Words that say what something is; what an abbreviation stands for may be fewer."""
 
 
 def ideas(passage: Passage) -> list[Idea]:
@@ -29,14 +30,14 @@ def ideas(passage: Passage) -> list[Idea]:
     if is_contents(passage.text):
         return []
     found: list[Idea] = []
-    if _is_english(passage):
+    if is_in_english(passage):
         for span in sentences(passage.text):
-            line = _line(span.of(passage.text))
+            line = plain_line(span.of(passage.text))
             if 4 <= len(line.split()) <= LONGEST and "|" not in line:
                 found += _of_sentence(line, span, passage)
         found += _glossary(passage)
     found.sort(key=lambda idea: idea.kind != "figure")
-    return [*found, *_of_heading(passage)]
+    return [*found, *of_heading(passage)]
 
 
 # --- sentences ------------------------------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ _MONTH = f"(?:{'|'.join(_MONTHS)})"
 _DATE = rf"(?:(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},?)?(?: \d{{4}})?|1[5-9]\d\d|20\d\d|\d{{4}}-\d\d-\d\d)"
 _TIME = rf"(?:{_DATE}|{'|'.join(_DAYS)}|\d{{1,2}}:\d\d|\d{{1,2}} ?(?:am|pm|a\.m|p\.m))"
 _UNIT = r"(?:second|minute|hour|day|night|week|month|quarter|year|decade)s?\b"
-_SUBJECT = r"^(?P<s>[^\W_][^,;:()\"]{1,70}?)"
+_SUBJECT = r"^(?P<s>[^\W_][^,;:()\"“”„‘?!]{1,70}?)"
 _PARTICIPLE = (
     r"(?:\w+ed|\w{2,}en|(?:re)?(?:made|built)|sold|bought|held|found|sent|paid|told|born|set|put|cut|won|lost|laid"
     r"|known)"
@@ -62,14 +63,17 @@ _STOPS = re.compile(
     r"|, (?:because|so|but|while|which|who|where|and|or|as|since|although|though|when|if|with)\b"
     r"| (?:because|unless|whereas|although) "
 )
-_CODE = re.compile(r"[{}<>\\=|^~]|\w_\w|\w\(\)|&#?\w+;?|::")
+_CODE = re.compile(r"[{}<>\\=|^~`→]|\]_|\w_\w|\w\(\)|&#?\w+;?|::")
 _NO_SUBJECT = frozenset(
     """it its this that these those he she they we i you there here such each every some many most all both other
     another one if when where while because although though since as but and or so in on at by for from to with without
     under over after before during of about what which who whose how why not no nothing none everything something also
     then thus therefore however instead only even just either neither unlike like let see note please""".split()
 )
-_NO_SUBJECT_INSIDE = frozenset("that which who whom if when whether not because is are was were has have had".split())
+_NO_SUBJECT_INSIDE = frozenset(
+    """that which who whom if when whether not because is are was were has have had it this these those there you he she
+    they we i now most only next following their""".split()
+)
 _GENERIC = frozenset(
     """method paper table figure figures program text chapter section document author authors following result results
     idea problem question answer former latter model set list case point way part first second third last next rest
@@ -134,7 +138,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Made]], ...] = t
         (rf"{_SUBJECT} means (?P<r>(?!that\b).+)$", _fixed("What does {s} mean?", "definition")),
         (rf"{_SUBJECT}, also (?:called|known as) (?P<r>[^,]{{2,40}}),", _fixed("What else is {s} called?", "name")),
         (rf"{_SUBJECT}, or (?P<r>[^,]{{2,30}}) for short,", _fixed("What is {s} called for short?", "name")),
-        (rf"{_SUBJECT} (?P<v>is|are|was|were) (?P<r>(?:an?|the|one of) .+)$", _definition),
+        (rf"{_SUBJECT} (?P<v>is|are) (?P<r>(?:an?|the|one of) .+)$", _definition),
     )
 )  # fmt: skip
 
@@ -146,19 +150,18 @@ def _of_sentence(line: str, span: Span, passage: Passage) -> Iterator[Idea]:
             continue
         question, answer, kind = make(match)
         answer = _STOPS.split(answer)[0].strip().rstrip(".!?")
-        if not _is_answer(answer):
+        defined = kind == "definition" and not question.endswith("stand for?")
+        if not (_defines(answer) if defined else _is_answer(answer)):
             continue
-        subject = _inside(match["s"], passage.text)
+        subject = _inside(match["s"], passage.text, is_activity=kind == "figure" and match["s"].endswith("ing"))
         asked = question.replace("{s}", subject)
         if _is_generic(match["s"]):
-            about = _about(passage)
+            about = document_name(passage)
             if not about:
                 continue
-            asked = f"According to {about}, {asked[0].lower()}{asked[1:]}"
+            asked = f"According to “{about}”, {asked[0].lower()}{asked[1:]}"
         many = (match.groupdict().get("v") or "").lower() in ("are", "were")
-        is_term = (
-            kind == "definition" and asked.startswith(("What is", "What are", "What does")) and "mean?" not in asked
-        )
+        is_term = kind == "definition" and asked.startswith("What") and not asked.endswith("mean?")
         yield Idea(asked, answer, span, kind, subject if is_term else "", many)
         return
 
@@ -166,7 +169,17 @@ def _of_sentence(line: str, span: Span, passage: Passage) -> Iterator[Idea]:
 def _is_answer(words_: str) -> bool:
     """Not too long, no code, and no bracket that the cut left open."""
     balanced = words_.count("(") == words_.count(")") and words_.count('"') % 2 == 0
-    return balanced and 1 <= len(words_.split()) <= LONGEST_ANSWER and not _CODE.search(words_)
+    return (
+        balanced
+        and words_[-1:] not in ":;,"
+        and 1 <= len(words_.split()) <= LONGEST_ANSWER
+        and not _CODE.search(words_)
+    )
+
+
+def _defines(words_: str) -> bool:
+    """An answer that says more than "a number"."""
+    return _is_answer(words_) and len(words_.split()) >= LEAST_DEFINITION
 
 
 def _is_subject(words_: str) -> bool:
@@ -186,12 +199,16 @@ def _is_generic(subject: str) -> bool:
     return not telling or telling[-1] in _GENERIC
 
 
-def _inside(subject: str, text: str) -> str:
-    """A subject as it is written inside a sentence: a small first letter unless it is a name."""
+def _inside(subject: str, text: str, *, is_activity: bool = False) -> str:
+    """A subject as it is written inside a sentence: a small first letter unless it is a name.
+
+    A single word that the text never writes small is taken for one, but for an activity such as "building".
+    """
     first, *others = subject.split(" ")
     inner = any(ch.isupper() or ch.isdigit() for ch in first[1:])
     titled = others and others[0][:1].isupper() and first.lower() not in ("the", "a", "an")
-    if inner or titled or (first.lower() not in STOP_WORDS and fold(first) in names(text)):
+    small = others or is_activity or re.search(rf"\b{re.escape(first.lower())}\b", text)
+    if inner or titled or (first.lower() not in STOP_WORDS and (fold(first) in names(text) or not small)):
         return subject
     return subject[0].lower() + subject[1:]
 
@@ -210,18 +227,13 @@ def _glossary(passage: Passage) -> Iterator[Idea]:
     """Lines of the form "Term: what it is", where a passage has two of them at least."""
     entries: list[tuple[re.Match[str], Span]] = []
     for span in sentences(passage.text):
-        match = _ENTRY.match(_line(span.of(passage.text)))
+        match = _ENTRY.match(plain_line(span.of(passage.text)))
         if match and _is_subject(match["s"]) and len(match["s"].split()) <= 4 and len(match["r"].split()) > 3:
             entries += [(match, span)] if fold(match["s"].split()[0]) not in _NO_TERM else []
     terms = Counter(fold(match["s"]) for match, _ in entries)
     for match, span in entries if len(terms) > 1 else ():
         answer = _STOPS.split(match["r"])[0].strip().rstrip(".!?")
         known = terms[fold(match["s"])] == 1
-        if (
-            known
-            and _is_answer(answer)
-            and answer[0].isalpha()
-            and fold(answer.split()[0]) not in _NO_SUBJECT - {"one"}
-        ):
+        if known and _defines(answer) and fold(answer.split()[0]) in ("a", "an", "the", "one"):
             term = _inside(match["s"].strip(), passage.text)
             yield Idea(f"What is {term}?", answer, span, "definition", term)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,27 +15,18 @@ from local_rag.choosing import Choice, choose_engine
 from local_rag.config import Settings
 from local_rag.errors import UsageError
 from local_rag.evaluation.make_file import CaseFile
+from local_rag.evaluation.make_screen import BETWEEN, answer_text, excerpt, place_line
 from local_rag.evaluation.make_words import located, sentence_at
-from local_rag.evaluation.proposing import MADE_BY_RULES, Proposal, Proposer, named
+from local_rag.evaluation.proposing import LOOKED, MADE_BY_RULES, Proposal, Proposer, named
 from local_rag.indexing import saying
 from local_rag.rag import open_index
-from local_rag.show import place_of, short_path, write
-from local_rag.text import Span, plural, printable
-from local_rag.types import Citation
+from local_rag.show import short_path, write
+from local_rag.text import plural, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from local_rag.engines.ollama.examiner import Examiner
-
-AROUND = 320
-"""Characters of the passage that are shown before and after the words that answer."""
-BETWEEN = "|"
-"""Stands between two answers of which each is right, where a person types them."""
-
-_WRAP = re.compile(r"(?<!\n)(?<!\|)\n(?![^\n]*\|)")
-"""The end of a line that is no row of a table."""
 
 RULES_NOTE = (
     "made by rules from the files' own words: word search will look better than on people's questions, and foreign "
@@ -85,8 +75,7 @@ def make_cases(
             _say_who(console, choice, examiner)
             proposer = Proposer(index, file.cases, seed, examiner)
             made = _Making(file, proposer, console, count, unanswerable, keep_all, examiner is not None)
-            files = [one.path for one in index.files()]
-            made.begin(files)
+            made.begin([one.path for one in index.files()], index.catalog().chunks)
             try:
                 made.run()
             finally:
@@ -129,11 +118,12 @@ class _Making:
     """How many of what was kept no model made."""
     ended: bool = False
     """Whether there were fewer proposals than asked for."""
-    one_file: bool = False
+    seed_helps: bool = False
+    """Whether another seed brings other passages: in a small index all of them are looked at anyway."""
 
-    def begin(self, files: Sequence[str]) -> None:
-        """Say what is odd about this file of cases and these files of the index."""
-        self.one_file = len(files) == 1
+    def begin(self, files: Sequence[str], passages: int) -> None:
+        """Say what is odd about this file of cases and these files of the index, which has so many passages."""
+        self.seed_helps = len(files) > 1 and passages > LOOKED
         if others := self.file.foreign_to(files):
             where = short_path(self.file.path)
             are = "is about files" if others == 1 else "are about files"
@@ -174,7 +164,7 @@ class _Making:
             )
         )
         if self.ended and missing > 0:
-            another = "" if self.one_file else " Another --seed may give others."
+            another = " Another --seed may give others." if self.seed_helps else ""
             write(f"The index gave no more: {missing} fewer than asked for.{another}")
         if self.by_rules:
             write(RULES_NOTE)
@@ -234,13 +224,13 @@ class _Making:
         self.console.print(head)
         if proposal.passage is not None:
             before = "" if case.answerable else "nearest passage: "
-            self.console.print(Text(before + _place(proposal), style="dim"))
-            self.console.print(Padding(_excerpt(proposal), (0, 2, 0, 2)))
+            self.console.print(Text(before + place_line(proposal), style="dim"))
+            self.console.print(Padding(excerpt(proposal), (0, 2, 0, 2)))
         rows = Table.grid(padding=(0, 2))
         rows.add_column(no_wrap=True, style="bold")
         rows.add_column(overflow="fold")
         rows.add_row("Question", Text(printable(case.question), style="bold"))
-        rows.add_row("Answer", _answer(proposal))
+        rows.add_row("Answer", answer_text(proposal))
         self.console.print(rows)
 
     def _decide(self, proposal: Proposal) -> Decision:
@@ -274,7 +264,7 @@ class _Making:
             answers = typed or answers
         case = replace(case, id=named(question), question=question, answers=answers, note=f"{case.note}, edited")
         edited = _requoted(replace(proposal, case=case))
-        if edited is None:
+        if edited is None and answers != proposal.case.answers:
             self._say("the answer stands nowhere in the passage; the quote stays as it was", "yellow")
         return edited or replace(proposal, case=case)
 
@@ -306,50 +296,3 @@ def _requoted(proposal: Proposal) -> Proposal | None:
         return None
     quote = " ".join(sentence_at(text, found).of(text).split())
     return replace(proposal, case=replace(case, relevant=(replace(case.relevant[0], quote=quote),)))
-
-
-def _answer(proposal: Proposal) -> Text:
-    from rich.text import Text
-
-    case = proposal.case
-    if not case.answerable:
-        return Text("none; keep it only if your files do not say", style="dim")
-    if not case.answers:
-        return Text("no short one; the passage is the label", style="dim")
-    return Text(printable(f" {BETWEEN} ".join(case.answers)), style="green")
-
-
-def _place(proposal: Proposal) -> str:
-    assert proposal.passage is not None
-    about = proposal.passage.metadata
-    citation = Citation(
-        0, about["source"], about["page"], about["heading"], "", about["start"], about["end"], about["url"], True
-    )
-    heading = f", § {printable(about['heading'])}" if about["page"] is not None and about["heading"] else ""
-    return place_of(citation) + heading
-
-
-def _excerpt(proposal: Proposal) -> Text:
-    """The words that answer, and the text around them, on flowing lines; the words stand out."""
-    from rich.text import Text
-
-    assert proposal.passage is not None
-    text = proposal.passage.page_content
-    marked = proposal.marked or Span(0, 0)
-    start, end = max(0, marked.start - AROUND), min(len(text), marked.end + AROUND)
-    if start:
-        start = text.find(" ", start, marked.start) + 1 or start
-    if end < len(text):
-        end = max(text.rfind(" ", marked.end, end), marked.end)
-    parts = ((start, marked.start, ""), (*marked, "bold green"), (marked.end, end, ""))
-    shown = Text("…" if start else "")
-    for first, last, style in parts:
-        shown.append(_flowing(printable(text[first:last])), style=style)
-    shown.append(" …" if end < len(text) else "")
-    return shown
-
-
-def _flowing(text: str) -> str:
-    """Each paragraph and each row of a table on one line; runs of blanks become one."""
-    paragraphs = re.sub(r"\n\s*\n", "\n\n", text).split("\n\n")
-    return "\n".join(re.sub(r"[^\S\n]+", " ", re.sub(_WRAP, " ", paragraph)) for paragraph in paragraphs)

@@ -11,13 +11,14 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.make_missing import foreign, unsaid
-from local_rag.evaluation.make_rules import Idea, ideas
+from local_rag.evaluation.make_idea import Idea, is_in_english
+from local_rag.evaluation.make_missing import foreign, unsaid, unsaid_of_sections
+from local_rag.evaluation.make_rules import ideas
 from local_rag.evaluation.make_words import is_contents, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
 from local_rag.index.rows import Passage
 from local_rag.index.urls import is_page
-from local_rag.text import Span, without_marks, words
+from local_rag.text import Span, plural, without_marks, words
 from local_rag.types import NOT_IN_PASSAGES, Attempt
 
 if TYPE_CHECKING:
@@ -33,11 +34,19 @@ ROUNDS = 3
 LOOKED = 5000
 """Passages in a row that may give nothing before a round ends, and that are searched for what was kept before."""
 USELESS = 8
-"""Replies of a model in a row that cannot be used before it is asked no more."""
+"""Replies of a model in a row that cannot be used before it is asked no more, and rules go on."""
 FACTS = 3
 """Questions with a short answer for each one from a heading."""
 TERMS = 60
 """Terms of the files that questions without an answer may be about."""
+LONGEST_TERM = 4
+"""Words of such a term."""
+FEW_TERMS = 12
+"""With fewer they may be about sections too."""
+SAMPLE = 40
+"""Passages of prose by which the language of an index is told."""
+MADE_BY_RULES = frozenset(("definition", "figure", "name", "heading"))
+"""Kinds of proposals with an answer that no model made."""
 NEAREST = 4
 """Passages from which a model must not be able to answer what is to have no answer."""
 
@@ -82,30 +91,40 @@ def tails(sources: Sequence[str]) -> dict[str, str]:
 class Proposer:
     """Proposes questions about an index. `known` are the cases that are there already; none of them comes again.
 
-    Which passages come is decided by the seed. The walk begins behind the last passage that a known case quotes, so
-    that the same command goes on, and what was dropped before that comes again at the very end only.
+    Which passages come is decided by the seed. Facts and headings are walked through on their own, each behind the
+    last passage that a known case of its kind quotes, so that the same command goes on, and what was dropped before
+    that comes again at the very end only.
     """
 
     def __init__(self, index: Index, known: Sequence[Case], seed: int = 0, examiner: Examiner | None = None) -> None:
         self.thrown: Counter[str] = Counter()
         """Replies of the model that were not shown, by why."""
+        self.notes: list[str] = []
+        """What a person should know of how the proposals are made; whoever shows them takes them out."""
         self._index, self._seed, self._examiner = index, seed, examiner
+        self._given_up = False
+        """Whether the model gave nothing usable for too long."""
+        self._missing_given_up = False
+        """The same for questions without an answer."""
         self._known = {same(case.question) for case in known}
         self._unanswerable = sum(case.answerable is False for case in known)
         self._files = tails([file.path for file in index.files()])
-        self._targets = [target for case in known for target in case.relevant if target.quote]
+        self._targets: dict[bool, list[Target]] = {True: [], False: []}
+        """What was quoted before: under True for headings, under False for facts."""
+        for case in known:
+            self._targets[case.note.startswith("proposed: heading")] += [one for one in case.relevant if one.quote]
 
     def answered(self) -> Iterator[Proposal]:
         """Questions with the words that answer them."""
         seen: set[str] = set()
-        for proposal in self._by_model() if self._examiner else self._by_rules():
+        for proposal in chain(self._by_model(), self._by_rules()):
             if self._is_new(proposal.case.question, seen):
                 yield proposal
 
     def unanswered(self) -> Iterator[Proposal]:
         """Questions that the files do not answer: in turn near ones, about what they do speak of, and foreign ones."""
         seen: set[str] = set()
-        near = self._missing_by_model() if self._examiner else self._missing_by_rules()
+        near = chain(self._missing_by_model(), self._missing_by_rules())
         far = ((question, "foreign") for question in foreign(self._index, self._seed))
         for question, kind in _in_turn(near, far):
             if self._is_new(question, seen):
@@ -121,35 +140,41 @@ class Proposer:
 
     # --- the walk
 
-    def _walk(self, wanted: Callable[[Passage], bool]) -> Iterator[Passage]:
-        """Each passage that is wanted, once, the one behind the last known case first."""
-        done = self._done()
+    def _walk(self, wanted: Callable[[Passage], bool], *, headings: bool = False) -> Iterator[Passage]:
+        """Each passage that is wanted, once, the one behind the last known case of this kind first."""
+        done = self._done(self._targets[headings])
         later, earlier = (self._index.passages(self._seed) for _ in range(2))
         walk = chain(islice(later, done, None), islice(earlier, done))
         return (passage for passage in walk if wanted(passage))
 
-    def _done(self) -> int:
-        """How many passages were gone through before."""
-        if not self._targets:
+    def _done(self, targets: Sequence[Target]) -> int:
+        """How many passages were gone through before, by what was quoted of them."""
+        if not targets:
             return 0
         passages = islice(self._index.passages(self._seed), LOOKED)
-        return max((place for place, passage in enumerate(passages, start=1) if self._is_kept(passage)), default=0)
-
-    def _is_kept(self, passage: Passage) -> bool:
-        return any(holds(target, passage.source, passage.page, passage.text) for target in self._targets)
+        return max(
+            (place for place, passage in enumerate(passages, start=1) if _is_quoted(passage, targets)), default=0
+        )
 
     # --- by rules
 
     def _by_rules(self) -> Iterator[Proposal]:
-        """Mostly sentences with a fact, which have a short answer; now and then a heading, which has none."""
-        facts = self._of_rules(lambda idea: idea.kind != "heading")
-        return _in_turn(facts, self._of_rules(lambda idea: idea.kind == "heading"), pace=FACTS)
+        """Mostly sentences with a fact, which have a short answer; now and then a heading, which has none.
 
-    def _of_rules(self, wanted: Callable[[Idea], bool]) -> Iterator[Proposal]:
+        None where a model makes the proposals.
+        """
+        if self._examiner and not self._given_up:
+            return
+        prose = list(islice(filter(_prose, self._index.passages(self._seed)), SAMPLE))
+        if sum(map(is_in_english, prose)) * 2 < len(prose):
+            self.notes.append("the text is not English: only headings can be asked")
+        yield from _in_turn(self._of_rules(headings=False), self._of_rules(headings=True), pace=FACTS)
+
+    def _of_rules(self, *, headings: bool) -> Iterator[Proposal]:
         for turn in range(ROUNDS):
             idle = 0
-            for passage in self._walk(lambda passage: not is_contents(passage.text)):
-                found = list(filter(wanted, ideas(passage)))
+            for passage in self._walk(lambda passage: not is_contents(passage.text), headings=headings):
+                found = [idea for idea in ideas(passage) if (idea.kind == "heading") == headings]
                 if len(found) > turn:
                     idle = 0
                     yield self._proposal(passage, found[turn])
@@ -172,27 +197,38 @@ class Proposer:
         return Proposal(case, document(passage), marked, kind)
 
     def _missing_by_rules(self) -> Iterator[tuple[str, str]]:
+        if self._examiner and not self._missing_given_up:
+            return
         terms: dict[str, bool] = {}
+        sections: dict[tuple[str, str], None] = {}
         for passage in islice(self._walk(lambda _: True), LOOKED):
-            terms |= {idea.term: idea.many for idea in ideas(passage) if idea.term}
+            found = [idea for idea in ideas(passage) if 0 < len(idea.term.split()) <= LONGEST_TERM]
+            terms |= {idea.term: idea.many for idea in found if idea.kind != "heading"}
+            sections |= {(idea.term, idea.about): None for idea in found if idea.kind == "heading"}
             if len(terms) >= TERMS:
                 break
-        return ((question, "near") for question in unsaid(self._index, list(terms.items()), self._seed))
+        near = unsaid(self._index, list(terms.items()), self._seed)
+        if len(terms) < FEW_TERMS:
+            near = chain(near, unsaid_of_sections(self._index, list(sections)[:TERMS], self._seed))
+        yield from ((question, "near") for question in near)
 
     # --- by a model
 
     def _by_model(self) -> Iterator[Proposal]:
         """Prose first, then the rest; ends where the model gives nothing that can be used."""
-        assert self._examiner
-        for wanted in (_prose, _rest):
-            useless = 0
-            for passage in self._walk(wanted):
-                found = self._asked(passage)
-                if found:
-                    useless = 0
-                    yield found
-                elif (useless := useless + 1) >= USELESS:
-                    return
+        if self._examiner is None:
+            return
+        useful = useless = 0
+        for passage in chain(self._walk(_prose), self._walk(_rest)):
+            found = self._asked(passage)
+            if found:
+                useful, useless = useful + 1, 0
+                yield found
+            elif (useless := useless + 1) >= USELESS:
+                break
+        self._given_up = useless >= USELESS or (not useful and useless > 0)
+        if self._given_up:
+            self.notes.append(f"the model gave nothing usable {plural(useless, 'time')} in a row; going on with rules")
 
     def _asked(self, passage: Passage) -> Proposal | None:
         assert self._examiner
@@ -209,16 +245,23 @@ class Proposer:
 
     def _missing_by_model(self) -> Iterator[tuple[str, str]]:
         """Questions that the model raises and then cannot answer from the passages nearest to them."""
-        assert self._examiner
-        useless = 0
+        if self._examiner is None:
+            return
+        useful = useless = 0
         walk = filter(_prose, self._index.passages(self._seed + 1))
         for passage in islice(walk, self._unanswerable, None):
+            if self._given_up:
+                break
             question = self._examiner.propose_missing(document(passage)).question
             if self._is_question(question) and not self._answers(question):
-                useless = 0
+                useful, useless = useful + 1, 0
                 yield question, self._examiner.engine.name
             elif (useless := useless + 1) >= USELESS:
-                return
+                break
+        self._missing_given_up = self._given_up or useless >= USELESS or not useful
+        if self._missing_given_up and useless and not self._given_up:
+            times = plural(useless, "time")
+            self.notes.append(f"the model raised no question without an answer {times} in a row; going on with rules")
 
     def _answers(self, question: str) -> bool:
         assert self._examiner
@@ -261,6 +304,10 @@ def document(passage: Passage) -> Document:
         "url": passage.source if is_page(passage.source) else "",
     }
     return Document(passage.text, metadata=about)
+
+
+def _is_quoted(passage: Passage, targets: Sequence[Target]) -> bool:
+    return any(holds(target, passage.source, passage.page, passage.text) for target in targets)
 
 
 def _prose(passage: Passage) -> bool:
