@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.errors import LocalRagError
-from local_rag.options import EmbedderOption, IndexOption, JsonOption, ModelsOption, TrustOption, settings_of
+from local_rag.errors import LocalRagError, UsageError
+from local_rag.options import EmbedderOption, JsonOption, ModelsOption, TrustOption, settings_of
 
 if TYPE_CHECKING:
     from local_rag.bundle.create import Made
@@ -33,7 +34,9 @@ def create(
         ),
     ] = None,
     python: Annotated[str | None, typer.Option("--python", metavar="3.12", help="The version of Python there.")] = None,
-    index: IndexOption = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to carry; none without.")
+    ] = None,
     ollama_models: Annotated[
         list[str] | None,
         typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama; may be given several times."),
@@ -44,7 +47,9 @@ def create(
     find_links: Annotated[
         list[str] | None, typer.Option("--find-links", metavar="DIR", help="Look for wheels here too, as pip does.")
     ] = None,
-    no_index: Annotated[bool, typer.Option("--no-index", help="Look for wheels only there.")] = False,
+    only_find_links: Annotated[
+        bool, typer.Option("--only-find-links", help="Look for wheels nowhere else, as pip does with --no-index.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Gather wheels, embedder, models.yaml and, if named, an index and models of Ollama, with their SHA-256 sums.
@@ -58,11 +63,8 @@ def create(
     from local_rag.show import write_json
 
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
-    links = [part for place in find_links or () for part in ("--find-links", _link(place))]
-    options = [*(["--no-index"] if no_index else []), *links]
-    wanted = order(
-        settings, Target.of(platform, python), index=index is not None, models=ollama_models or (), options=options
-    )
+    target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
+    wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
     made = make(folder.expanduser().absolute(), wanted, say)
     if json:
         write_json(made)
@@ -83,15 +85,26 @@ def _print_made(made: Made) -> None:
     write("What to type there stands in README.txt.")
 
 
-def _link(place: str) -> str:
-    """A folder stays the same one wherever pip is started."""
-    return place if "://" in place else str(Path(place).expanduser().absolute())
+def _links(places: Sequence[str], only: bool) -> list[str]:
+    """Where to look for wheels, as options of pip. Raises UsageError for a folder that is not there, and for none."""
+    if only and not places:
+        raise UsageError(
+            "--only-find-links needs a folder of wheels to look in",
+            hint="local-rag bundle create DIR --only-find-links --find-links WHEELS",
+        )
+    options = ["--no-index"] if only else []
+    for place in places:
+        path = Path(place).expanduser().absolute()  # the same one wherever pip is started
+        if "://" not in place and not path.exists():
+            raise UsageError(f"there is no folder {path}", hint="… --find-links WHEELS")
+        options += ["--find-links", place if "://" in place else str(path)]
+    return options
 
 
 @bundle_app.command()
 def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
     """Compare every file of a bundle with its manifest; a line per difference, and the exit code 1 if there are any."""
-    from local_rag.bundle.checking import problems, read
+    from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
     from local_rag.show import write, write_json
     from local_rag.text import plural, printable
@@ -110,6 +123,7 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
     elif found:
         for line in found:
             write(printable(line))
+        write(AGAIN)
     else:
         total = plural(len(bundle.files), "file")
         write(f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}")

@@ -73,7 +73,7 @@ def open_index(
 
     chunks, made = settings.values.chunks, _made_by(settings)
     if made is None and not create:
-        raise _missing(settings)
+        raise missing(settings)
     given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
     return Index.open(
         settings.index_path,
@@ -115,7 +115,8 @@ def _page_reader(seconds: float) -> Callable[[str], Page]:
     return read
 
 
-def _missing(settings: Settings) -> IndexMissing:
+def missing(settings: Settings) -> IndexMissing:
+    """That there is no index of that name, and which there are."""
     name, folder = settings.values.index, settings.data_folder / "indexes"
     others = sorted(place.name for place in folder.iterdir()) if folder.is_dir() else []
     known = f"; there are {', '.join(others)}" if others else ""

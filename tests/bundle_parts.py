@@ -11,6 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from local_rag.bundle import pieces
 from local_rag.bundle.machine import here
 from local_rag.bundle.own import install_program
 
@@ -47,6 +48,12 @@ def pip_wheel(folder):
     folder.mkdir(parents=True, exist_ok=True)
     bundled = next((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
     return Path(shutil.copy(bundled, folder / bundled.name))
+
+
+def show_every_piece(monkeypatch, size=10):
+    """Progress after each piece of so many bytes, as of a file of gigabytes."""
+    monkeypatch.setattr(pieces, "PIECE", size)
+    monkeypatch.setattr(pieces, "EVERY", 0.0)
 
 
 def sha256(file):

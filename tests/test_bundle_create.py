@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from bundle_parts import PYTHON, SAID, ollama_model, pip_wheel, wheel
+from bundle_parts import PYTHON, SAID, ollama_model, pip_wheel, show_every_piece, wheel
 from fakes_index import HashingEmbedder
 
 from local_rag.bundle import embedder, ollama_store
-from local_rag.bundle.checking import problems, read
-from local_rag.bundle.create import UNFINISHED, create, order
+from local_rag.bundle.checking import UNFINISHED, problems, read
+from local_rag.bundle.create import create, order
 from local_rag.bundle.machine import here
 from local_rag.bundle.snapshot import snapshot
 from local_rag.bundle.target import Target
@@ -86,6 +86,9 @@ def test_a_bundle_is_whole_and_can_be_installed_from(made_with, tmp_path, home):
     assert (bundle.platform, bundle.python) == (here(), PYTHON)
     assert sum(made.sizes.values()) == sum(entry.size for entry in bundle.files.values())
     assert (folder / "models.yaml").read_bytes() == packaged_file().read_bytes()
+    readme = (folder / "README.txt").read_text()
+    assert "4 Python packages, local-rag, pip and the embedding model minilm among them" in readme
+    assert "by another route than this disk" in readme
     command = [sys.executable, "-I", folder / "install.py", "--venv", tmp_path / "there", "--sum", made.manifest]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -125,6 +128,27 @@ def test_a_folder_with_other_things_is_refused(made_with, tmp_path, name):
     assert (folder / name).read_text() == "mine"
     with pytest.raises(UsageError, match="is a file"):
         made_with(folder / name)
+
+
+def test_a_disk_that_is_not_mounted_is_not_made_up(made_with, tmp_path):
+    with pytest.raises(UsageError, match=f"there is no folder {tmp_path / 'stick'}$") as caught:
+        made_with(tmp_path / "stick" / "bundle")
+    assert caught.value.hint == f"is the disk mounted? otherwise: mkdir -p {tmp_path / 'stick'}"
+    assert not (tmp_path / "stick").exists()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_of_somebody_else(made_with, tmp_path):
+    (tmp_path / "theirs").mkdir(mode=0)
+    with pytest.raises(LocalRagError, match="cannot be written"):
+        made_with(tmp_path / "theirs" / "bundle")
+
+
+def test_an_index_that_is_not_there_and_those_that_are(home):
+    (home / "data" / "indexes" / "notes").mkdir(parents=True)
+    with pytest.raises(IndexMissing, match="there are notes") as caught:
+        order(Settings.load(index="nope"), Target.of(None, None), index=True)
+    assert caught.value.hint == "local-rag index FOLDER --index nope"
 
 
 def test_what_is_not_there_is_said_before_anything_is_fetched(tmp_path):
@@ -167,6 +191,8 @@ def test_everything_that_can_be_carried(made_with, tmp_path, home, index, monkey
     assert load_models(Settings.load()).embedders["my own"].path == str(folder / "embedders" / "my-own")
     readme = (folder / "README.txt").read_text()
     assert "papers: 1 file, 1 passage" in readme
+    assert "embedders/ the embedding model my own" in readme
+    assert "\nAsk it:\n\n" in readme
     assert "cite the\npaths that the files had" in readme
     assert str(tmp_path) not in readme + (folder / "models.yaml").read_text() + (folder / "manifest.json").read_text()
 
@@ -278,12 +304,26 @@ def test_a_model_must_be_whole(tmp_path):
         ollama_store.stored("llama3.2:3b", tmp_path)
 
 
+def test_large_files_show_how_far_they_are(tmp_path, monkeypatch, index):
+    ollama_model(tmp_path / "store")
+    model = ollama_store.stored("llama3.2:3b", tmp_path / "store")
+    show_every_piece(monkeypatch, 200)
+    said = []
+    ollama_store.gather([model], tmp_path / "into", said.append)
+    assert said[0] == "copying llama3.2:3b: 402 B"
+    assert said[1:] == ["copied 0% of 0 MB", "copied 50% of 0 MB", "copied 100% of 0 MB"]
+    ollama_store.gather([model], tmp_path / "into", said.append)
+    assert said[4:] == said[:4], "comparing shows it too"
+    snapshot(index.path, tmp_path / "copy" / "index.sqlite", said.append)
+    assert said[-1].startswith("copied 100% of ")
+
+
 # --- the command
 
 
 def test_the_command_says_sizes_and_sums(links, tmp_path, capsys):
     folder = tmp_path / "bundle"
-    options = ["--no-index", "--find-links", str(links)]
+    options = ["--only-find-links", "--find-links", str(links)]
     assert bundle_app(args=["create", str(folder), *options], standalone_mode=False) == 0
     out = capsys.readouterr().out
     sums = [line.split() for line in out.splitlines() if line.endswith(("manifest.json", "install.py"))]
@@ -295,6 +335,21 @@ def test_the_command_says_sizes_and_sums(links, tmp_path, capsys):
         bundle_app(args=["install", str(folder), "--sum", "0" * 64], standalone_mode=False)
     with pytest.raises(UsageError):
         bundle_app(args=["create", str(folder), "--platform", "amiga"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only-find-links"], "needs a folder of wheels"),
+        (["--only-find-links", "--find-links", "/no/such/wheels"], "there is no folder /no/such/wheels"),
+        (["--find-links", "/no/such/wheels"], "there is no folder /no/such/wheels"),
+    ],
+)
+def test_where_to_look_for_wheels(tmp_path, options, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        bundle_app(args=["create", str(tmp_path / "bundle"), *options], standalone_mode=False)
+    assert "--find-links WHEELS" in caught.value.hint
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_an_order_for_another_machine(links, tmp_path):

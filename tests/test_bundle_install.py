@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bundle_parts import PYTHON, ollama_model, seal, sha256, tiny_bundle
+from bundle_parts import PYTHON, ollama_model, seal, sha256, show_every_piece, tiny_bundle
 
 from local_rag.bundle import installer, machine
 from local_rag.bundle.installer import Wish, install
@@ -86,6 +86,7 @@ def test_install_py_installs_and_does_it_once(bundle, made, tmp_path, home):
     again = run(bundle, "--venv", place)
     assert again.returncode == 0
     assert f"already installed in {place}" in again.stderr
+    assert f"already installed in {place}\n" in run(bundle, "--venv", place, "--dry-run").stdout
     mark = place / installer.MARK
     mark.write_text(json.dumps(json.loads(mark.read_text()) | {"done": False}))
     program.unlink()
@@ -308,8 +309,49 @@ def test_a_dry_run_shows_and_writes_nothing(bundle, home, store, capsys):
     there = home / "data" / "indexes" / "notes" / "index.sqlite"
     there.parent.mkdir(parents=True)
     there.write_bytes(b"mine")
-    assert install(Wish(bundle, dry_run=True)) == 1
+    with pytest.raises(Refused, match="nothing would be installed") as caught:
+        install(Wish(bundle, dry_run=True))
     assert f"in the way: {there}\n" in capsys.readouterr().out
+    with pytest.raises(Refused, match="nothing was installed") as real:
+        install(Wish(bundle))
+    assert caught.value.hint == real.value.hint
+    assert capsys.readouterr().err.count("in the way: ") == 1
+    assert install(Wish(bundle, keep=True, dry_run=True)) == 0
+    assert f"would keep: {there}\n" in capsys.readouterr().out
+    assert listed(home) == ["data/indexes/notes/index.sqlite"]
+
+
+def test_a_dry_run_of_install_py_says_what_to_type(bundle, home):
+    with_index(bundle)
+    there = home / "data" / "indexes" / "notes" / "index.sqlite"
+    there.parent.mkdir(parents=True)
+    there.write_bytes(b"mine")
+    done = run(bundle, "--dry-run")
+    assert done.returncode == 1
+    assert done.stdout.endswith(f"in the way: {there}\n")
+    assert done.stderr.splitlines()[1:] == [
+        "error: nothing would be installed, because something else is there already",
+        "hint: give the new one another name: the same command with --index notes-2   or leave what is there and "
+        "install the rest: the same command with --keep",
+    ]
+    assert run(bundle, "--dry-run", "--keep").returncode == 0
+
+
+def test_large_files_show_how_far_they_are(bundle, store, no_pip, monkeypatch, capsys):
+    ollama_model(bundle / "ollama")
+    seal(bundle)
+    total = sum(file.stat().st_size for file in (bundle / "ollama").rglob("*") if file.is_file())
+    show_every_piece(monkeypatch, 200)
+    assert install(Wish(bundle)) == 0
+    said = capsys.readouterr().err.splitlines()
+    copied = [line for line in said if line.startswith("copied ")]
+    assert f"copied {202 / total:.0%} of 0 MB" in copied, "a blob of 2 bytes, then 200 of the next"
+    assert copied[-1] == "copied 100% of 0 MB"
+    assert [line for line in said if line.startswith("checked ")][-1].startswith("checked 100% of ")
+    assert install(Wish(bundle)) == 0
+    again = capsys.readouterr().err.splitlines()
+    assert "compared 50% of 0 MB" in again
+    assert not [line for line in again if line.startswith("copied ")]
 
 
 def test_a_file_that_changes_while_it_is_copied_is_not_put(bundle, home, no_pip, monkeypatch):

@@ -17,6 +17,9 @@ pytestmark = [
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces (unshare -rn)"),
 ]
 
+PERSON = {"HOME": str(Path.home())}
+"""What fetches wheels has the settings and the cache of the person's pip; all else has the home of the test."""
+
 BUNDLE = "from local_rag.bundle_cli import bundle_app; raise SystemExit(bundle_app(standalone_mode=False))"
 
 
@@ -26,7 +29,7 @@ def run(*command, **variables):
 
 def pip_reaches_its_index(tmp_path):
     probe = ["download", "--no-deps", "--quiet", "--timeout", "5", "--retries", "0", "--dest", tmp_path / "probe"]
-    return run(sys.executable, "-m", "pip", *probe, "packaging").returncode == 0
+    return run(sys.executable, "-m", "pip", *probe, "packaging", **PERSON).returncode == 0
 
 
 def test_a_bundle_is_made_installed_and_used_where_there_is_no_route(tmp_path):
@@ -37,7 +40,7 @@ def test_a_bundle_is_made_installed_and_used_where_there_is_no_route(tmp_path):
 
 
 def across_the_gap(bundle, place):
-    made = run(sys.executable, "-c", BUNDLE, "create", bundle)
+    made = run(sys.executable, "-c", BUNDLE, "create", bundle, **PERSON)
     assert made.returncode == 0, made.stderr
     manifest = next(line.split()[0] for line in made.stdout.splitlines() if line.endswith("manifest.json"))
     base = getattr(sys, "_base_executable", sys.executable)

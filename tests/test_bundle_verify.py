@@ -187,8 +187,12 @@ def test_the_name_of_an_index_is_no_path(bundle):
 
 def test_a_manifest_that_is_not_there_or_no_file(bundle, tmp_path):
     (bundle / "manifest.json").rename(tmp_path / "manifest.json")
-    with pytest.raises(Refused, match="not a whole bundle"):
+    with pytest.raises(Refused, match="not a whole bundle") as caught:
         read(bundle)
+    assert caught.value.hint.startswith("local-rag bundle create "), "one that is not finished"
+    with pytest.raises(Refused) as caught:
+        read(tmp_path / "elsewhere")
+    assert caught.value.hint == "name the folder that holds manifest.json"
     (bundle / "manifest.json").symlink_to(tmp_path / "manifest.json")
     with pytest.raises(Refused, match="is no manifest"):
         read(bundle)
@@ -211,7 +215,7 @@ def test_the_command_says_what_it_found(bundle, capsys):
     (bundle / "README.txt").write_text("Read me")
     (bundle / "install.py").unlink()
     assert verify(bundle) == 1
-    assert capsys.readouterr().out == "missing: install.py\n"
+    assert capsys.readouterr().out == "missing: install.py\nbring the bundle again\n"
     assert verify(bundle, "--json", "--sum", "0" * 64) == 1
     assert not json.loads(capsys.readouterr().out)["ok"]
     with pytest.raises(LocalRagError) as caught:

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from local_rag.bundle.machine import Refused, quoted
+from local_rag.bundle.pieces import Progress, sum_of
 
 FORMAT = 1
 WHAT = "local-rag bundle"
 MANIFEST = "manifest.json"
 REQUIREMENTS = "requirements.txt"
+UNFINISHED = "unfinished-bundle.txt"
+"""Lies in a bundle while it is made."""
+
 AGAIN = "bring the bundle again"
 LARGEST_MANIFEST = 16_000_000
 """Bytes; a bundle of 100,000 files has less."""
@@ -53,6 +57,11 @@ class Bundle(NamedTuple):
     contents: dict[str, Any]
     files: dict[str, Entry]
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files but the manifest."""
+        return sum(entry.size for entry in self.files.values())
+
 
 def read(folder: Path, wanted: str = "") -> Bundle:
     """The manifest of a bundle; `wanted` is the SHA-256 it must have. Raises Refused for one that is not to be used."""
@@ -65,7 +74,7 @@ def read(folder: Path, wanted: str = "") -> Bundle:
     except OSError as error:
         raise Refused(
             f"{folder} is not a whole bundle: {MANIFEST} cannot be read ({error.strerror})",
-            f"local-rag bundle create {quoted(folder)}   on the machine that has the network",
+            _without_manifest(folder),
         ) from error
     found = hashlib.sha256(raw).hexdigest()
     if wanted and found != wanted.strip().lower():
@@ -78,6 +87,13 @@ def read(folder: Path, wanted: str = "") -> Bundle:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise Refused(f"{MANIFEST} is not the manifest of a bundle: {why}", AGAIN) from error
+
+
+def _without_manifest(folder: Path) -> str:
+    """What to type where there is none: a bundle that is not finished, or another folder."""
+    if any((folder / name).exists() for name in ("install.py", UNFINISHED)):
+        return f"local-rag bundle create {quoted(folder)}   on the machine that has the network"
+    return f"name the folder that holds {MANIFEST}"
 
 
 def _parsed(folder: Path, found: str, data: Any) -> Bundle:
@@ -110,10 +126,11 @@ def problems(bundle: Bundle) -> list[str]:
     if not found:
         found = _bad_files(bundle)
     if not found:
+        progress = Progress("checked", bundle.size)
         found = [
             f"changed: {path} does not have its SHA-256"
             for path, entry in sorted(bundle.files.items())
-            if digest_of(bundle.folder / path) != entry.sha256
+            if digest_of(bundle.folder / path, progress) != entry.sha256
         ]
     return found
 
@@ -166,13 +183,9 @@ def _walk(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.stat_result]
             yield prefix + entry.name, status
 
 
-def digest_of(file: Path) -> str:
+def digest_of(file: Path, progress: Progress | None = None) -> str:
     """SHA-256 in hex; of a file that cannot be read, the error."""
-    digest = hashlib.sha256()
     try:
-        with file.open("rb") as stream:
-            for piece in iter(lambda: stream.read(1 << 20), b""):
-                digest.update(piece)
+        return sum_of(file, progress)
     except OSError as error:
         return f"unreadable: {error}"
-    return digest.hexdigest()

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from local_rag.bundle.pieces import Progress, sum_of
 from local_rag.errors import DiskFull, LocalRagError
 
 Say = Callable[[str], None]
 """Shows a line of progress."""
 
-_PIECE = 1 << 22
 _FAT32 = 4_294_967_295
 """Bytes of the largest file on FAT32."""
 
 
-def copy(source: Path, target: Path) -> str:
-    """Copy through a file beside it, unless the same is there; SHA-256 in hex of what was read.
+def copy(source: Path, target: Path, progress: Progress | None = None, sha256: str = "") -> str:
+    """Copy through a file beside it, unless the same is there; SHA-256 in hex of what lies there then.
 
-    Raises DiskFull and LocalRagError.
+    `sha256` is that of the source, if it is known. Raises DiskFull and LocalRagError.
     """
     with translated(target):
         if target.is_file() and target.stat().st_size == source.stat().st_size:
-            digest = sha256(target)
-            if digest == sha256(source):
+            digest = sum_of(target, progress)
+            if digest == (sha256 or sum_of(source)):
                 return digest
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}.part")
-        digest_so_far = hashlib.sha256()
-        with source.open("rb") as stream, draft.open("wb") as out:
-            for piece in iter(lambda: stream.read(_PIECE), b""):
-                digest_so_far.update(piece)
-                out.write(piece)
+        digest = sum_of(source, progress, draft)
         draft.replace(target)
-        return digest_so_far.hexdigest()
+        return digest
 
 
 def write(target: Path, data: bytes) -> None:
@@ -46,12 +41,6 @@ def write(target: Path, data: bytes) -> None:
         draft = target.with_name(f"{target.name}.part")
         draft.write_bytes(data)
         draft.replace(target)
-
-
-def sha256(file: Path) -> str:
-    """SHA-256 of a file in hex."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager

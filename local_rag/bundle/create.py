@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.bundle import embedder, ollama_store, own
-from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, WHAT
-from local_rag.bundle.copying import Say, sha256, translated, write
+from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, UNFINISHED, WHAT
+from local_rag.bundle.copying import Say, translated, write
+from local_rag.bundle.machine import quoted
+from local_rag.bundle.pieces import Progress, sum_of
 from local_rag.bundle.readme import readme
 from local_rag.bundle.snapshot import snapshot
 from local_rag.bundle.target import Target
 from local_rag.bundle.wheels import Wheel, Wheels
 from local_rag.config import Settings
-from local_rag.errors import LocalRagError, UsageError
+from local_rag.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.index import place
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
+from local_rag.rag import missing
 from local_rag.show import size
-
-UNFINISHED = "unfinished-bundle.txt"
-"""Lies in a bundle while it is made."""
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
 _FOLDERS = ("wheels", "embedders", "indexes", "ollama")
@@ -76,8 +76,11 @@ def order(
     """
     status = None
     if index:
-        place.must_be_index(settings.index_path)
-        status = Index.inspect(settings.index_path)
+        try:
+            place.must_be_index(settings.index_path)
+            status = Index.inspect(settings.index_path)
+        except IndexMissing as error:
+            raise missing(settings) from error
     name = settings.values.embedder
     if status and settings.origin["embedder"] == "default":
         name = status.embedder
@@ -90,7 +93,8 @@ def create(folder: Path, order: Order, say: Say) -> Made:
 
     Raises UsageError for a folder with other things, and whatever the parts raise; what was gathered is kept.
     """
-    _open(folder)
+    with translated(folder):
+        _open(folder)
     _note(order, say)
     contents: dict[str, Any] = {"embedder": {"name": order.carried.spec.name, "folder": order.carried.folder}}
     keep = {"install.py", "README.txt", REQUIREMENTS, "models.yaml"}
@@ -105,7 +109,7 @@ def create(folder: Path, order: Order, say: Say) -> Made:
         path = f"indexes/{order.index_name}/{place.DATABASE}"
         say(f"copying the index {order.index_name}: {size(order.index.bytes)}")
         with translated(folder / path):
-            copied = snapshot(order.index.path, folder / path)
+            copied = snapshot(order.index.path, folder / path, say)
         contents["index"] = _about(order.index_name, copied)
         keep.add(path)
     if order.models:
@@ -131,7 +135,12 @@ def _note(order: Order, say: Say) -> None:
 
 
 def _open(folder: Path) -> None:
-    """Raises UsageError for a folder that holds anything but a bundle."""
+    """Raises UsageError for a folder that holds anything but a bundle, and for one in a folder that is not there."""
+    parent = folder.parent
+    if not parent.is_dir():
+        raise UsageError(
+            f"there is no folder {parent}", hint=f"is the disk mounted? otherwise: mkdir -p {quoted(parent)}"
+        )
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"a bundle is a folder, and {folder} is a file", hint="local-rag bundle create FOLDER")
     entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
@@ -165,7 +174,7 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     roots = [made.pinned, "pip", *filter(None, [order.carried.requirement])]
     with translated(folder):
         wheels = gathered.gather(roots)
-    lines = [f"{wheel.pinned} --hash=sha256:{sha256(wheel.file)}\n" for wheel in wheels]
+    lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]
     write(folder / REQUIREMENTS, "".join(lines).encode())
     return wheels
 
@@ -188,10 +197,12 @@ def _seal(
 
     with translated(folder):
         _prune(folder, set(keep))
-        say(f"summing {len(set(keep))} files…")
+        lengths = {path: (folder / path).stat().st_size for path in sorted(keep)}
+        say(f"summing {len(lengths)} files…")
+        progress = Progress("summed", sum(lengths.values()), say)
         rows = [
-            {"path": path, "bytes": (folder / path).stat().st_size, "sha256": sha256(folder / path)}
-            for path in sorted(keep)
+            {"path": path, "bytes": length, "sha256": sum_of(folder / path, progress)}
+            for path, length in lengths.items()
         ]
     assert all(LAYOUT.fullmatch(str(row["path"])) for row in rows)
     data = {
@@ -213,7 +224,7 @@ def _seal(
     for row in rows:
         kind = str(row["path"]).partition("/")[0] if "/" in str(row["path"]) else "other files"
         sizes[kind] = sizes.get(kind, 0) + int(str(row["bytes"]))
-    return Made(folder, sizes, hashlib.sha256(text).hexdigest(), sha256(folder / "install.py"), contents)
+    return Made(folder, sizes, hashlib.sha256(text).hexdigest(), sum_of(folder / "install.py"), contents)
 
 
 def _prune(folder: Path, keep: set[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.bundle.copying import Say, copy
+from local_rag.bundle.pieces import Progress
 from local_rag.config import Settings
 from local_rag.errors import LocalRagError
 from local_rag.index import weights
@@ -61,13 +62,14 @@ def slug(name: str) -> str:
 def gather(carried: Carried, bundle: Path, say: Say) -> set[str]:
     """Copy the folder of an embedder, following links; the paths in the bundle. Raises ModelMissing, LocalRagError."""
     source = weights.folder(carried.spec)
-    paths, left = set(), []
-    for file in _files(source):
+    paths, left, files = set(), [], list(_files(source))
+    progress = Progress("copied", sum(file.stat().st_size for file in files), say)
+    for file in files:
         relative = file.relative_to(source).as_posix()
         if file.suffix not in _SAFE or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+/-]*", relative):
             left.append(relative)
             continue
-        copy(file, bundle / carried.folder / relative)
+        copy(file, bundle / carried.folder / relative, progress)
         paths.add(f"{carried.folder}/{relative}")
     say(f"copied the embedder {carried.spec.name}: {len(paths)} files")
     if left:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from local_rag.bundle.checking import AGAIN, MANIFEST, REQUIREMENTS, Bundle, digest_of, problems, read
 from local_rag.bundle.machine import Refused, folders, must_fit, ollama_store, quoted, say
+from local_rag.bundle.pieces import Progress, sum_of
 
 DATABASE, LOCK = "index.sqlite", "writer.lock"
 """As in local_rag/index/place.py."""
@@ -61,8 +62,7 @@ def install(wish: Wish) -> int:
     """
     bundle = read(wish.folder, wish.sum)
     must_fit(bundle.platform, bundle.python, bundle.needs, quoted(wish.folder / "install.py"))
-    total = sum(entry.size for entry in bundle.files.values())
-    say(f"checking {len(bundle.files):,} files, {total / 1e6:,.0f} MB…")
+    say(f"checking {len(bundle.files):,} files, {bundle.size / 1e6:,.0f} MB…")
     found = problems(bundle)
     for line in found:
         say(line)
@@ -72,12 +72,15 @@ def install(wish: Wish) -> int:
     place = _environment(wish, bundle)
     copies = plan(bundle, wish)
     if wish.dry_run:
-        return _show(bundle, place, copies)
-    _must_be_free(copies, wish.keep)
+        _show(bundle, place, copies, wish.keep)
+        _must_be_free(copies, wish.keep, "would be")
+        return 0
+    _must_be_free(copies, wish.keep, "was")
     _make_environment(place, bundle)
-    for copy in copies:
-        if copy.state == "new":
-            _put(copy)
+    new = [copy for copy in copies if copy.state == "new"]
+    progress = Progress("copied", sum(copy.source.stat().st_size for copy in new))
+    for copy in new:
+        _put(copy, progress)
     return _finish(wish, bundle, place)
 
 
@@ -115,7 +118,9 @@ def index_name(bundle: Bundle, wish: Wish) -> str:
 def _copy(source: Path, target: Path, sha256: str, hint: str, private: bool = False) -> Copy:
     state = "new"
     if os.path.lexists(target):
-        is_same = target.is_file() and target.stat().st_size == source.stat().st_size and digest_of(target) == sha256
+        length = source.stat().st_size
+        is_same = target.is_file() and target.stat().st_size == length
+        is_same = is_same and digest_of(target, Progress("compared", length)) == sha256
         state = "same" if is_same else "other"
     return Copy(source, target, sha256, state, hint, private)
 
@@ -185,14 +190,14 @@ def _must_be_whole(bundle: Bundle, copies: list[Copy], store: Path) -> None:
         )
 
 
-def _must_be_free(copies: list[Copy], keep: bool) -> None:
-    """Raises Refused where something else is, unless it is to be kept."""
+def _must_be_free(copies: list[Copy], keep: bool, verb: str) -> None:
+    """Raises Refused where something else is, unless it is to be kept; `verb` is "was", or of a dry run "would be"."""
     others = [copy for copy in copies if copy.state == "other"]
-    for copy in others:
+    for copy in others if verb == "was" else []:
         say(f"{'kept' if keep else 'in the way'}: {copy.target} is there already, and differs from the bundle's")
     if others and not keep:
         raise Refused(
-            "nothing was installed, because something else is there already",
+            f"nothing {verb} installed, because something else is there already",
             f"{others[0].hint}   or leave what is there and install the rest: the same command with --keep",
         )
 
@@ -200,7 +205,7 @@ def _must_be_free(copies: list[Copy], keep: bool) -> None:
 # --- doing it ---------------------------------------------------------------------------------------------------------
 
 
-def _put(copy: Copy) -> None:
+def _put(copy: Copy, progress: Progress) -> None:
     """Through a file beside it, checked once more on its way, so that what has its name is whole."""
     say(f"putting {copy.target}")
     mode = 0o700 if copy.private else 0o777
@@ -214,9 +219,7 @@ def _put(copy: Copy) -> None:
             lock.touch(mode=0o600)
         if copy.data is not None:
             draft.write_bytes(copy.data)
-        else:
-            shutil.copyfile(copy.source, draft)
-        if digest_of(draft) != copy.sha256:
+        elif sum_of(copy.source, progress, draft) != copy.sha256:
             raise Refused(f"{copy.source} changed while it was copied", AGAIN)
         if copy.private:
             draft.chmod(0o600)
@@ -248,7 +251,7 @@ def _make_environment(place: Path, bundle: Bundle) -> None:
     """Make it and let pip fill it; one with all of this bundle is left as it is, half a one is made anew."""
     mark = place / MARK
     state = _marked(mark)
-    if state == {"manifest": bundle.sum, "done": True} and program(place, "local-rag").exists():
+    if _is_installed(place, bundle):
         say(f"already installed in {place}")
         return
     try:
@@ -262,6 +265,10 @@ def _make_environment(place: Path, bundle: Bundle) -> None:
         mark.write_text(json.dumps({"manifest": bundle.sum, "done": True}), encoding="utf-8")
     except OSError as error:
         raise _failed(place, error) from error
+
+
+def _is_installed(place: Path, bundle: Bundle) -> bool:
+    return _marked(place / MARK) == {"manifest": bundle.sum, "done": True} and program(place, "local-rag").exists()
 
 
 def _marked(mark: Path) -> dict[str, object]:
@@ -314,15 +321,16 @@ def program(place: Path, name: str) -> Path:
     return place / "Scripts" / f"{name}.exe" if os.name == "nt" else place / "bin" / name
 
 
-def _show(bundle: Bundle, place: Path, copies: list[Copy]) -> int:
+def _show(bundle: Bundle, place: Path, copies: list[Copy], keep: bool) -> None:
     """What would be done, on stdout."""
     wheels = sum(path.startswith("wheels/") for path in bundle.files)
     lines = [f"everything is as {MANIFEST} says; nothing is written with --dry-run"]
-    lines += [f"would install {wheels:,} packages in {place}"]
-    words = {"new": "would put", "same": "is there already", "other": "in the way"}
+    is_there = _is_installed(place, bundle)
+    lines += [f"already installed in {place}" if is_there else f"would install {wheels:,} packages in {place}"]
+    words = {"new": "would put", "same": "is there already", "other": "would keep" if keep else "in the way"}
     lines += [f"{words[copy.state]}: {copy.target}" for copy in copies]
     sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if any(copy.state == "other" for copy in copies) else 0
+    sys.stdout.flush()
 
 
 def _finish(wish: Wish, bundle: Bundle, place: Path) -> int:

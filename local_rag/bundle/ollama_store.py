@@ -9,6 +9,7 @@ from pathlib import Path
 
 from local_rag.bundle.copying import Say, copy
 from local_rag.bundle.machine import ollama_store
+from local_rag.bundle.pieces import Progress
 from local_rag.errors import LocalRagError, ModelMissing, UsageError
 from local_rag.show import size
 
@@ -88,10 +89,11 @@ def gather(models: list[StoredModel], into: Path, say: Say) -> None:
     Raises LocalRagError for a blob whose content is not what its name says.
     """
     for model in models:
-        for digest, length in model.blobs:
+        say(f"copying {model.name}: {size(model.size)}")
+        progress = Progress("copied", model.size, say)
+        for digest, _ in model.blobs:
             source, target = (place / "blobs" / f"sha256-{digest}" for place in (model.store, into))
-            say(f"copying {model.name}: {size(length)}")
-            if copy(source, target) != digest:
+            if copy(source, target, progress, digest) != digest:
                 target.unlink()
                 raise LocalRagError(
                     f"{source} is damaged: its SHA-256 is not its name",

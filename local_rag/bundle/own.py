@@ -14,7 +14,7 @@ from importlib.metadata import Distribution, PackagePath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from local_rag.bundle import checking, installer, machine
+from local_rag.bundle import checking, installer, machine, pieces
 from local_rag.bundle.pip import last_line, run_pip
 from local_rag.errors import LocalRagError
 
@@ -88,7 +88,7 @@ def _lines(distribution: Distribution, name: str) -> list[str]:
 def install_program() -> bytes:
     """install.py: the modules that need nothing but the standard library, one after the other."""
     parts = []
-    for module in (machine, checking, installer):
+    for module in (machine, pieces, checking, installer):
         text = Path(str(module.__file__)).read_text(encoding="utf-8")
         parts.append(_without_own_imports(text))
     return "\n\n".join(parts).encode()

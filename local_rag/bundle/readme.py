@@ -25,7 +25,7 @@ environment of your own (--venv PATH puts it elsewhere). Nothing is downloaded, 
 The second asks two questions about a handbook that comes along. --dry-run shows what the first would do.
 
 Is it the bundle that was made for you? 'local-rag bundle create' printed the SHA-256 of manifest.json and of
-install.py. Get them on another way than this disk, and compare:
+install.py. Get them by another route than this disk, and compare:
 
   {sums}
   {interpreter} install.py --sum THE-SUM-OF-MANIFEST
@@ -39,6 +39,8 @@ _INDEX = """
 The index {name} holds the text of the files that were indexed: protect it as you protect them. Its answers cite the
 paths that the files had on the machine where it was made. They are not on this one, so a citation cannot be opened,
 and 'local-rag index --index {name}' would not find the files: what was indexed is kept, and nothing new is read.
+Ask it:
+
   {program} ask "…" --index {name}
 """
 
@@ -59,8 +61,10 @@ def readme(target: Target, needs: dict[str, str], contents: dict[str, Any], whee
     home = "~/Library/Application\\ Support" if macos else "~/.local/share"
     program = r"%LOCALAPPDATA%\local-rag\venv\Scripts\local-rag" if windows else f"{home}/local-rag/venv/bin/local-rag"
     index, models = contents.get("index"), contents.get("ollama")
-    lines = [f"  wheels/    {len(wheels)} Python packages, local-rag and pip among them"]
-    lines += [f"  embedders/ {contents['embedder']['name']}"] if contents["embedder"]["folder"] else []
+    embedder = contents["embedder"]
+    among = "local-rag and pip" if embedder["folder"] else f"local-rag, pip and the embedding model {embedder['name']}"
+    lines = [f"  wheels/    {len(wheels)} Python packages, {among} among them"]
+    lines += [f"  embedders/ the embedding model {embedder['name']}"] if embedder["folder"] else []
     lines += ["  models.yaml"]
     lines += [f"  indexes/   {index['name']}: {_counts(index)}"] if index else []
     lines += [f"  ollama/    {', '.join(models)}"] if models else []

@@ -6,6 +6,9 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
+from local_rag.bundle.copying import Say
+from local_rag.bundle.machine import say
+from local_rag.bundle.pieces import Progress
 from local_rag.errors import IndexDamaged, LocalRagError
 from local_rag.index import place
 from local_rag.index.index import Index
@@ -17,7 +20,7 @@ PAGES = 4096
 BUSY_SECONDS = 5.0
 
 
-def snapshot(folder: Path, target: Path) -> IndexStatus:
+def snapshot(folder: Path, target: Path, show: Say = say) -> IndexStatus:
     """Write the database of an index as of its last commit to `target`, and say what is in the copy.
 
     SQLite's own backup in one transaction of a reader: who writes meanwhile is not held up, and not seen. The FAISS
@@ -28,7 +31,7 @@ def snapshot(folder: Path, target: Path) -> IndexStatus:
     draft = target.with_name(f"{target.name}.part")
     _remove(draft)
     try:
-        _back_up(folder, draft)
+        _back_up(folder, draft, show)
         draft.replace(target)
     except sqlite3.Error as error:
         raise LocalRagError(f"the index at {folder} cannot be copied: {error}", hint="local-rag doctor") from error
@@ -40,7 +43,7 @@ def snapshot(folder: Path, target: Path) -> IndexStatus:
     return status
 
 
-def _back_up(folder: Path, draft: Path) -> None:
+def _back_up(folder: Path, draft: Path, show: Say) -> None:
     source = f"{(folder / place.DATABASE).absolute().as_uri()}?mode=ro"
     with (
         contextlib.closing(sqlite3.connect(source, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as db,
@@ -50,7 +53,9 @@ def _back_up(folder: Path, draft: Path) -> None:
             draft.chmod(0o600)
         db.execute("BEGIN")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on the reader sees one state
-        db.backup(copy, pages=PAGES)
+        page, pages = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count"))
+        progress = Progress("copied", page * pages, show)
+        db.backup(copy, pages=PAGES, progress=lambda *_: progress.add(page * PAGES))
         db.execute("ROLLBACK")
         found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":

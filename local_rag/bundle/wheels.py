@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
 
-AT_ONCE = 10
-"""Wheels per call of pip: what a call has brought is kept when a later one is stopped."""
+AT_ONCE = 25
+"""Wheels per call of pip, which takes half a second to start: what a call has brought is kept when a later one is
+stopped."""
 
 
 @dataclass(frozen=True)
