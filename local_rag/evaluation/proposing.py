@@ -17,6 +17,7 @@ from local_rag.evaluation.make_rules import ideas
 from local_rag.evaluation.make_words import is_contents, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
 from local_rag.index.rows import Passage
+from local_rag.index.search import document
 from local_rag.index.urls import is_page
 from local_rag.text import Span, plural, without_marks, words
 from local_rag.types import NOT_IN_PASSAGES, Attempt
@@ -286,24 +287,6 @@ class Proposer:
         else:
             return True
         return False
-
-
-def document(passage: Passage) -> Document:
-    """A passage as `Index.search` gives it, without scores."""
-    from langchain_core.documents import Document
-
-    about = {
-        "source": passage.source,
-        "title": passage.title,
-        "page": passage.page,
-        "heading": passage.heading,
-        "start": passage.start,
-        "end": passage.end,
-        "chunk_id": passage.key,
-        "origin": "files",
-        "url": passage.source if is_page(passage.source) else "",
-    }
-    return Document(passage.text, metadata=about)
 
 
 def _is_quoted(passage: Passage, targets: Sequence[Target]) -> bool:

@@ -59,7 +59,11 @@ def search(
         deep *= 4
     cosines = store.cosines(vector, kept)
     found = store.read(lookups.passages, kept)
-    return [_document(passage, cosines[passage.id], fused[passage.id]) for passage in found if passage.id in cosines]
+    return [
+        document(passage, score=cosines[passage.id], rank_score=fused[passage.id])
+        for passage in found
+        if passage.id in cosines
+    ]
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
@@ -95,7 +99,8 @@ def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
     return list(seen.values())[:k]
 
 
-def _document(passage: Passage, cosine: float, rank_score: float) -> Document:
+def document(passage: Passage, **scores: float) -> Document:
+    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score` and `rank_score`."""
     from langchain_core.documents import Document
 
     about = {
@@ -106,8 +111,7 @@ def _document(passage: Passage, cosine: float, rank_score: float) -> Document:
         "start": passage.start,
         "end": passage.end,
         "chunk_id": passage.key,
-        "score": cosine,
-        "rank_score": rank_score,
+        **scores,
         "origin": "files",
         "url": passage.source if is_page(passage.source) else "",
     }
