@@ -498,3 +498,27 @@ def test_another_index_is_another_run_and_another_address_is_not(started):
         assert differences(record, record | change)
     judged = record | {"judge": "one"}
     assert differences(judged, record | {"judge": "two"}) == ["judge (one, now two)"]
+
+
+def test_a_ranking_is_cut_to_its_depth():
+    from local_rag.evaluation.matching import Ranking
+    from local_rag.evaluation.rows import retrieval_row
+
+    found = Ranking(tuple(map(str, range(30))), {"x": 1.0}, tuple(map(str, range(30))))
+    row = retrieval_row(CASES[0], "hybrid", found, 20, 0.1)
+    assert (len(row["units"]), len(row["shown"])) == (20, 10)
+
+
+class SlowCheck(ScriptedEngine):
+    """Its time is up while the answer is checked: what was written until then is an answer, with reservations."""
+
+    def grade(self, question, documents, generation):
+        raise DeadlineExceeded("out of time")
+
+
+def test_an_answer_that_ran_late_is_an_answer(started):
+    runner = started(SlowCheck(drafts=["The blue pump costs 100 euros [1]."]), Plan(("self-rag",), ()), CASES[:1])
+    runner.run()
+    (row,) = runner.folder.rows
+    assert "error" not in row
+    assert (row["answer"]["status"], row["answer"]["reason"]) == ("partial", "no time was left to check it")

@@ -404,3 +404,18 @@ def test_the_measures_of_a_case():
 @pytest.mark.parametrize(("verdict", "value"), [("right", 1), ("wrong", 0), ("abstained", 0), ("unparsed", None)])
 def test_the_judge_of_a_case(verdict, value):
     assert MEASURES["judged"].of(RED, judged(RED, verdict)) == value
+
+
+def test_an_abstention_has_no_citations_to_miss():
+    rows = [answered(RED, "red [1]", cited=[(True, [0])]), refused(NINE)]
+    assert plain_graph(rows)["citations"]["recall"] == 1 / 2, "of the two places of RED; NINE was not answered"
+    assert MEASURES["citation_recall"].of(NINE, refused(NINE)) is None
+
+
+def test_the_bare_threshold_sees_what_the_question_itself_brought():
+    rows = [
+        answered(RED, "red", passages=[passage(0.3, RED.question), passage(0.9, "red, rewritten")]),
+        refused(NEWS, passages=[passage(0.1, NEWS.question)]),
+    ]
+    curve = {row["threshold"]: row["answer_rate"] for row in figures(rows)["refusal_curve"]}
+    assert (curve[0.3], curve[0.32]) == (1.0, 0.0), "the rewritten query came later"
