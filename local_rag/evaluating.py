@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from local_rag.engines.ollama.examiner import Examiner
     from local_rag.evaluation.cases import Case, CaseSet
 
-REPORTS = ("report.json", "report.md", "report.html")
-
 
 @dataclass(frozen=True)
 class Wish:

@@ -8,7 +8,7 @@ from math import log2
 import pytest
 
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.measures import MEASURES, of_kind
+from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.summary import summary
 from local_rag.show import plain
 from local_rag.types import Answer, Usage
@@ -66,6 +66,11 @@ def grade(verdict, gold, score=None):
 
 def passage(score, query="q", origin="files"):
     return {"chunk_id": str(score), "origin": origin, "score": score, "query": query}
+
+
+def of_kind(kind):
+    """The measures of one kind of row."""
+    return [measure for measure in MEASURES.values() if measure.row == kind]
 
 
 def figures(rows, cases=CASES, **more):

@@ -314,8 +314,3 @@ _ALL = (
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
 """By name, in the order in which they are shown."""
-
-
-def of_kind(kind: str) -> list[Measure]:
-    """The measures of one kind of row."""
-    return [measure for measure in _ALL if measure.row == kind]
