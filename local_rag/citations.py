@@ -7,11 +7,11 @@ from it, page and heading are its own, and `verified` is decided by comparing wo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.text import Span, content_stems, marks, sentences, shorten, stripped, without_marks, words
+from local_rag.text import Span, content_stems, leads, marks, sentences, shorten, stripped, without_marks, words
 from local_rag.types import NOT_IN_PASSAGES, Citation, Status
 from local_rag.verifying import evidence, verbatim
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 SAYS_SOMETHING = 5
 """Words from which a sentence of a near passage is worth showing; headings are shorter."""
+
+BETWEEN = "\n\n"
+"""What stands between the pieces of a passage that was recomposed of some of its strips."""
 
 NEAR = 0.2
 """Cosine below which a passage is not worth naming as near."""
@@ -97,13 +100,35 @@ def renumbered(checked: Checked) -> Checked:
     return replace(checked, text=text, citations=citations, marks=placed)
 
 
-def nearest(documents: Iterable[Document], question: str, limit: int = 3) -> tuple[Citation, ...]:
-    """The passages that came closest to a question that nothing answered, each with its best sentence."""
+def remapped(text: str, numbers: Sequence[int], part: Sequence[Document]) -> tuple[str, int]:
+    """An answer over a part of the passages, with its marks as they count in the whole: n becomes `numbers[n - 1]`.
+
+    Numbers that name none of the part are left out, and counted.
+    """
+    known: list[Mark] = []
+    dropped = 0
+    for span, cited in marks(text):
+        if not _is_code(text, span, cited, part):
+            good = tuple(numbers[n - 1] for n in cited if 1 <= n <= len(numbers))
+            dropped += len(cited) - len(good)
+            known.append((span, good))
+    return _written(text, known)[0], dropped
+
+
+def nearest(
+    documents: Iterable[Document], question: str, whys: Mapping[str, str] | None = None, limit: int = 3
+) -> tuple[Citation, ...]:
+    """The passages that came closest to a question that nothing answered, each with its best sentence.
+
+    `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
+    """
     found = []
     near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
     for number, document in enumerate(near, start=1):
         span = _best_sentence(question, document.page_content)
-        found.append(_citation(number, document, span, verified=False, sentence=""))
+        score = float(document.metadata.get("score", 0.0))
+        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), f"similarity {score:.2f}")
+        found.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
     return tuple(found[:limit])
 
 
@@ -165,7 +190,7 @@ def _runs(text: str, found: Sequence[Mark]) -> list[_Run]:
         joins = bool(_BETWEEN_MARKS.fullmatch(words_before)) and "\n" not in words_before.rstrip("\n")
         if joins and before:
             before += cited
-        elif _leads(text, span):
+        elif leads(text, span):
             runs.append(_Run(words_before, before))
             before = cited
         elif joins and runs:
@@ -176,12 +201,6 @@ def _runs(text: str, found: Sequence[Mark]) -> list[_Run]:
         tail = re.compile(r"[.!?…。]+").match(text, span.end)
         start = tail.end() if tail else span.end
     return [*runs, _Run(text[start:], before)]
-
-
-def _leads(text: str, span: Span) -> bool:
-    """Whether a mark begins its line, behind a bullet at most, and words follow on that line."""
-    line, rest = text[: span.start].rpartition("\n")[2], text[span.end :].partition("\n")[0]
-    return bool(re.fullmatch(r"\s*(?:[-*+•]|\d{1,2}[.)])?\s*", line)) and bool(words(without_marks(rest)))
 
 
 def _claims(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[_Claim]:
@@ -207,8 +226,33 @@ def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document])
 
 
 def _cite(sentence: str, number: int, document: Document) -> Citation:
-    span, verified = evidence(sentence, document.page_content)
-    return _citation(number, document, span, verified=verified, sentence=sentence)
+    """The best place for a sentence in its passage; in one that was recomposed of pieces, in one of these."""
+    cited = []
+    for piece in _pieces(document):
+        found = evidence(sentence, piece.page_content)
+        quoted = _citation(number, piece, found.span, verified=found.verified, sentence=sentence)
+        cited.append(replace(quoted, located=found.located))
+    return max(cited, key=lambda one: (one.verified, _CLOSER[one.located], _shared(sentence, one.quote)))
+
+
+_CLOSER = {"exact": 2, "near": 1, "words": 0}
+
+
+def _shared(sentence: str, quote: str) -> int:
+    return len(set(content_stems(sentence)) & set(content_stems(quote)))
+
+
+def _pieces(document: Document) -> list[Document]:
+    """The parts of a passage that stand together in its file; see `graphs.strips.recomposed`."""
+    pieces: Sequence[tuple[int, int]] | None = document.metadata.get("pieces")
+    if not pieces:
+        return [document]
+    found, at = [], 0
+    for start, end in pieces:
+        text, about = document.page_content[at : at + end - start], document.metadata | {"start": start}
+        found.append(document.model_copy(update={"page_content": text, "metadata": about}))
+        at += end - start + len(BETWEEN)
+    return found
 
 
 def _best_sentence(question: str, passage: str) -> Span:

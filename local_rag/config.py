@@ -11,7 +11,16 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from platformdirs import PlatformDirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from local_rag.errors import ConfigError, UsageError
 
@@ -39,7 +48,61 @@ class Limits(_Section):
     rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
     generations: int = Field(3, ge=1, le=20, description="how many answers may be tried")
     web_searches: int = Field(1, ge=0, le=20, description="how often the web may be asked; nothing while it is off")
+    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, where a question takes several steps")
     seconds: float = Field(300.0, gt=0, description="wall clock of one question")
+
+
+class SelfRag(_Section):
+    """The parts of Self-RAG (arXiv 2310.11511) that the tutorial leaves out."""
+
+    final_grade: Literal["together", "separate"] = Field(
+        "together", description="together: support and usefulness in one check; separate: two, with a node between"
+    )
+    candidates: int = Field(1, ge=1, le=8, description="drafts per attempt, each from another part of the passages")
+    hard_constraint: bool = Field(False, description="drop sentences without support before drafts are ranked")
+    retrieve: Literal["always", "decide"] = Field(
+        "always", description="decide: only where the files are needed; or always"
+    )
+    delta: float = Field(0.2, ge=0, le=1, description="retrieve where the chance that it is needed is above this")
+
+
+class Crag(_Section):
+    """The parts of CRAG (arXiv 2401.15884) that the tutorial leaves out."""
+
+    trigger: Literal["any_irrelevant", "thresholds"] = Field(
+        "any_irrelevant",
+        description="any_irrelevant: one asks the web (tutorial); thresholds: by scores (paper)",
+    )
+    upper: float = Field(0.8, ge=0, le=1, description="correct: some score is above this (0.795 on PopQA)")
+    lower: float = Field(
+        0.05, ge=0, le=1, validate_default=True, description="incorrect: all scores are below this (0.005 to 0.045)"
+    )
+    refine: bool = Field(False, description="keep of each passage only the strips that help")
+
+    @field_validator("lower")
+    @classmethod
+    def _below_upper(cls, lower: float, info: ValidationInfo) -> float:
+        upper = info.data.get("upper", 1.0)
+        if lower > upper:
+            raise ValueError(f"crag.lower must not be above crag.upper, which is {upper:g}")
+        return lower
+
+
+class Adaptive(_Section):
+    """Adaptive-RAG's third class: questions that take several steps (arXiv 2403.14403, section 3.2)."""
+
+    complexity: Literal["single", "auto", "multi"] = Field(
+        "single", description="single: one retrieval; auto: as the router decides; multi: several for every question"
+    )
+    per_step: int = Field(6, ge=1, le=50, description="new passages per step")
+    collected: int = Field(15, ge=1, le=100, description="passages of all steps together")
+
+
+class Thresholds(_Section):
+    """Scores in [0, 1] from which something counts; empty: what `calibrate` found for the engine, or its own."""
+
+    relevance: float | None = Field(None, ge=0, le=1, description="score from which a passage is relevant")
+    answer: float | None = Field(None, ge=0, le=1, description="score below which an answer is not given")
 
 
 class Chunks(_Section):
@@ -69,6 +132,7 @@ class Ollama(_Section):
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
     grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
+    logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
     keep_alive: Duration = Field(
         "5m", description="how long a model stays in memory after a call, such as 1h30m; -1: for ever"
     )
@@ -121,7 +185,14 @@ class Values(_Section):
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
     chunks: Chunks = Chunks()
+    direct: bool = Field(False, description="allow answers without the files, marked as such, where a graph offers it")
+    strict: bool = Field(False, description="take sentences without support out of an answer instead of marking them")
+    explain: bool = Field(False, description="ask the graders of a language model for a sentence of reason")
     limits: Limits = Limits()
+    self_rag: SelfRag = SelfRag()
+    crag: Crag = Crag()
+    adaptive: Adaptive = Adaptive()
+    thresholds: Thresholds = Thresholds()
     ollama: Ollama = Ollama()
     web: Web = Web()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from local_rag.types import Attempt, Catalog, Found, Grade, Piece, Relevance, Route, Target, Turn
+from local_rag.types import Attempt, Catalog, Check, Found, Grade, Need, Piece, Relevance, Route, Target, Thought, Turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,10 @@ class Engine(Protocol):
     def describe(self) -> str:
         """One line for stderr: what answers, and how."""
 
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever its scores would: calibrated thresholds hold for one fingerprint."""
+
     def prepare(self) -> None:
         """Start in the background what the first task would wait for; returns at once and never raises."""
 
@@ -37,15 +41,23 @@ class Engine(Protocol):
     def close(self) -> None:
         """Give back what it holds; whatever it is doing ends."""
 
-    def route(self, question: str, catalog: Catalog) -> Route: ...
+    def route(self, question: str, catalog: Catalog) -> Route:
+        """One of `catalog.allowed`, and `multi` only where that is on offer."""
 
-    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """One verdict per document, in their order."""
+    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
+        """Whether the files should be looked at (Self-RAG, Retrieve); in doubt, yes."""
+
+    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
+        """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
         """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade: ...
+    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+        """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""
+
+    def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
+        """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
         """Another query for the question; `tried` are the earlier ones, the question itself included."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -15,8 +15,12 @@ RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
 Support = Literal["fully", "partially", "no", "unparsed"]
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
 Origin = Literal["files", "web"]
+Located = Literal["exact", "near", "words"]
+"""How a quote was found: the sentence stands there; nearly so, letter by letter; or by the words that they share."""
 Target = Literal["vectorstore", "web"]
-Kind = Literal["rewrites", "generations", "web_searches"]
+Check = Literal["both", "support", "usefulness"]
+"""What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
+Kind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
 
 NOT_IN_PASSAGES = "The passages do not contain the answer."
@@ -26,15 +30,12 @@ OUT_OF_TIME = "out of time"
 """How the reason of an answer begins that the wall clock ended."""
 
 
-# --- what a task of an engine costs and returns ---------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request to a language model, in the server's own figures; `seconds` is wall clock here.
 
-    `prompt_tokens` counts the whole prompt, `prompt_seconds` only what was really read: a prefix that the server
-    remembers costs nothing. `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable.
+    `prompt_tokens` counts the whole prompt, `prompt_seconds` what was really read, which a remembered prefix is not.
+    `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable.
     """
 
     role: str
@@ -83,7 +84,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3)."""
+    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2)."""
 
     source: Source
     complexity: Complexity = "single"
@@ -92,8 +93,31 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """Does a question need the files (Self-RAG, Retrieve)? `score` is P(yes) in [0, 1], None where unknown."""
+
+    needed: bool
+    score: float | None = None
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One sentence of reasoning towards an answer (IRCoT). `done`: the answer is there, nothing more is needed.
+
+    `query` is what to search for next; empty where the sentence itself is the query.
+    """
+
+    text: str
+    done: bool = False
+    query: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
 class Relevance:
-    """The verdict on one document. `score` is in [0, 1], None where the engine gives none.
+    """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
 
     One call may grade a list: the first verdict then carries the whole usage, so that sums are right.
     """
@@ -106,9 +130,13 @@ class Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1); `sentences` has one support each, or none.
+    """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
 
-    `usefulness` is 1 (worst) to 5, or 0 where the verdict could not be parsed or was not asked for.
+    `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
+    0 where the verdict could not be parsed or was not asked for. Where the grader's own probabilities are known,
+    `support_score` is P(fully) + P(partially) / 2 and `usefulness_score` the mean of -1, -0.5, 0, 0.5, 1 over ISUSE 1
+    to 5 (section 3.3); None otherwise. `score` in [0, 1] is the chance that the generation answers the question from
+    the documents, None where the engine has no opinion.
     """
 
     support: Support
@@ -116,6 +144,9 @@ class Grade:
     sentences: tuple[Support, ...] = ()
     why: str = ""
     usage: Usage = field(default_factory=Usage)
+    support_score: float | None = None
+    usefulness_score: float | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +179,15 @@ class Attempt:
     """Which try at an answer this is, and what was wrong with the ones before it.
 
     `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
-    without documents, which only the route `direct` does.
+    without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
+    `thoughts` led to the documents, if any: sentences of reasoning.
     """
 
     number: int = 1
     failed: tuple[tuple[str, str], ...] = ()
     direct: bool = False
+    scored: bool = False
+    thoughts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +203,8 @@ class Catalog:
     """What a router may know of the index, all of it read from the index itself.
 
     `nearest` is the cosine of the best passage to the question, None in an empty index. `allowed` are the routes of
-    this run: the web only when it is on, `direct` only when the user allows it.
+    this run: the web only when it is on, `direct` only when the user allows it. `multi`: whether an answer in several
+    steps is on offer, too.
     """
 
     documents: int = 0
@@ -178,9 +213,8 @@ class Catalog:
     terms: tuple[str, ...] = ()
     nearest: float | None = None
     allowed: tuple[Source, ...] = ("vectorstore",)
-
-
-# --- documents ----------------------------------------------------------------------------------------------
+    headings: tuple[str, ...] = ()
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +264,10 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a web search brought, one document per page, and in one line each what a person should know of it."""
+    """What a web search brought, one document per page, and in one line each what to know of it."""
 
     documents: tuple[Document, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-# --- an answer ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +289,28 @@ class Citation:
     verified: bool
     sentence: str = ""
     origin: Origin = "files"
+    located: Located = "words"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of an answer, code points [start, end) of its text, marks included, and what a grader says of it."""
+
+    text: str
+    start: int
+    end: int
+    support: Support
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer, where it stands, and how it came about.
 
-    `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered.
+    `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered,
+    and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
+    others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
+    were taken out for want of support.
     """
 
     question: str
@@ -282,12 +328,14 @@ class Answer:
     tries: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    sentences: tuple[Sentence, ...] = ()
+    removed: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    thread: str = ""
+    asked: str = ""
 
     def __str__(self) -> str:
         return self.text
-
-
-# --- events of a stream ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +348,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node has ended after so many seconds."""
+    """A node has ended after so many seconds; `state` is that of the graph then: question, documents, decisions, …"""
 
     node: str
     seconds: float
+    state: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,11 +391,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1. `restart`: it begins anew."""
+    """A bit of a draft. A draft can still be rejected: `attempt` counts them from 1, `candidate` those of one attempt.
+
+    `restart`: it begins anew.
+    """
 
     text: str
     attempt: int
     restart: bool = False
+    candidate: int = 1
 
 
 @dataclass(frozen=True, slots=True)

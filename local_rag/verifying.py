@@ -22,6 +22,7 @@ from local_rag.text import (
     without_marks,
     words,
 )
+from local_rag.types import Located
 
 CLOSE = 0.8
 """A quote is close to its sentence when it holds more than this share of the sentence's content words (stemmed).
@@ -32,6 +33,12 @@ three. Numbers are compared by value and count for nothing here.
 
 QUOTE_SENTENCES = 3
 """The longest quote, in sentences of the passage, that is put beside a sentence which is no verbatim copy."""
+
+LIKE = 88.0
+"""Similarity (0 to 100, rapidfuzz's partial_ratio) from which letters are nearly the same: one letter in eight."""
+
+SHORTEST = 20
+"""Characters below which letters say too little: "in the garden" is near many places."""
 
 PART_WORDS = 8
 """Words from which a verbatim part of a sentence may stand for itself."""
@@ -95,11 +102,19 @@ _UNCOMPARED = re.compile(rf"{_INVISIBLE}|(?<=[^\W\d_])[-‐‑]\s*(?=[^\W\d_])|{
 _SAME = str.maketrans(dict.fromkeys("“”„«»", '"') | dict.fromkeys("‘’‚", "'") | dict.fromkeys("‐‑–—−", "-"))
 
 
-def evidence(sentence: str, passage: str) -> tuple[Span, bool]:
-    """The part of a passage to put beside a sentence, and whether it carries the sentence."""
+class Evidence(NamedTuple):
+    """The part of a passage to put beside a sentence, whether it carries the sentence, and how it was found."""
+
+    span: Span
+    verified: bool
+    located: Located
+
+
+def evidence(sentence: str, passage: str) -> Evidence:
+    """Where a passage says a sentence: word for word, nearly so letter by letter, else by the words that they share."""
     exact = verbatim(sentence, passage)
     if exact:
-        return exact, True
+        return Evidence(exact, True, "exact")
     pieces = sentences(passage) or [stripped(passage, 0, len(passage))]
     stems = _stems(_tidy(sentence))
     best, best_key = pieces[0], (False, -1.0, 0)
@@ -109,7 +124,31 @@ def evidence(sentence: str, passage: str) -> tuple[Span, bool]:
             key = (supports(parts, sentence), _coverage(stems, parts), -size)
             if key > best_key:
                 best, best_key = Span(pieces[first].start, pieces[first + size - 1].end), key
-    return best, best_key[0]
+    alike = nearly(sentence, passage)
+    if alike and not best_key[0]:
+        touched = [piece for piece in pieces if piece.start < alike.end and alike.start < piece.end]
+        best = Span(touched[0].start, touched[-1].end) if touched else alike
+    return Evidence(best, best_key[0], "near" if alike else "words")
+
+
+def nearly(sentence: str, passage: str) -> Span | None:
+    """Where a passage holds nearly the same letters as a sentence; None where nothing is near enough.
+
+    The best alignment of the sentence with a part of the passage, by their longest common subsequence: a reading error
+    or another form of a word costs little, another word costs more.
+    """
+    from rapidfuzz import fuzz
+
+    plain = _LEAD.sub("", without_marks(sentence), count=1).strip()
+    if len(plain) < SHORTEST or len(passage) < len(plain) * LIKE / 100:
+        return None
+    found = fuzz.partial_ratio_alignment(_lower(plain), _lower(passage), score_cutoff=LIKE)
+    return stripped(passage, found.dest_start, found.dest_end) if found else None
+
+
+def _lower(text: str) -> str:
+    """Lower case that keeps every code point's place."""
+    return "".join(low if len(low := ch.lower()) == 1 else ch for ch in text)
 
 
 def verbatim(sentence: str, passage: str) -> Span | None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
-from local_rag.types import NOT_IN_PASSAGES, Catalog, Found, Grade, Piece, Relevance, Route, Text, Usage
+from local_rag.types import (
+    NOT_IN_PASSAGES,
+    Catalog,
+    Found,
+    Grade,
+    Need,
+    Piece,
+    Relevance,
+    Route,
+    Text,
+    Thought,
+    Usage,
+)
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -33,13 +45,21 @@ class ScriptedEngine:
     grades: list[tuple[str, int]] = field(default_factory=lambda: [("fully", 5)])
     source: str = "vectorstore"
     rewrites: list[str] | None = None
+    scores: list[list[float | None]] | None = None
+    needed: bool = True
+    need_score: float | None = None
+    complexity: str = "single"
+    thoughts: list[Thought] = field(default_factory=lambda: [Thought("So it is.", done=True)])
     name: str = "scripted"
     describe: str = "obeys a script"
+    fingerprint: str = "scripted 1"
 
     def __post_init__(self):
         self.asked = []
         self._relevant, self._drafts, self._grades = map(then_last, (self.relevant, self.drafts, self.grades))
         self._rewrites = iter(self.rewrites) if self.rewrites is not None else None
+        self._scores = then_last(self.scores) if self.scores else repeat([])
+        self._thoughts = then_last(self.thoughts)
 
     def prepare(self):
         self.asked.append(("prepare",))
@@ -52,13 +72,22 @@ class ScriptedEngine:
 
     def route(self, question, catalog: Catalog):
         self.asked.append(("route", question, catalog))
-        return Route(self.source, usage=ONE_CALL)
+        return Route(self.source, self.complexity if catalog.multi else "single", usage=ONE_CALL)
 
-    def relevance(self, question, documents):
+    def needs_retrieval(self, question, catalog: Catalog):
+        self.asked.append(("needs_retrieval", question, catalog))
+        return Need(self.needed, self.need_score, usage=ONE_CALL)
+
+    def reason(self, question, documents, thoughts):
+        self.asked.append(("reason", question, tuple(documents), tuple(thoughts)))
+        return replace(next(self._thoughts), usage=ONE_CALL)
+
+    def relevance(self, question, documents, *, scored=False):
         self.asked.append(("relevance", question, tuple(documents)))
         letters = (next(self._relevant) * len(documents))[: len(documents)]
         labels = {"y": "relevant", "n": "irrelevant", "?": "unparsed"}
-        return [Relevance(labels[x], None, "", ONE_CALL if i == 0 else Usage()) for i, x in enumerate(letters)]
+        scores = [*next(self._scores), *[None] * len(documents)]
+        return [Relevance(labels[x], scores[i], "", ONE_CALL if i == 0 else Usage()) for i, x in enumerate(letters)]
 
     def answer(self, question, documents, attempt):
         self.asked.append(("answer", tuple(documents), attempt))
@@ -66,11 +95,13 @@ class ScriptedEngine:
             yield Piece(word + " ")
         yield Piece("", usage=ONE_CALL)
 
-    def grade(self, question, documents, generation):
+    def grade(self, question, documents, generation, *, check="both"):
         assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
-        self.asked.append(("grade", question, generation))
-        support, usefulness = next(self._grades)
-        return Grade(support, usefulness, usage=ONE_CALL)
+        self.asked.append(("grade", question, generation) if check == "both" else ("grade", generation, check))
+        support, usefulness, *more = next(self._grades)
+        sentences = tuple(more[0]) if more else ()
+        grade = Grade(support, usefulness, sentences, usage=ONE_CALL)
+        return replace(grade, score=more[1] if len(more) > 1 else None)
 
     def rewrite(self, question, tried, target):
         self.asked.append(("rewrite", question, tuple(tried), target))

@@ -7,7 +7,7 @@ from fakes import passage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.citations import check, is_fixed_reply, nearest, renumbered
+from local_rag.citations import BETWEEN, check, is_fixed_reply, nearest, remapped, renumbered
 from local_rag.types import NOT_IN_PASSAGES
 from local_rag.verifying import verbatim
 
@@ -242,3 +242,69 @@ def test_any_text_is_checked_without_an_error_and_quotes_are_verbatim(text, word
 def test_the_text_keeps_its_words(text):
     checked = check(text, [WARRANTY])
     assert [c for c in checked.text if c.isalpha()] == [c for c in text if c.isalpha()]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quote", "located", "verified"),
+    [
+        ("The lease ends on 31 March 2027.", "The lease ends on 31 March 2027.", "exact", True),
+        ("the lease ends on 31 march 2027", "The lease ends on 31 March 2027", "exact", True),
+        (
+            "The notlce perlod is three months for both sldes.",
+            "The notice period is three months for both sides.",
+            "near",
+            False,
+        ),
+        (
+            "The notice periods are three months for both sides.",
+            "The notice period is three months for both sides.",
+            "near",
+            True,
+        ),
+        (
+            "The notice period is nine months for both sides.",
+            "The notice period is three months for both sides.",
+            "near",
+            False,
+        ),
+        ("Both sides must wait three months.", "The notice period is three months for both sides.", "words", False),
+    ],
+)
+def test_a_quote_is_located_exactly_or_nearly(sentence, quote, located, verified):
+    text = "Rent is 900 euros. The lease ends on 31 March 2027. The notice period is three months for both sides."
+    (found,) = check(f"{sentence} [1]", [passage(1, text, start=7)]).citations
+    assert (found.quote, found.located, found.verified) == (quote, located, verified)
+    assert text[found.start - 7 : found.end - 7] == found.quote
+
+
+def test_marks_of_a_part_count_as_in_the_whole():
+    part = [passage(1, "Use x[0] of the list."), passage(2), passage(3)]
+    assert remapped("One [1]. Two [2][3]. Odd [9].", [2, 4, 7], part) == ("One [2]. Two [4][7]. Odd.", 1)
+    assert remapped("Use x[0] of the list [1].", [2, 4, 7], part) == ("Use x[0] of the list [2].", 0), "code is no mark"
+
+
+STORED = (
+    "The plan costs 100 euros. Nothing of this is kept. It is due in May. This is gone, too. Ada Lovelace signed it."
+)
+
+
+def recomposed(*kept):
+    spans = [(STORED.index(sentence), STORED.index(sentence) + len(sentence)) for sentence in kept]
+    return passage(1, BETWEEN.join(kept), start=spans[0][0], pieces=spans)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["The plan costs 100 euros.", "It is due in May.", "Ada Lovelace signed it."], ids=["1st", "2nd", "3rd"]
+)
+def test_a_quote_from_any_piece_of_a_passage_points_into_the_file(sentence):
+    whole = recomposed("The plan costs 100 euros.", "It is due in May.", "Ada Lovelace signed it.")
+    citation = only(f"{sentence} [1]", whole)
+    assert (citation.quote, citation.verified, citation.located) == (sentence, True, "exact")
+    assert STORED[citation.start : citation.end] == sentence
+
+
+def test_no_quote_runs_over_a_gap():
+    whole = recomposed("The plan costs 100 euros.", "It is due in May.")
+    for citation in check("The plan costs 100 euros. It is due in May. [1]", [whole]).citations:
+        assert STORED[citation.start : citation.end] == citation.quote
+        assert BETWEEN not in citation.quote

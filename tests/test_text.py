@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.text import content_stems, marks, names, numbers, sentences, shorten, without_marks
+from local_rag.text import claims, content_stems, marks, names, numbers, sentences, shorten, without_marks
 
 
 def split(text):
@@ -112,3 +112,37 @@ def test_a_hostile_text_is_read_in_time(hostile):
     marks(hostile)
     content_stems(hostile)
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("A is so [1]. B is so [2].", [("A is so [1].", "A is so.", (1,)), ("B is so [2].", "B is so.", (2,))]),
+        ("A is so. [1] B is so. [2]", [("A is so. [1]", "A is so.", (1,)), ("B is so. [2]", "B is so.", (2,))]),
+        ("A is so [1][2, 4].", [("A is so [1][2, 4].", "A is so.", (1, 2, 4))]),
+        ("A is so [1-3].", [("A is so [1-3].", "A is so.", (1, 2, 3))]),
+        ("A is so [1] [1].", [("A is so [1] [1].", "A is so.", (1,))]),
+        ("A is so. B is so [1].", [("A is so.", "A is so.", ()), ("B is so [1].", "B is so.", (1,))]),
+        ("[1] A is so.\n[2] B is so.", [("[1] A is so.", "A is so.", (1,)), ("[2] B is so.", "B is so.", (2,))]),
+        ("[1] A is so [2].", [("[1] A is so [2].", "A is so.", (1, 2))]),
+        ("[1] [2] A is so.", [("[1] [2] A is so.", "A is so.", (1, 2))]),
+        ("- A is so [1]\n- B is so [2]", [("- A is so [1]", "- A is so", (1,)), ("- B is so [2]", "- B is so", (2,))]),
+        ("* [1] A is so.\n* [2] B.", [("* [1] A is so.", "* A is so.", (1,)), ("* [2] B.", "* B.", (2,))]),
+        ("Ada [1] and Bob [2] met.", [("Ada [1] and Bob [2] met.", "Ada and Bob met.", (1, 2))]),
+        ("It is so [1]. iPhones too.", [("It is so [1]. iPhones too.", "It is so. iPhones too.", (1,))]),
+        (
+            "One, cut [1] Another one [2]",
+            [("One, cut [1]", "One, cut", (1,)), ("Another one [2]", "Another one", (2,))],
+        ),
+        (
+            "甲是真的[1]。乙也是真的【2】。",
+            [("甲是真的[1]。", "甲是真的。", (1,)), ("乙也是真的【2】。", "乙也是真的。", (2,))],
+        ),
+        ("Is it so? [1] Yes!", [("Is it so? [1]", "Is it so?", (1,)), ("Yes!", "Yes!", ())]),
+        ("[1]", []),
+        ("", []),
+        ("---\n[1].\n", []),
+    ],
+)
+def test_the_sentences_of_an_answer_and_what_they_cite(answer, found):
+    assert [(claim.span.of(answer), claim.text, claim.numbers) for claim in claims(answer)] == found
