@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from local_rag import text
 from local_rag.config import Settings
 from local_rag.engines import extractive, scoring
+from local_rag.engines.answerability import Judged, shipped
 from local_rag.engines.quotes import as_written, quotes
 from local_rag.graphs import edges
 from local_rag.index.embedding import SentenceTransformerEmbedder
@@ -174,22 +175,26 @@ def fit_quotes(asked: Sequence[Asked]) -> Floats:
 
 
 def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
-    """The best answer's logit where it is also relevant: answerable, article left out, adversarial."""
+    """What decides about the best relevant quote (0 where its score does): answerable, left out, adversarial."""
     kinds: tuple[list[float], list[float], list[float]] = ([], [], [])
     for question, outside, reading, _ in asked:
         relevant = [
-            logit
-            for quote, logit in zip(reading.quotes, reading.answers, strict=True)
+            place
+            for place, quote in enumerate(reading.quotes)
             if scoring.probability(reading.passages[quote.document]) >= extractive.RELEVANT
         ]
-        kinds[1 if outside else 0 if question.gold else 2].append(max(relevant, default=-20.0))
+        best = max(relevant, key=lambda place: reading.answers[place], default=None)
+        judged = Judged(0.0, 0.0) if best is None else shipped().judge(reading, best)
+        decides = judged.present if judged.score >= extractive.ANSWERS else 0.0
+        kinds[1 if outside else 0 if question.gold else 2].append(decides)
     return np.array(kinds[0]), np.array(kinds[1]), np.array(kinds[2])
 
 
 def report(name: str, asked: Sequence[Asked]) -> None:
     """Refusals of the final decision, and how many answers hold the gold string."""
     inside, outside, adversarial = scores(asked)
-    refused, wrongly = int((outside < 0).sum()), int((inside < 0).sum())
+    limit = extractive.PRESENT
+    refused, wrongly = int((outside < limit).sum()), int((inside < limit).sum())
     print(
         f"{name}: not in the corpus: precision {refused / (refused + wrongly):.3f} recall {refused / len(outside):.3f}"
     )
@@ -199,8 +204,9 @@ def report(name: str, asked: Sequence[Asked]) -> None:
         for x in limits
     ]
     balance = min((point for point in curve if point[1] > 0), key=lambda point: abs(point[0] - point[1]))
-    print("  balance: precision {:.3f} recall {:.3f} at logit {:.2f}".format(*balance))
-    print(f"  adversarial: refused {(adversarial < 0).mean():.3f}; answerable: refused {(inside < 0).mean():.3f}")
+    print("  balance: precision {:.3f} recall {:.3f} at probability {:.2f}".format(*balance))
+    rest = (adversarial < limit).mean(), (inside < limit).mean()
+    print("  adversarial: refused {:.3f}; answerable: refused {:.3f}".format(*rest))
     answers = [
         (a.question, a.reading, extractive.choose(a.reading, "")) for a in asked if a.question.gold and not a.outside
     ]

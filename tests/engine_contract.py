@@ -43,6 +43,9 @@ class EngineContract:
     def test_it_says_what_it_is(self, engine):
         assert engine.name and engine.describe
         assert "\n" not in engine.describe
+        assert engine.fingerprint
+        assert "\n" not in engine.fingerprint
+        assert engine.fingerprint == engine.fingerprint
 
     def test_one_verdict_for_each_document_in_order(self, engine, question, documents):
         verdicts = engine.relevance(question, documents)
@@ -51,6 +54,12 @@ class EngineContract:
         assert all(verdict.score is None or 0 <= verdict.score <= 1 for verdict in verdicts)
         turned = engine.relevance(question, documents[::-1])
         assert [verdict.label for verdict in turned] == [verdict.label for verdict in verdicts][::-1]
+
+    def test_scores_are_known_or_not_and_never_change_a_label(self, engine, question, documents):
+        scored = engine.relevance(question, documents, scored=True)
+        assert all(one.score is None or 0 <= one.score <= 1 for one in scored)
+        assert [one.label for one in scored] == [one.label for one in engine.relevance(question, documents)]
+        assert engine.relevance(question, [], scored=True) == []
 
     def test_the_first_verdict_carries_the_usage_of_a_listwise_call(self, engine, question, documents):
         verdicts = engine.relevance(question, documents)
@@ -82,6 +91,11 @@ class EngineContract:
         assert pieces[-1].usage.seconds > 0
         assert all(piece.usage is None for piece in pieces[:-1])
 
+    def test_a_piece_has_a_log_probability_or_none(self, engine, question, documents):
+        pieces = list(engine.answer(question, documents, Attempt(scored=True)))
+        assert all(piece.logprob is None or piece.logprob <= 0 for piece in pieces)
+        assert "".join(piece.text for piece in pieces).strip() == _answer(engine, question, documents)
+
     def test_without_documents(self, engine, question):
         assert engine.relevance(question, []) == []
         assert _answer(engine, question, []) == NOT_IN_PASSAGES
@@ -93,8 +107,36 @@ class EngineContract:
             grade = engine.grade(question, documents, draft)
             assert grade.support in SUPPORTS
             assert set(grade.sentences) <= SUPPORTS
+            assert len(grade.sentences) in {0, len(text.claims(draft))}
             assert 0 <= grade.usefulness <= 5
             assert grade.usage.seconds > 0
+            assert grade.support_score is None or 0 <= grade.support_score <= 1
+            assert grade.usefulness_score is None or -1 <= grade.usefulness_score <= 1
+            assert grade.score is None or 0 <= grade.score <= 1
+
+    @pytest.mark.parametrize("check", ["support", "usefulness"])
+    def test_one_of_the_two_grades_may_be_asked_for(self, engine, question, documents, check):
+        draft = "The warranty of a pump ends two years after delivery [1]. Pumps fly to the moon on 3 May 1999 [2]."
+        grade = engine.grade(question, documents, draft, check=check)
+        assert grade.support in SUPPORTS
+        assert len(grade.sentences) in {0, len(text.claims(draft))}
+        if check == "usefulness":
+            assert 1 <= grade.usefulness <= 5
+        else:
+            assert grade.support != "unparsed"
+
+    def test_a_chain_of_reasoning_goes_on_or_ends(self, engine, question, documents):
+        for given, thoughts in (([], []), (documents, []), (documents, ["A pump has a warranty."])):
+            thought = engine.reason(question, given, thoughts)
+            assert thought.done or thought.text.strip()
+            assert len(text.sentences(thought.text)) <= 1
+            assert thought.usage.seconds > 0
+
+    def test_files_are_needed_or_not(self, engine, question):
+        need = engine.needs_retrieval(question, FULL_CATALOG)
+        assert need.needed in {True, False}
+        assert need.score is None or 0 <= need.score <= 1
+        assert need.usage.seconds > 0
 
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
     @pytest.mark.parametrize("asked", [None, "Why?", "???", "Acme"])
@@ -110,10 +152,12 @@ class EngineContract:
         "allowed", [("vectorstore",), ("vectorstore", "web_search"), ("web_search",), FULL_CATALOG.allowed]
     )
     @pytest.mark.parametrize("nearest", [None, 0.0, 0.9])
-    def test_a_route_is_one_of_those_allowed(self, engine, question, allowed, nearest):
-        route = engine.route(question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed))
+    @pytest.mark.parametrize("multi", [False, True])
+    def test_a_route_is_one_of_those_allowed(self, engine, question, allowed, nearest, multi):
+        route = engine.route(question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed, ("Costs",), multi))
         assert route.source in allowed
-        assert route.complexity in {"direct", "single", "multi"}
+        assert route.complexity in ({"direct", "single", "multi"} if multi else {"direct", "single"})
+        assert (route.complexity == "direct") == (route.source == "direct")
 
     def test_a_question_without_history_stands_alone(self, engine, question):
         assert str(engine.standalone(question, [])) == question
@@ -142,6 +186,10 @@ class EngineContract:
     def test_it_stops_at_once(self, engine, question, documents):
         tasks = [
             lambda: engine.relevance(question, documents),
+            lambda: engine.relevance(question, documents, scored=True),
+            lambda: engine.needs_retrieval(question, FULL_CATALOG),
+            lambda: engine.reason(question, documents, []),
+            lambda: engine.reason(question, [], ["A pump has a warranty."]),
             lambda: _answer(engine, question, documents),
             lambda: engine.grade(question, documents, "The warranty ends after two years [1]."),
             lambda: engine.rewrite(question, [question], "vectorstore"),

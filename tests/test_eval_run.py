@@ -512,7 +512,7 @@ def test_a_ranking_is_cut_to_its_depth():
 class SlowCheck(ScriptedEngine):
     """Its time is up while the answer is checked: what was written until then is an answer, with reservations."""
 
-    def grade(self, question, documents, generation):
+    def grade(self, question, documents, generation, *, check="both"):
         raise DeadlineExceeded("out of time")
 
 

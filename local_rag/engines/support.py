@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from local_rag import text
@@ -17,28 +17,15 @@ _NEGATIONS = frozenset("not no never none nobody nothing neither nor without can
 
 
 def sentence_supports(generation: str, passages: Sequence[str]) -> list[tuple[str, Support]]:
-    """Each sentence of a text, citation marks and bullets aside, with its support."""
+    """Each of `text.claims(generation)` with its support by the passages that it cites; by all where it cites none."""
     plain_passages = [text.without_marks(passage) for passage in passages]
     folded = [_folded(passage) for passage in plain_passages]
     split = [[span.of(passage) for span in text.sentences(passage)] for passage in plain_passages]
-    pieces = [span.of(claim) for claim in _claims(generation) for span in text.sentences(claim)]
-    return [(piece, _support(piece, folded, split)) for piece in pieces if text.words(piece)]
-
-
-def _claims(generation: str) -> Iterator[str]:
-    """What stands between the marks; a quote that was cut has no full stop to end it."""
-    start = 0
-    for span, _ in text.marks(generation):
-        yield generation[start : span.start]
-        start = span.end
-    yield generation[start:]
-
-
-def overall(supports: Sequence[Support]) -> Support:
-    """`fully` if every sentence is, `no` if none is even in part (Self-RAG, ISSUP of table 1)."""
-    if not supports or all(support == "no" for support in supports):
-        return "no"
-    return "fully" if all(support == "fully" for support in supports) else "partially"
+    found = []
+    for claim in text.claims(generation):
+        cited = [number - 1 for number in claim.numbers if 0 < number <= len(passages)] or range(len(passages))
+        found.append((claim.text, _support(claim.text, [folded[n] for n in cited], [split[n] for n in cited])))
+    return found
 
 
 def _folded(passage: str) -> str:

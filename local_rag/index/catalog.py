@@ -11,13 +11,14 @@ from local_rag.text import STOP_WORDS, content_words, stem, words
 from local_rag.types import Catalog
 
 _TITLES = 20
+_HEADINGS = 20
 _TERMS = 30
 _SAMPLE = 200
 """Passages that are read to learn how the most frequent stems are written."""
 
 
 def catalog(store: Store) -> Catalog:
-    """Titles with the most text first, and the words that occur in most passages, as they are mostly written."""
+    """Titles and headings with the most text first, and the words of most passages, as they are mostly written."""
     _, documents, chunks = store.read(lookups.counts)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     for passage in store.read(lookups.passages, store.read(lookups.sample, _SAMPLE)):
@@ -28,10 +29,13 @@ def catalog(store: Store) -> Catalog:
     stops = {stem(word) for word in STOP_WORDS}
     telling = [one for one in stems if one in spellings and one not in stops]
     terms = [spellings[one].most_common(1)[0][0] for one in telling[:_TERMS]]
+    titles = tuple(store.read(lookups.titles, _TITLES))
+    headings = (path.rpartition(" > ")[2] for path in store.read(lookups.headings, 2 * _HEADINGS))
     return Catalog(
         documents=documents,
         chunks=chunks,
-        titles=tuple(store.read(lookups.titles, _TITLES)),
+        titles=titles,
+        headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_HEADINGS],
         terms=tuple(terms),
     )
 

@@ -172,6 +172,12 @@ def titles(db: Sql, limit: int) -> list[str]:
     return [row[0] for row in db.execute(sql, (limit,))]
 
 
+def headings(db: Sql, limit: int) -> list[str]:
+    """The headings with the most chunks under them."""
+    sql = "SELECT heading FROM chunks WHERE heading != '' GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
+    return [row[0] for row in db.execute(sql, (limit,))]
+
+
 def frequent_stems(db: Sql, limit: int) -> list[str]:
     """The stems that most chunks contain, most frequent first."""
     sql = "SELECT term FROM vocabulary WHERE length(term) > 2 ORDER BY doc DESC, term LIMIT ?"
