@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.config import OLLAMA_HOST, Settings
+from local_rag.config import OLLAMA_HOST, Settings, Thresholds
 from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.text import joined
+from local_rag.thresholds import thresholds_for
 
 if TYPE_CHECKING:
+    from local_rag.engines.extractive import ExtractiveEngine
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
     from local_rag.models import Models, OllamaModelSpec, Profile, Role
@@ -39,21 +41,33 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
 
     Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
     """
-    from local_rag.engines.extractive import ExtractiveEngine
-
     if settings.values.engine == "extractive":
         _no_model_named(settings)
-        return Choice(ExtractiveEngine(embedder, corpus))
+        return Choice(open_extractive(settings, embedder, corpus))
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         engine = open_ollama(settings, patience=None if must else QUICK)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
-        return Choice(ExtractiveEngine(embedder, corpus), str(error), error.hint)
+        return Choice(open_extractive(settings, embedder, corpus), str(error), error.hint)
     if settings.values.engine == "ollama":
         return Choice(engine)
     return Choice(engine, f"Ollama answers and has {joined(use.model for use in engine.models)}", "--engine extractive")
+
+
+def open_extractive(settings: Settings, embedder: Embedder, corpus: Corpus) -> ExtractiveEngine:
+    """The extractive engine with the thresholds that are in force for it."""
+    from local_rag.engines.extractive import ANSWERS, RELEVANT, ExtractiveEngine
+
+    plain = ExtractiveEngine(embedder, corpus)
+    found = thresholds_for(settings, plain.fingerprint)
+    if found == Thresholds():
+        return plain
+    relevant = RELEVANT if found.relevance is None else found.relevance
+    return ExtractiveEngine(
+        embedder, corpus, relevant=relevant, answers=ANSWERS if found.answer is None else found.answer
+    )
 
 
 def named(settings: Settings) -> str:
@@ -98,7 +112,7 @@ def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngi
     profile, specs = roles(settings)
     server = open_server(settings, patience)
     try:
-        return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama)
+        return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama, settings.values.explain)
     except LocalRagError as error:
         try:
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error

@@ -81,7 +81,7 @@ def try_(
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask a model each of the six tasks once.
+    """Ask a model each of the eight tasks once.
 
     On a small fixed example: verdicts, seconds, tokens. The exit code is 0 if each verdict kept to its schema at the
     first try, else 1.

@@ -1,4 +1,4 @@
-"""One question through all six tasks of an engine, on a fixed example: does this model do, and what does it cost?"""
+"""One question through all tasks of an engine, on a fixed example: does this model do, and what does it cost?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Trial:
-    """All six. `honoured`: every reply that had to be JSON had its form at the first try."""
+    """All of them. `honoured`: every reply that had to be JSON had its form at the first try."""
 
     engine: str
     tried: tuple[Tried, ...]
@@ -84,7 +84,7 @@ class _Said:
 
 
 def try_model(settings: Settings, console: Console, *, json: bool = False) -> int:
-    """Each of the six tasks once, with the model in force; 0 if every verdict had its form at the first try, else 1.
+    """Each task once, with the model in force; 0 if every verdict had its form at the first try, else 1.
 
     Raises what `open_ollama` raises, and EngineError where a task failed.
     """
@@ -135,12 +135,18 @@ def _documents() -> list[Document]:
     return [Document(text, metadata={"source": source}) for source, text in PASSAGES]
 
 
-# --- the six tasks --------------------------------------------------------------------------------------------------
+# --- the tasks ------------------------------------------------------------------------------------------------------
 
 
 def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
     route = engine.route(QUESTION, CATALOG)
     return _Said(route.source, "vectorstore", route.source == "vectorstore" and not route.why, True, route.usage)
+
+
+def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
+    need = engine.needs_retrieval(QUESTION, CATALOG)
+    said = "?" if need.usage.unparsed else "yes" if need.needed else "no"
+    return _Said(said, "yes", said == "yes", True, need.usage)
 
 
 def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
@@ -169,6 +175,17 @@ def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
     return _Said(said, f"fully, at least {GOOD} of 5", right, True, grade.usage)
 
 
+def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
+    thought = engine.reason(QUESTION, documents, ())
+    return _Said(
+        thought.text,
+        "a sentence with 10:00 or 5 euros",
+        "10" in thought.text or "5" in thought.text,
+        True,
+        thought.usage,
+    )
+
+
 def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
     return _Said(query, "another query", bool(query), False, query.usage)
@@ -182,9 +199,11 @@ def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
 
 _TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Said]], ...] = (
     ("route", _route),
+    ("need", _need),
     ("relevance", _relevance),
     ("answer", _answer),
     ("grade", _grade),
+    ("reason", _reason),
     ("rewrite", _rewrite),
     ("standalone", _standalone),
 )

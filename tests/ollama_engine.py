@@ -15,20 +15,20 @@ from local_rag.types import Attempt
 
 QUESTION = "What does the plan cost?"
 YES = '{"r": ["yes", "yes"]}'
-FULLY = '{"s": "fully", "u": 5}'
+FULLY = '{"s": ["fully"], "u": 5}'
 LONG = 5.0
 """Seconds within which every fault must have shown."""
 
 
 @contextmanager
-def engine_on(server, model="tiny", num_ctx=4096, think=False, **settings):
+def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, **settings):
     """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`."""
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
     with_server = Server(config.host, config.allow_hosts)
     try:
         spec = OllamaModelSpec(name=model, think=think)
-        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config)
+        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config, explain)
     except BaseException:
         with_server.close()
         raise

@@ -19,19 +19,31 @@ def mind(body):
     question = asked[1] if asked else ""
     passages = {int(number): content for number, content in _PASSAGE.findall(opening or prompt)}
     keys = (body.get("format") or {}).get("properties", {})
-    if "d" in keys:
-        return json.dumps({"d": keys["d"]["enum"][0]})
-    if "r" in keys and keys["r"]["type"] == "array":
-        return json.dumps({"r": [_yes(_near(question, content)) for content in passages.values()]})
-    if set(keys) == {"s", "u"}:
-        return _checked(passages, re.search(r"<answer>\n(.*?)\n</answer>", task, re.DOTALL)[1])
     if keys:
-        return json.dumps({next(iter(keys)): "yes"})
+        return json.dumps({key: _value(key, keys[key], question, passages, task) for key in keys})
     if task.startswith("Answer the question"):
         return _answered(question, passages)
     if task.startswith("Write a query"):
         return f"{question.rstrip('?')} {len(re.findall('^- ', task, re.MULTILINE))}"
     return question
+
+
+def _value(key, shape, question, passages, task):
+    """What stands behind a key of the reply that a schema asks for."""
+    near = [_near(question, content) for content in passages.values()]
+    listed = shape["type"] == "array"
+    values = {
+        "r": lambda: [_yes(one) for one in near] if listed else "yes",
+        "l": lambda: [3 * one for one in near],
+        "s": lambda: _supports(passages, task) if listed else "yes",
+        "u": lambda: "yes" if shape["type"] == "string" else 5 if "fully" in _supports(passages, task) else 1,
+        "d": lambda: bool(near) if shape["type"] == "boolean" else shape["enum"][0],
+        "c": lambda: shape["enum"][0],
+        "n": lambda: "yes",
+        "t": lambda: _answered(question, passages),
+        "w": lambda: ["for the words"] * shape["maxItems"] if listed else "for the words",
+    }
+    return values.get(key, lambda: "yes")()
 
 
 def _near(question, content):
@@ -62,7 +74,10 @@ def _answered(question, passages):
     return f"{' '.join(found.split())} [{-number}]"
 
 
-def _checked(passages, generation):
-    plain = " ".join(text.without_marks(generation).split())
-    held = any(plain in " ".join(content.split()) for content in passages.values())
-    return json.dumps({"s": "fully" if held else "no", "u": 5 if held else 1})
+def _supports(passages, task):
+    """Of each sentence of the answer in a task: does it stand in a passage?"""
+    held = [" ".join(content.split()) for content in passages.values()]
+    answer = re.search(r"<answer>\n(.*?)\n</answer>", task, re.DOTALL)[1]
+    sentences = re.findall(r"^\d+\. (.*) \(cites .*\)$", answer, re.MULTILINE)
+    plain = sentences or [one.text for one in text.claims(answer)]
+    return ["fully" if any(one in passage for passage in held) else "no" for one in plain]

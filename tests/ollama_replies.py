@@ -6,8 +6,10 @@ A Reply is sent into a Turn: one chat, its connection, and what the server knows
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,10 @@ class Turn:
     swallows: bool = False
     """gpt-oss with a schema and without thoughts: the content is lost."""
     old: bool = False
+    gives_logprobs: bool = True
+    """From v0.12.11 on; an older server ignores that they are asked for."""
+    odds: deque[Mapping[str, float]] = field(default_factory=deque)
+    """Of the tokens to come: what is listed with the next one that is among them, see `say`."""
     said: dict[str, list[str]] = field(default_factory=lambda: {"content": [], "thinking": []})
     logprobs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -57,7 +63,8 @@ class Turn:
         """One token of the content or of the thoughts."""
         self.wire.check()
         self.said[kind].append(text)
-        odds = [_logprob(text, self.body)] if self.body.get("logprobs") else []
+        listed = self.odds.popleft() if self.odds and text.strip() in self.odds[0] else {text.strip(): 0.99}
+        odds = [_logprob(text, listed, self.body)] if self.body.get("logprobs") and self.gives_logprobs else []
         self.logprobs += odds
         if self.stream:
             message = {"content": text} if kind == "content" else {"content": "", "thinking": text}
@@ -100,10 +107,15 @@ class Turn:
         self.last(self.whole() | {"done": True, "done_reason": done_reason} | odds | counts)
 
 
-def _logprob(token: str, body: dict[str, Any]) -> dict[str, Any]:
-    """A token that the model was sure of; the list of others holds only itself."""
-    entry: dict[str, Any] = {"token": token, "logprob": -0.01, "bytes": list(token.encode())}
-    return entry | ({"top_logprobs": [dict(entry)]} if body.get("top_logprobs") else {})
+def _logprob(token: str, listed: Mapping[str, float], body: dict[str, Any]) -> dict[str, Any]:
+    """A token, and the probabilities of those that stand beside it, the likeliest first."""
+    named = {token if other == token.strip() else other: odds for other, odds in listed.items()}
+    entries: list[dict[str, Any]] = [
+        {"token": other, "logprob": math.log(odds), "bytes": list(other.encode())} for other, odds in named.items()
+    ]
+    chosen = next(entry for entry in entries if entry["token"] == token)
+    entries.sort(key=lambda entry: -entry["logprob"])
+    return chosen | ({"top_logprobs": entries[: body["top_logprobs"]]} if body.get("top_logprobs") else {})
 
 
 @dataclass(frozen=True)
@@ -128,14 +140,18 @@ def say(
     load_ms: float | None = None,
     pieces: Iterable[str] | None = None,
     pace: float = 0,
+    odds: Iterable[Mapping[str, float]] = (),
 ) -> Reply:
     """A reply that ends well, token by token, `pace` seconds apart, cut where num_predict or the window ends.
 
     Without `thinking` a model that thinks has a thought of its own; "" is none. `pieces` are the tokens to send.
+    `odds` are, for the tokens of which the model was not sure, the probabilities of the tokens listed there: each goes
+    to the next token that is in it. White space around a token does not count. Of all others it was sure.
     """
-    content = tokens(text) if pieces is None else list(pieces)
+    content, odds = tokens(text) if pieces is None else list(pieces), list(odds)
 
     def send(turn: Turn) -> None:
+        turn.odds = deque(odds)
         thought = tokens((_THOUGHT if turn.thinks else "") if thinking is None else thinking)
         parts = [("thinking", part) for part in thought] + [("content", part) for part in content]
         shown = [] if turn.swallows else parts[: turn.room]

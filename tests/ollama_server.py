@@ -77,7 +77,9 @@ class OllamaServer:
 
     def __init__(self, version: str = "0.33.0-rc2", port: int = 0) -> None:
         self.version = version
-        self.old = tuple(map(int, version.split(".")[:2])) < (0, 30)
+        number = tuple(int(part.partition("-")[0]) for part in version.split(".")[:3])
+        self.old = number < (0, 30)
+        self.gives_logprobs = number >= (0, 12, 11)
         self.requests: list[Request] = []
         self.failures: list[BaseException] = []
         self.models: dict[str, Model] = {"tiny:latest": Model()}
@@ -302,7 +304,8 @@ class OllamaServer:
         model = self.models[full_name(body["model"])]
         thinks = "thinking" in model.capabilities and body.get("think") is not False
         swallows = model.family == "gptoss" and bool(body.get("format")) and body.get("think") is False
-        return Turn(wire, body, thinks=thinks, swallows=swallows, old=self.old)
+        known = {"old": self.old, "gives_logprobs": self.gives_logprobs}
+        return Turn(wire, body, thinks=thinks, swallows=swallows, **known)
 
     def _run(self, turn: Turn) -> None:
         """Load and generate; with a keep_alive of nothing the model is gone before the reply ends, so that a test

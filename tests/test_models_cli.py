@@ -1,4 +1,4 @@
-"""`local-rag models`: the list, a download through Ollama, and the six tasks, against a server on loopback."""
+"""`local-rag models`: the list, a download through Ollama, and the tasks of an engine, against a server on loopback."""
 
 from __future__ import annotations
 
@@ -299,9 +299,11 @@ def test_the_registry_stands_in_the_name():
 
 GOOD = [
     '{"d": "vectorstore"}',
+    '{"n": "yes"}',
     '{"r": ["yes", "no", "yes"]}',
     ANSWER,
-    '{"s": "fully", "u": 5}',
+    '{"s": ["fully", "fully"], "u": 5}',
+    '{"t": "On Saturdays the library opens at 10:00.", "d": false}',
     "library saturday opening hours, lost card fee",
     "When does the library open on weekdays?",
 ]
@@ -314,17 +316,19 @@ def test_a_good_model_keeps_to_every_schema(there, capsys):
     trial = json.loads(told.out)
     assert [(one["task"], one["schema"], one["right"]) for one in trial["tried"]] == [
         ("route", "yes", True),
+        ("need", "yes", True),
         ("relevance", "yes", True),
         ("answer", "-", True),
         ("grade", "yes", True),
+        ("reason", "yes", True),
         ("rewrite", "-", True),
         ("standalone", "-", True),
     ]
     assert trial["honoured"]
-    assert (trial["total"]["calls"], trial["total"]["loads"], len(there.chats)) == (6, 1, 6)
+    assert (trial["total"]["calls"], trial["total"]["loads"], len(there.chats)) == (8, 1, 8)
     assert all(one["prompt_tokens"] > 100 and one["output_tokens"] > 3 for one in trial["tried"])
-    assert told.err.splitlines()[0] == "1 of 6: route…"
-    assert len(told.err.splitlines()) == 6
+    assert told.err.splitlines()[0] == "1 of 8: route…"
+    assert len(told.err.splitlines()) == 8
 
 
 def test_the_trial_for_people(there, capsys):
@@ -333,14 +337,14 @@ def test_the_trial_for_people(there, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("ollama: tiny (window 8,192 tokens) at 127.0.0.1:")
     assert re.search(r"^relevance +yes +\d+\.\d\d +\d+ \+ \d+ +yes +yes, no, yes$", shown, re.MULTILINE)
-    assert re.search(r"^total +6 of 6 +\d+\.\d\d +[\d,]+ \+ \d+$", shown, re.MULTILINE)
+    assert re.search(r"^total +8 of 8 +\d+\.\d\d +[\d,]+ \+ \d+$", shown, re.MULTILINE)
     assert "s went into loading the model (1 time)" in shown
     assert shown.endswith("Every verdict had the form that was asked for.\n")
 
 
 def test_verdicts_in_the_wrong_form_are_told_and_fail(there, capsys):
     chatty = "Sure! The first passage is relevant."
-    there.script(GOOD[0], chatty, chatty, GOOD[2], "yes", '{"s": "no", "u": 1}', *GOOD[4:])
+    there.script(*GOOD[:2], chatty, chatty, GOOD[3], "yes", '{"s": ["no", "no"], "u": 1}', *GOOD[5:])
     assert run(["models", "try"]) == 1
     shown = capsys.readouterr().out
     assert re.search(r"^relevance +NO .* unparsed +\?, \?, \?$", shown, re.MULTILINE)
@@ -351,7 +355,7 @@ def test_verdicts_in_the_wrong_form_are_told_and_fail(there, capsys):
 
 
 def test_a_call_that_fails_names_its_task(there, capsys):
-    there.script(GOOD[0], error(500, "CUDA error: out of memory"))
+    there.script(*GOOD[:2], error(500, "CUDA error: out of memory"))
     assert run(["models", "try"]) == 1
     *_, line, hint = capsys.readouterr().err.splitlines()
     assert line.startswith("error: relevance: Ollama could not run tiny: CUDA error")
@@ -370,7 +374,7 @@ def test_a_model_that_is_missing_or_elsewhere_is_not_tried(there, capsys):
 
 
 def test_a_reply_cannot_drive_the_terminal(there, capsys):
-    there.script(*GOOD[:4], say("\x1b[31mred words\x1b]0;title\x07"), GOOD[5])
+    there.script(*GOOD[:6], say("\x1b[31mred words\x1b]0;title\x07"), GOOD[7])
     assert run(["models", "try"]) == 0
     assert "\x1b" not in capsys.readouterr().out
 
@@ -385,4 +389,4 @@ def test_tasks_are_told_before_they_start(there):
             assert told[-1].split(": ")[1] == f"{tried.task}…"
     finally:
         engine.close()
-    assert len(told) == 6
+    assert len(told) == 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from engine_contract import EngineContract
 from ollama_engine import engine_on
@@ -11,14 +13,18 @@ from test_extractive import PASSAGES
 
 from local_rag.types import NOT_IN_PASSAGES, Attempt
 
+DOUBTS = [{"yes": 0.8, "no": 0.2}, {"yes": 0.3, "no": 0.6}, {"fully": 0.7, "no": 0.2}, {"5": 0.6, "4": 0.3, "1": 0.05}]
+"""What the model thinks of; each goes to the next token that is in it."""
+
 
 class TestTheListwiseEngineKeepsTheContract(EngineContract):
-    grading = "list"
+    options: ClassVar = {"grading": "list"}
+    pace = 0.01
 
     @pytest.fixture
     def engine(self, ollama):
-        ollama.always = lambda body: say(mind(body), pace=0.01)
-        with engine_on(ollama, grading=self.grading) as engine:
+        ollama.always = lambda body: say(mind(body), pace=self.pace, odds=DOUBTS * 3)
+        with engine_on(ollama, **self.options) as engine:
             yield engine
 
     @pytest.fixture
@@ -27,7 +33,17 @@ class TestTheListwiseEngineKeepsTheContract(EngineContract):
 
 
 class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
-    grading = "each"
+    options: ClassVar = {"grading": "each"}
+
+
+class TestAnEngineThatGivesReasonsKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {"explain": True}
+    pace = 0
+
+
+class TestAnEngineWithoutProbabilitiesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {"logprobs": "off"}
+    pace = 0
 
 
 def test_the_reply_of_a_model_is_read_as_it_is_meant(ollama):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from fakes import FakeCorpus, FakeWeb, passage
@@ -14,12 +14,12 @@ from local_rag.cancel import Cancel
 from local_rag.choosing import Choice
 from local_rag.config import Settings
 from local_rag.rag import Rag
-from local_rag.types import NOT_IN_PASSAGES, Called, Done, Note, Token
+from local_rag.types import NOT_IN_PASSAGES, Attempt, Called, Catalog, Done, Note, Token
 
 QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
 WEB = "The web says that the plan costs 900 euros. [1]"
-GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
+GOOD, UNSUPPORTED, USELESS = '{"s": ["fully"], "u": 5}', '{"s": ["no"], "u": 5}', '{"s": ["fully"], "u": 1}'
 
 
 class Corpus(FakeCorpus):
@@ -32,8 +32,9 @@ def kind(body):
     keys = set((body.get("format") or {}).get("properties", {}))
     if keys:
         listed = body["format"]["properties"].get("r", {}).get("type") == "array"
-        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade"}
-        return "check" if keys == {"s", "u"} else "grade list" if listed else named[keys.pop()]
+        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "l": "scale", "n": "need"}
+        several = {("s", "u"): "check", ("d", "t"): "reason", ("c", "d"): "route"}
+        return several.get(tuple(sorted(keys))) or ("grade list" if listed else named[keys.pop()])
     task = body["messages"][-1]["content"].rpartition("Task: ")[2]
     starts = {"Answer the question": "answer", "Write a query": "rewrite", "Reply to the person": "direct"}
     return next(name for start, name in starts.items() if task.startswith(start))
@@ -117,13 +118,14 @@ def test_the_exact_sequence_of_calls(ollama, graph, options, replies, calls, sta
     assert answer.usage.calls == len(ollama.chats)
     seen = [event.call for event in events if isinstance(event, Called)]
     assert tuple(seen) == answer.usage.log
+    first = next(request.body for request in ollama.requests if request.path == "/api/chat")
+    assert first["messages"] == [], "the model is loaded before it is asked"
     _one_option_set(ollama)
 
 
 def _one_option_set(ollama):
     """Nothing that would load the model again differs between two calls of a question, the preload included."""
     bodies = [request.body for request in ollama.requests if request.path == "/api/chat"]
-    assert bodies[0]["messages"] == [], "the model is loaded before it is asked"
     loading = ("num_ctx", "num_batch", "num_gpu", "num_thread")
     fixed = [
         [body[key] for key in ("model", "truncate", "shift", "keep_alive")]
@@ -131,7 +133,7 @@ def _one_option_set(ollama):
         for body in bodies
     ]
     assert all(one == fixed[0] for one in fixed)
-    assert {body["think"] for body in bodies[1:]} == {False}
+    assert {body["think"] for body in ollama.chats} == {False}
     assert ollama.loads == 1
 
 
@@ -165,6 +167,37 @@ def test_all_calls_of_a_question_begin_with_the_same_passages(ollama, count):
     )
     whole = sum(len(tokens(ollama.render(body["messages"]))) for body in ollama.chats)
     assert unique < 0.6 * whole
+
+
+def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama):
+    """Also those that only some graphs ask: a scale, one of the two checks, a step of reasoning."""
+    documents = [passage(number) for number in range(1, 5)]
+    ollama.script(grades("yyyy"), '{"l": [3, 1, 0, 0]}', ANSWER, '{"s": ["fully"]}', '{"u": 5}', GOOD,
+                  '{"t": "It costs 100 euros.", "d": true}')  # fmt: skip
+    with engine_on(ollama) as engine:
+        engine.relevance(QUESTION, documents, scored=True)
+        list(engine.answer(QUESTION, documents, Attempt(scored=True)))
+        for check in ("support", "usefulness", "both"):
+            engine.grade(QUESTION, documents, ANSWER, check=check)
+        engine.reason(QUESTION, documents, ["The plan has a price."])
+    calls = "grade list, scale, answer, hallucination, answer_grade, check, reason"
+    assert ", ".join(map(kind, ollama.chats)) == calls
+    for one, other in combinations(ollama.chats, 2):
+        same, opening = prefix(ollama, one, other)
+        assert same >= opening
+    _one_option_set(ollama)
+
+
+def test_calls_without_passages_begin_alike(ollama):
+    ollama.script('{"d": "vectorstore"}', '{"n": "yes"}', "plan price")
+    with engine_on(ollama) as engine:
+        engine.route(QUESTION, Catalog(allowed=("vectorstore", "web_search")))
+        engine.needs_retrieval(QUESTION, Catalog())
+        engine.rewrite(QUESTION, [QUESTION], "vectorstore")
+    assert ", ".join(map(kind, ollama.chats)) == "route, need, rewrite"
+    for one, other in pairwise(ollama.chats):
+        same, opening = prefix(ollama, one, other)
+        assert same >= opening
 
 
 def test_a_filtered_passage_ends_the_common_beginning_and_no_sooner(ollama):

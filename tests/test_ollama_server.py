@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import threading
 import time
 
@@ -166,6 +167,22 @@ def test_logprobs_come_with_every_token(ollama, client):
     assert [entry["token"] for entry in whole["logprobs"]] == ["yes", " no"]
     streamed = lines(chat(client, stream=True, logprobs=True))
     assert [len(line.get("logprobs", [])) for line in streamed] == [1, 1, 0]
+
+
+def test_a_script_says_what_is_listed_with_a_token(ollama, client):
+    ollama.script(say("so yes no", odds=[{"yes": 0.5, "no": 0.25}, {"yes": 0.5, "no": 0.25}]))
+    first, second, third = chat(client, logprobs=True, top_logprobs=2).json()["logprobs"]
+    assert [one["token"] for one in first["top_logprobs"]] == ["so"]
+    for entry, own, token in ((second, 0.5, " yes"), (third, 0.25, " no")):
+        assert (entry["token"], entry["logprob"]) == (token, pytest.approx(math.log(own)))
+        assert [one["token"].strip() for one in entry["top_logprobs"]] == ["yes", "no"]
+        assert token in [one["token"] for one in entry["top_logprobs"]]
+
+
+@pytest.mark.parametrize(("version", "given"), [("0.12.10", False), ("0.12.11", True), ("0.24.0", True)])
+def test_old_servers_ignore_that_logprobs_are_asked_for(version, given):
+    with OllamaServer(version) as server, connect(server) as client:
+        assert ("logprobs" in chat(client, logprobs=True).json()) == given
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -165,14 +165,17 @@ def test_what_is_no_verdict_twice_is_unparsed(ollama, reply):
 
 
 WRONG_GRADES = {
-    "a number as text": '{"s": "fully", "u": "5"}',
-    "a broken number": '{"s": "fully", "u": 4.5}',
-    "a truth value": '{"s": "fully", "u": true}',
-    "out of range": '{"s": "fully", "u": 6}',
-    "nought": '{"s": "fully", "u": 0}',
-    "another label": '{"s": "yes", "u": 5}',
-    "half of it": '{"s": "fully"}',
-    "cut off": '{"s": "fully", "u": ',
+    "a number as text": '{"s": ["fully"], "u": "5"}',
+    "a broken number": '{"s": ["fully"], "u": 4.5}',
+    "a truth value": '{"s": ["fully"], "u": true}',
+    "out of range": '{"s": ["fully"], "u": 6}',
+    "nought": '{"s": ["fully"], "u": 0}',
+    "another label": '{"s": ["yes"], "u": 5}',
+    "no list": '{"s": "fully", "u": 5}',
+    "a sentence too many": '{"s": ["fully", "no"], "u": 5}',
+    "no sentence": '{"s": [], "u": 5}',
+    "half of it": '{"s": ["fully"]}',
+    "cut off": '{"s": ["fully"], "u": ',
 }
 
 

@@ -20,6 +20,7 @@ from local_rag.config import Ollama
 from local_rag.engines.ollama.budget import Use, estimate, too_long
 from local_rag.engines.ollama.clients import chat_ollama, ollama
 from local_rag.engines.ollama.loads import Loads, duration
+from local_rag.engines.ollama.probabilities import Token, tokens_of
 from local_rag.engines.ollama.replies import AGAIN, Ask, BrokenOff, Overlong, Reply, Unusable, call_of, judged
 from local_rag.engines.ollama.server import Server, explained, same_model
 from local_rag.engines.ollama.thoughts import Thoughts
@@ -77,30 +78,31 @@ class Caller:
                 reply: Reply = end.value
                 return reply
 
-    def stream(self, ask: Ask) -> Generator[str | None, None, Reply]:
+    def stream(self, ask: Ask) -> Generator[Token | None, None, Reply]:
         """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew.
 
-        Closing it hangs up.
+        Closing it hangs up. A bit has a log-probability where it is one token, and the server gave one.
         """
         cancel.check()
         started = time.perf_counter()
-        thoughts, last = Thoughts(), dict[str, Any]()
+        thoughts, last, tokens = Thoughts(), dict[str, Any](), list[Token]()
         chunks = self._chunks(ask)
         try:
-            for content, about in chunks:
+            for token, about in chunks:
                 last = about if about.get("done") else last
-                text = thoughts.feed(content)
+                tokens.append(token)
+                text = thoughts.feed(token.text)
                 if thoughts.restarted:
                     yield None
                 if text:
-                    yield text
+                    yield token if text == token.text else Token(text)
             if text := thoughts.end():
-                yield text
+                yield Token(text)
             if self._closed and not last:
                 raise EngineError(_CLOSED)
             cut = judged(ask, thoughts.text, last)
             call, note = self.loads.counted(call_of(ask, last, time.perf_counter() - started))
-            return Reply(thoughts.text.strip(), cut, call, note)
+            return Reply(thoughts.text.strip(), cut, call, note, tuple(tokens))
         except Unusable as error:
             error.call = call_of(ask, last, time.perf_counter() - started)
             raise
@@ -157,11 +159,12 @@ class Caller:
 
             out.put(None)
             with on(line), tracing_context(enabled=False):
-                stream = self._chat(ask).stream(list(ask.messages), format=ask.schema)
-                for chunk in stream:
+                for chunk in self._chat(ask).stream(list(ask.messages), format=ask.schema, **_figures(ask)):
                     if line.hung_up:
                         break
-                    out.put((str(chunk.content), dict(chunk.response_metadata)))
+                    about = dict(chunk.response_metadata)
+                    for token in tokens_of(str(chunk.content), about.pop("logprobs", None)):
+                        out.put((token, about))
             out.put(StopIteration())
         except BaseException as error:
             out.put(error)
@@ -193,7 +196,7 @@ class Caller:
 
     # --- who asked ------------------------------------------------------------------------------------------------
 
-    def _chunks(self, ask: Ask) -> Generator[tuple[str, dict[str, Any]], None, None]:
+    def _chunks(self, ask: Ask) -> Generator[tuple[Token, dict[str, Any]], None, None]:
         line, out = Line(), queue.SimpleQueue[Any]()
         self._lines.add(line)
         thread = threading.Thread(
@@ -261,6 +264,12 @@ class Caller:
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
             return BrokenOff(f"{ask.use.model} ended its reply before it began", hint=AGAIN)
         return explained(error, self.server.address, ask.use.model, "chat")
+
+
+def _figures(ask: Ask) -> dict[str, Any]:
+    if ask.logprobs is None:
+        return {}
+    return {"logprobs": True} | ({"top_logprobs": ask.logprobs} if ask.logprobs else {})
 
 
 _CLOSED = "the engine was closed while it was asked"

@@ -1,4 +1,4 @@
-"""OllamaEngine: the six tasks by a language model on this machine, with verdicts in JSON.
+"""OllamaEngine: the tasks of an engine by a language model on this machine, with verdicts in JSON.
 
 Every verdict is strictly parsed. A reply that cannot be used is asked for once more, quoting what was wrong; a second
 one becomes the verdict `unparsed`, which is never "yes".
@@ -12,62 +12,82 @@ from typing import TYPE_CHECKING
 
 from local_rag import cancel
 from local_rag.config import Ollama
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import prompts, schemas, scores
 from local_rag.engines.ollama.budget import Message, Use
 from local_rag.engines.ollama.calls import Caller
-from local_rag.engines.ollama.server import Server, check_name, check_remote
+from local_rag.engines.ollama.grader import YES_NO, Grader
+from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task, same
 from local_rag.models import OllamaModelSpec, Role
-from local_rag.text import marks
+from local_rag.text import sentences
 from local_rag.types import (
     NOT_IN_PASSAGES,
     Attempt,
     Catalog,
+    Check,
+    Complexity,
     Grade,
+    Need,
     Piece,
     Relevance,
-    RelevanceLabel,
     Route,
     Source,
-    Support,
     Target,
     Text,
+    Thought,
     Turn,
 )
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-USEFUL, USELESS = 5, 1
-"""What the tutorials' yes and no of the answer grader are on the scale of 1 to 5."""
 HARMONY = ("gptoss", "gpt-oss")
 """Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
-_LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
+THE_ANSWER = "answer is"
+"""Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
 
 
 class OllamaEngine:
     """An engine on one Ollama server. Serves several threads; their calls take turns."""
 
-    def __init__(self, server: Server, uses: Mapping[Role, Use], settings: Ollama, version: str = "") -> None:
+    def __init__(
+        self,
+        server: Server,
+        uses: Mapping[Role, Use],
+        settings: Ollama,
+        version: str = "",
+        explain: bool = False,
+    ) -> None:
         self.server = server
         self.uses = uses
-        self._each = settings.grading == "each"
+        self._grading = settings.grading
+        self._logprobs = settings.logprobs == "auto" and lists_logprobs(version)
+        self._explain = explain
         self._version = version
+        self._digests: Mapping[str, str] = {}
         self._caller = Caller(server, settings)
+        self._grader = Grader(self.task, each=settings.grading == "each", explain=explain)
 
     @classmethod
     def open(
-        cls, server: Server, specs: Mapping[Role, OllamaModelSpec], num_ctx: int, settings: Ollama
+        cls,
+        server: Server,
+        specs: Mapping[Role, OllamaModelSpec],
+        num_ctx: int,
+        settings: Ollama,
+        explain: bool = False,
     ) -> OllamaEngine:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
-        Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
+        `explain` asks the graders and the router for their reasons. Raises NotLocal for a model that answers from
+        elsewhere, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
         for name in named:
             check_name(name, settings.allow_cloud)
         known = {name: use_of(server, spec, num_ctx, settings) for name, spec in named.items()}
-        return cls(server, {role: known[spec.name] for role, spec in specs.items()}, settings, server.version())
+        uses = {role: known[spec.name] for role, spec in specs.items()}
+        return cls(server, uses, settings, server.version(), explain)
 
     @property
     def name(self) -> str:
@@ -83,6 +103,20 @@ class OllamaEngine:
         listed = ", ".join(f"{use.model} (window {use.num_ctx:,} tokens)" for use in self.models)
         return f"ollama: {listed} at {self.server.address}, Ollama {self._version}"
 
+    @property
+    def fingerprint(self) -> str:
+        """The models with the beginning of their digests, how they are asked, and which prompts they are told.
+
+        The server is asked for the digests once; while it does not tell them they are `?`.
+        """
+        self._digests = self._digests or digests(self.server, [use.model for use in self.models])
+        listed = ", ".join(
+            f"{use.model}@{self._digests.get(use.model, '')[:12] or '?'}{f' think {use.think}' if use.think else ''}"
+            for use in self.models
+        )
+        asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
+        return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
+
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""
         self._caller.preload(self.uses["grader"])
@@ -95,42 +129,40 @@ class OllamaEngine:
         self._caller.close()
 
     def route(self, question: str, catalog: Catalog) -> Route:
-        """The router; without a choice nothing is asked. What cannot be parsed is looked for in the first allowed."""
+        """The router; without a choice nothing is asked. What cannot be parsed is looked for in the first allowed.
+
+        Several steps are for the files alone.
+        """
         cancel.check()
         first = catalog.allowed[0]
-        if len(catalog.allowed) == 1:
-            return Route(first)
+        catalog = replace(catalog, multi=catalog.multi and "vectorstore" in catalog.allowed)
+        if len(catalog.allowed) == 1 and not catalog.multi:
+            return Route(first, "direct" if first == "direct" else "single")
         task = self.task()
-        messages = prompts.chat(prompts.opening(question, (), ()), prompts.route_task(catalog))
-        found, _, wrong = task.verdict(
-            "router", "router", lambda _: messages, (), lambda _: schemas.route_among(catalog.allowed)
-        )
-        source: Source = found.datasource if found else first  # type: ignore[assignment]
-        return Route(source, "direct" if source == "direct" else "single", wrong, task.usage())
+        messages: Sequence[Message] = prompts.chat(prompts.opening(question, (), ()), prompts.route_task(catalog))
+        schema = schemas.route_among(catalog.allowed, catalog.multi)
+        if self._explain:
+            messages, schema = prompts.because(messages), schemas.explained(schema)
+        verdict = task.single("router", "router", messages, schema)
+        source: Source = getattr(verdict.found, "datasource", first)
+        steps: Complexity = getattr(verdict.found, "complexity", "single") if source == "vectorstore" else "single"
+        return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
 
-    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """The retrieval grader: one call for the list, or one for each with `grading: each`."""
+    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
+        """Retrieve of Self-RAG; what cannot be parsed is a yes."""
+        task = self.task()
+        messages: Sequence[Message] = prompts.chat(prompts.opening(question, (), ()), prompts.need_task(catalog))
+        schema = schemas.GradeNeed
+        if self._explain:
+            messages, schema = prompts.because(messages), schemas.explained(schema)
+        verdict = task.single("router", "retrieval_decision", messages, schema, scored=True)
+        needed = verdict.found is None or verdict.found.needed == "yes"
+        return Need(needed, scores.yes(verdict.chances(("n",), YES_NO)), verdict.why, task.usage())
+
+    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
+        """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""
         cancel.check()
-        if not documents:
-            return []
-        if self._each:
-            return [self._relevance_of_one(question, document) for document in documents]
-        task = self.task()
-
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.opening(question, documents, numbers), prompts.grade_task(len(numbers)))
-
-        found, judged, wrong = task.verdict(
-            "grader", "retrieval_grader", prompt, range(len(documents)), schemas.grades_of
-        )
-        scores = dict(zip(judged, found.binary_scores, strict=True)) if found else {}
-        verdicts = [
-            Relevance(_LABELS[scores[number]])
-            if number in scores
-            else Relevance("unparsed", why=wrong or "left out: the prompt did not fit the window")
-            for number in range(len(documents))
-        ]
-        return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]]
+        return self._grader.relevance(question, documents, scored) if documents else []
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
@@ -141,33 +173,32 @@ class OllamaEngine:
             def prompt(numbers: Sequence[int]) -> Sequence[Message]:
                 return prompts.chat(prompts.opening(question, documents, numbers), wanted)
 
-            for text in task.text("generator", prompt, len(documents), attempt.number - 1):
-                yield Piece("", restart=True) if text is None else Piece(text)
+            for token in task.text("generator", prompt, len(documents), attempt.number - 1, scored=attempt.scored):
+                yield Piece("", restart=True) if token is None else Piece(token.text, token.logprob)
         else:
             yield Piece(NOT_IN_PASSAGES)
         yield Piece("", usage=task.usage())
 
-    def grade(self, question: str, documents: Sequence[Document], generation: str) -> Grade:
-        """The hallucination grader and the answer grader: one call, or two with `grading: each`."""
+    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+        """The hallucination grader and the answer grader: one call, or two with `grading: each`; see `Grader`.
+
+        What was not asked for is `unparsed`, or usefulness 0.
+        """
+        return self._grader.grade(question, documents, generation, check)
+
+    def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
+        """The next sentence of a chain of reasoning. What cannot be parsed ends it: the answer is then written."""
         task = self.task()
-        if not documents:
-            return Grade("no", 1, why="there are no passages to support it", usage=task.usage())
-        if self._each:
-            return self._two_checks(task, question, documents, generation)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.opening(question, documents, numbers), prompts.check_task(generation))
+            return prompts.chat(prompts.opening(question, documents, numbers), prompts.reason_task(thoughts))
 
-        found, _, wrong = task.verdict(
-            "grader",
-            "generation_grader",
-            prompt,
-            _cited_first(documents, generation),
-            lambda _: schemas.GradeGeneration,
-        )
-        if found is None:
-            return Grade("unparsed", 0, why=wrong, usage=task.usage())
-        return Grade(found.support, found.usefulness, usage=task.usage())
+        order = range(len(documents))
+        verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
+        said = " ".join(verdict.found.sentence.split()) if verdict.found else ""
+        first = next((span.of(said) for span in sentences(said)), "")
+        done = not first or verdict.found is None or verdict.found.done or THE_ANSWER in first.casefold()
+        return Thought(first, done, usage=task.usage())
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
@@ -188,39 +219,8 @@ class OllamaEngine:
         return line if line else Text(question, line.usage)
 
     def task(self) -> Task:
-        """A new task, also for calls that are none of the six; see `examiner`."""
-        return Task(self._caller, self.uses)
-
-    def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self.task(), prompts.each_retrieval(question, document)
-        found, _, wrong = task.verdict(
-            "grader", "retrieval_grader", lambda _: messages, (), lambda _: schemas.GradeDocuments
-        )
-        return Relevance(_LABELS[found.binary_score] if found else "unparsed", why=wrong, usage=task.usage())
-
-    def _two_checks(self, task: Task, question: str, documents: Sequence[Document], generation: str) -> Grade:
-        """The tutorials' order: usefulness is asked for only where the generation is grounded."""
-
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.each_hallucination(documents, numbers, generation)
-
-        grounded, _, wrong = task.verdict(
-            "grader",
-            "hallucination_grader",
-            prompt,
-            _cited_first(documents, generation),
-            lambda _: schemas.GradeHallucinations,
-        )
-        support: Support = "unparsed" if grounded is None else "fully" if grounded.binary_score == "yes" else "no"
-        if support != "fully":
-            return Grade(support, 0, why=wrong, usage=task.usage())
-        messages = prompts.each_answer(question, generation)
-        useful, _, wrong = task.verdict(
-            "grader", "answer_grader", lambda _: messages, (), lambda _: schemas.GradeAnswer
-        )
-        if useful is None:
-            return Grade("unparsed", 0, why=wrong, usage=task.usage())
-        return Grade(support, USEFUL if useful.binary_score == "yes" else USELESS, usage=task.usage())
+        """A new task, also for calls that no graph makes; see `examiner`."""
+        return Task(self._caller, self.uses, self._logprobs)
 
 
 def use_of(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> Use:
@@ -231,9 +231,3 @@ def use_of(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama
     think = spec.think or ("low" if shown.family in HARMONY else False)
     thinks = "thinking" in shown.capabilities if shown.capabilities else None
     return Use(spec.name, min(window, shown.window or window), think, thinks)
-
-
-def _cited_first(documents: Sequence[Document], generation: str) -> list[int]:
-    """The passages' numbers in the order in which a check wants them: what the answer cites comes first."""
-    cited = {number - 1 for _, numbers in marks(generation) for number in numbers}
-    return sorted(range(len(documents)), key=lambda number: number not in cited)

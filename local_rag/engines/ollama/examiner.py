@@ -65,28 +65,25 @@ class Examiner:
         messages = prompts.chat(
             prompts.opening(question, (), ()), prompts.judge_task(known, without_marks(answer).strip())
         )
-        found, _, wrong = task.verdict("grader", "judge", lambda _: messages, (), lambda _: schemas.JudgeAnswer)
-        return Judgement(found.verdict if found else "unparsed", wrong, task.usage())
+        verdict = task.single("grader", "judge", messages, schemas.JudgeAnswer)
+        return Judgement(verdict.found.verdict if verdict.found else "unparsed", verdict.wrong, task.usage())
 
     def propose(self, document: Document) -> Proposed:
         """A question that a passage answers, with the words that answer it."""
         cancel.check()
         task, messages = self.engine.task(), prompts.propose(document, prompts.PROPOSE)
-        found, _, wrong = task.verdict(
-            "generator", "propose", lambda _: messages, (), lambda _: schemas.ProposeQuestion
-        )
-        if found is None:
-            return Proposed(why=wrong, usage=task.usage())
-        return Proposed(_line(found.question), _line(found.answer), usage=task.usage())
+        verdict = task.single("generator", "propose", messages, schemas.ProposeQuestion)
+        if verdict.found is None:
+            return Proposed(why=verdict.wrong, usage=task.usage())
+        return Proposed(_line(verdict.found.question), _line(verdict.found.answer), usage=task.usage())
 
     def propose_missing(self, document: Document) -> Proposed:
         """A question about the matter of a passage that the passage does not answer."""
         cancel.check()
         task, messages = self.engine.task(), prompts.propose(document, prompts.MISSING)
-        found, _, wrong = task.verdict(
-            "generator", "propose_missing", lambda _: messages, (), lambda _: schemas.ProposeMissing
-        )
-        return Proposed(_line(found.question) if found else "", why=wrong, usage=task.usage())
+        verdict = task.single("generator", "propose_missing", messages, schemas.ProposeMissing)
+        question = _line(verdict.found.question) if verdict.found else ""
+        return Proposed(question, why=verdict.wrong, usage=task.usage())
 
 
 def _line(text: str) -> str:

@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.engines.ollama.budget import Message
-from local_rag.text import plural, shorten
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Source, Target, Turn
+from local_rag.text import Claim, plural, shorten
+from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Check, Source, Target, Turn
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
+
+PROMPTS = "2"
+"""Counts up with every change of a prompt or a schema of a grader: scores that were measured before hold no longer."""
 
 SYSTEM = (
     "You help a person to use their own files. Passages of these files, and of web pages where they say so, are quoted "
@@ -32,7 +35,10 @@ LONGEST_DRAFT = 1200
 """Characters of a rejected draft that the next attempt is shown."""
 
 SEEN = 24
-"""Titles and terms of an index that the router is shown."""
+"""Titles and terms of an index that the router is shown; as many headings."""
+
+WORDS = 12
+"""The length that a reason is asked to have."""
 
 
 def opening(question: str, documents: Sequence[Document], numbers: Sequence[int]) -> str:
@@ -89,30 +95,115 @@ def answer_task(attempt: Attempt) -> str:
     return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{drafts}"
 
 
-def check_task(generation: str) -> str:
-    """The hallucination grader and the answer grader in one."""
+def levels_task(count: int) -> str:
+    """The retrieval grader on a scale, for a list: where no probabilities came and scores are needed."""
+    shape = '{"l": [' + ", ".join(["…"] * count) + "]}"
+    which = f"does each of the {count} passages in their order" if count > 1 else "does the passage"
     return (
-        f"Judge this answer to the question.\n<answer>\n{_fenced(generation)}\n</answer>\n"
-        '"s": do the passages support what it states? "fully" if every statement stands in them, "partially" if some '
-        'do, "no" if none does. "u": how well does it answer the question, from 1 (not at all) to 5 (completely)? '
-        'Answer in JSON: {"s": "…", "u": …}'
+        f"How much {which} help to answer the question? 0: it is about something else. 1: it is about the same matter "
+        "and says nothing of the answer. 2: it holds a part of the answer, or leads to it. 3: the answer stands in it. "
+        f"Answer in JSON with {plural(count, 'number')}: {shape}"
     )
 
 
+def check_task(generation: str, sentences: Sequence[Claim], documents: int, check: Check = "both") -> str:
+    """The hallucination grader, sentence by sentence, and the answer grader; or one of the two.
+
+    `sentences` are the claims of the generation, `documents` counts the passages that they may cite.
+    """
+    support = (
+        f'"s": for {_each(len(sentences))}, is what it states supported by the passages that it cites, or by any where '
+        'it cites none? "fully" if every statement stands in them, "partially" if some do, "no" if none does. '
+    )
+    usefulness = '"u": how well does {} answer the question, from 1 (not at all) to 5 (completely)? '
+    listed = '"s": [' + ", ".join(['"…"'] * len(sentences)) + "]"
+    if check == "usefulness":
+        return (
+            f"Judge this answer to the question.\n<answer>\n{_fenced(generation)}\n</answer>\n"
+            f'{usefulness.format("it")}Answer in JSON: {{"u": …}}'
+        )
+    numbered = "\n".join(f"{place}. {_claim(one, documents)}" for place, one in enumerate(sentences, start=1))
+    begin = f"Judge this answer to the question, sentence by sentence.\n<answer>\n{numbered}\n</answer>\n{support}"
+    if check == "support":
+        return f"{begin}Answer in JSON: {{{listed}}}"
+    return f'{begin}{usefulness.format("the whole")}Answer in JSON: {{{listed}, "u": …}}'
+
+
+def _each(count: int) -> str:
+    return f"each of the {count} sentences in their order" if count > 1 else "the sentence"
+
+
+def _claim(claim: Claim, documents: int) -> str:
+    """A sentence without its marks, and which of the passages it cites."""
+    cited = [str(number) for number in claim.numbers if 1 <= number <= documents]
+    which = f"cites passage {', '.join(cited)}" if cited else "cites none"
+    return f"{' '.join(_fenced(claim.text).split())} ({which})"
+
+
+def because(messages: Sequence[Message], several: bool = False) -> list[Message]:
+    """The prompt of a grader that is asked for its reasons, too: one, or one for each verdict of a list."""
+    what = "a list with the reason for each" if several else "the reason"
+    *before, (role, content) = messages
+    return [*before, (role, f'{content}\nAdd to the JSON, at its end, "w": {what}, in at most {WORDS} words.')]
+
+
 def route_task(catalog: Catalog) -> str:
-    """The router, with a picture of the index that comes from the index itself."""
-    titles = "; ".join(shorten(title, 60) for title in catalog.titles[:SEEN])
-    terms = ", ".join(catalog.terms[:SEEN])
-    known = f"{catalog.documents} of them; titles: {titles}; frequent words: {terms}"
+    """The router, with a picture of the index that comes from the index itself: where to look, and in how many steps.
+
+    What there is no choice of is not asked.
+    """
+    steps = (
+        'how many steps it takes: "single" if the answer can stand in one place, "multi" if it must be put together '
+        "from several places, one after the other, because what the first says decides what to look for in the next. "
+        'If in doubt, choose "single".'
+    )
+    if len(catalog.allowed) == 1:
+        return (
+            f"An answer to the question is looked for in the person's own files ({_picture(catalog)}). Choose {steps} "
+            'Answer in JSON: {"c": "…"}'
+        )
     offers: dict[Source, str] = {
-        "vectorstore": f"the person's own files ({known})",
-        "web_search": "the web, for what these files cannot know",
+        "vectorstore": f"the person's own files ({_picture(catalog)})",
+        "web_search": "the web, for a question that is clearly about something else than these files",
         "direct": "neither, for greetings and small talk",
     }
     listed = "\n".join(f'"{source}": {offers[source]}' for source in catalog.allowed)
+    where = (
+        f'Choose where to look for an answer to the question.\n{listed}\nIf in doubt, choose "{catalog.allowed[0]}".'
+    )
+    if not catalog.multi:
+        return f'{where} Answer in JSON: {{"d": "…"}}'
+    return f'{where}\nChoose also {steps} Answer in JSON: {{"d": "…", "c": "…"}}'
+
+
+def need_task(catalog: Catalog) -> str:
+    """Whether the files are needed at all (Self-RAG, Retrieve)."""
     return (
-        f"Choose where to look for an answer to the question.\n{listed}\nIf in doubt, choose "
-        f'"{catalog.allowed[0]}". Answer in JSON: {{"d": "…"}}'
+        f"Are the person's own files ({_picture(catalog)}) needed to answer the question? "
+        '"yes" if it asks for anything that they could hold. "no" only for greetings, small talk, and what can be said '
+        'without looking anything up. If in doubt, "yes". Answer in JSON: {"n": "yes or no"}'
+    )
+
+
+def _picture(catalog: Catalog) -> str:
+    """What is in the index, in a few words."""
+    titles = "; ".join(shorten(title, 60) for title in catalog.titles[:SEEN])
+    headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[:SEEN])
+    terms = ", ".join(catalog.terms[:SEEN])
+    below = f"headings: {headings}; " if headings else ""
+    return f"{catalog.documents} of them; titles: {titles}; {below}frequent words: {terms}"
+
+
+def reason_task(thoughts: Sequence[str]) -> str:
+    """The next sentence of a chain of reasoning (IRCoT, arXiv 2212.10509, section 3.1); it is searched with."""
+    listed = "\n".join(f"{place}. {shorten(thought, 300)}" for place, thought in enumerate(thoughts, start=1))
+    begun = f"Your reasoning so far:\n{listed}\n" if listed else ""
+    return (
+        "Work towards the answer to the question, one sentence at a time, only by what the passages say.\n"
+        f'{begun}Write the next sentence as "t": a new fact from the passages that leads on, or, where they do not '
+        "hold it, what has to be looked up next; call people, places and things by their names. "
+        '"d" is true if your sentences now hold the answer, and the last one then says what the answer is; else '
+        'false. Answer in JSON: {"t": "…", "d": true or false}'
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_rag.engines.ollama.budget import Message, TooLong, Use, was_cut
+from local_rag.engines.ollama.probabilities import Token
 from local_rag.errors import EngineError
 from local_rag.types import Call
 
@@ -16,7 +17,8 @@ AGAIN = "ask again; if it happens often, try another model: local-rag models"
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
-    temperature 0, others are further tries at temperature 0.7.
+    temperature 0, others are further tries at temperature 0.7. `logprobs`: ask for each token's log-probability, and
+    for so many alternatives to it.
     """
 
     role: str
@@ -24,18 +26,23 @@ class Ask:
     messages: Sequence[Message]
     cap: int
     schema: Mapping[str, Any] | None = None
+    logprobs: int | None = None
     variant: int = 0
     retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `cut`: it reached its cap or the end of the window. `note`: what a person should know of it."""
+    """What came back. `cut`: it reached its cap or the end of the window. `note`: what a person should know of it.
+
+    `tokens` make up all that came, thoughts and white space around the text included.
+    """
 
     text: str
     cut: bool
     call: Call
     note: str = ""
+    tokens: tuple[Token, ...] = ()
 
 
 class Unusable(EngineError):

@@ -7,11 +7,18 @@ A generated token costs the most, so keys are single letters, verdicts are enums
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 YesNo = Literal["yes", "no"]
+Supported = Literal["fully", "partially", "no"]
+
+REASON, REASON_TOKENS = 160, 96
+"""Characters that the grammar allows a reason, and the tokens that they are given; English takes about 40."""
+
+
+R = TypeVar("R", bound="Reply")
 
 
 class Reply(BaseModel):
@@ -40,10 +47,21 @@ class GradeAnswer(Reply):
     binary_score: YesNo = Field(alias="u")
 
 
-class GradeGeneration(Reply):
-    """Both checks at once: ISSUP and ISUSE of Self-RAG (arXiv 2310.11511, table 1)."""
+class GradeSupport(Reply):
+    """ISSUP of Self-RAG (arXiv 2310.11511, table 1) for every sentence of a generation; see `support_of`."""
 
-    support: Literal["fully", "partially", "no"] = Field(alias="s")
+    support: list[Supported] = Field(alias="s")
+
+
+class GradeUsefulness(Reply):
+    """ISUSE of Self-RAG (table 1)."""
+
+    usefulness: int = Field(alias="u", ge=1, le=5)
+
+
+class GradeGeneration(GradeSupport):
+    """Both checks at once; see `generation_of`."""
+
     usefulness: int = Field(alias="u", ge=1, le=5)
 
 
@@ -53,10 +71,31 @@ class DocumentGrades(Reply):
     binary_scores: list[YesNo] = Field(alias="r")
 
 
-class RouteQuery(Reply):
-    """Where to look; see `route_among`."""
+class DocumentLevels(Reply):
+    """How much each document helps, from 0 to 3; see `levels_of`."""
 
-    datasource: str = Field(alias="d")
+    levels: list[int] = Field(alias="l")
+
+
+class RouteQuery(Reply):
+    """Where to look (`datasource`) and in how many steps (`complexity`), of these what there is a choice of.
+
+    See `route_among`.
+    """
+
+
+class GradeNeed(Reply):
+    """Does a question need the files? Retrieve of Self-RAG (table 1)."""
+
+    needed: YesNo = Field(alias="n")
+
+
+class ReasonStep(Reply):
+    """The next sentence of a chain of reasoning, and whether the answer is there (IRCoT, arXiv 2212.10509)."""
+
+    tokens = 112
+    sentence: str = Field(alias="t", json_schema_extra={"maxLength": 300})
+    done: bool = Field(alias="d")
 
 
 class JudgeAnswer(Reply):
@@ -83,15 +122,58 @@ class ProposeMissing(Reply):
 @cache
 def grades_of(count: int) -> type[DocumentGrades]:
     """The schema for exactly so many documents."""
-    scores = Annotated[list[YesNo], Field(alias="r", min_length=count, max_length=count)]
-    return create_model("DocumentGrades", __base__=DocumentGrades, binary_scores=(scores, ...))
+    return _fixed(DocumentGrades, "binary_scores", list[YesNo], "r", count)
 
 
 @cache
-def route_among(sources: tuple[str, ...]) -> type[RouteQuery]:
-    """The schema that offers these sources and no other."""
-    offered: Any = Literal[sources]
-    return create_model("RouteQuery", __base__=RouteQuery, datasource=(offered, Field(alias="d")))
+def levels_of(count: int) -> type[DocumentLevels]:
+    """The schema for exactly so many documents."""
+    return _fixed(DocumentLevels, "levels", list[Annotated[int, Field(ge=0, le=3)]], "l", count)
+
+
+@cache
+def support_of(count: int) -> type[GradeSupport]:
+    """The schema for exactly so many sentences."""
+    return _fixed(GradeSupport, "support", list[Supported], "s", count)
+
+
+@cache
+def generation_of(count: int) -> type[GradeGeneration]:
+    """The schema for exactly so many sentences."""
+    return _fixed(GradeGeneration, "support", list[Supported], "s", count)
+
+
+def _fixed(base: type[R], name: str, kind: Any, alias: str, count: int) -> type[R]:
+    entries = Annotated[kind, Field(alias=alias, min_length=count, max_length=count)]
+    fields: Any = {name: (entries, ...)}
+    return create_model(base.__name__, __base__=base, **fields)
+
+
+@cache
+def route_among(sources: tuple[str, ...], multi: bool = False) -> type[RouteQuery]:
+    """The schema that offers these sources and no other, and the number of steps where `multi` is on offer.
+
+    Where there is one source alone, it is not asked for.
+    """
+    fields: Any = {}
+    if len(sources) > 1:
+        offered: Any = Literal[sources]
+        fields["datasource"] = (offered, Field(alias="d"))
+    if multi:
+        fields["complexity"] = (Literal["single", "multi"], Field(alias="c"))
+    return create_model("RouteQuery", __base__=RouteQuery, **fields)
+
+
+@cache
+def explained(schema: type[R], count: int = 0) -> type[R]:
+    """The schema with a reason behind the verdict, or with so many of them.
+
+    The server keeps to the length of a reason; a longer one is no cause to lose the verdict.
+    """
+    reason = Annotated[str, Field(json_schema_extra={"maxLength": REASON})]
+    kind: Any = Annotated[list[reason], Field(min_length=count, max_length=count)] if count else reason
+    fields: Any = {"why": (kind, Field(alias="w"))}
+    return create_model(schema.__name__, __base__=schema, **fields)
 
 
 @cache
@@ -110,5 +192,11 @@ def _bare(value: Any) -> Any:
 
 
 def most_tokens(schema: type[Reply], count: int = 1) -> int:
-    """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen)."""
-    return 48 + (8 * count if issubclass(schema, DocumentGrades) else schema.tokens)
+    """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen).
+
+    `count` is the length of its lists.
+    """
+    listed = issubclass(schema, DocumentGrades | DocumentLevels | GradeSupport)
+    why = schema.model_fields.get("why")
+    reasons = 0 if why is None else 1 if why.annotation is str else count
+    return 48 + (8 * count if listed else schema.tokens) + REASON_TOKENS * reasons

@@ -197,6 +197,26 @@ def _sends_away(model: str, where: str) -> NotLocal:
     )
 
 
+LOGPROBS = (0, 12, 11)
+"""The first version that gives probabilities; older ones ignore that they are asked for."""
+
+
+def lists_logprobs(version: str) -> bool:
+    """Whether a server of this version can say how sure a model was. A build without a number (0.0.0) is a new one."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    number = tuple(map(int, found.groups())) if found else (0, 0, 0)
+    return number >= LOGPROBS or number == (0, 0, 0)
+
+
+def digests(server: Server, models: Collection[str]) -> dict[str, str]:
+    """The digest of each of these models, as far as the server tells it."""
+    try:
+        there = server.installed()
+    except LocalRagError:
+        return {}
+    return {model: one.digest for model in models for one in there if same_model(one.name, model)}
+
+
 def same_model(one: str, other: str) -> bool:
     """Whether two names mean one model: a name without a tag means `:latest`."""
     return _tagged(one) == _tagged(other)

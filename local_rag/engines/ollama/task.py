@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -14,7 +13,10 @@ from local_rag import cancel
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.budget import Fit, Message, Prompt, Use
 from local_rag.engines.ollama.calls import Caller
+from local_rag.engines.ollama.probabilities import ALTERNATIVES, Token
 from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Reply, Unusable
+from local_rag.engines.ollama.schemas import R
+from local_rag.engines.ollama.verdict import Verdict
 from local_rag.models import Role
 from local_rag.text import plural, shorten
 from local_rag.types import Call, Text, Usage
@@ -28,16 +30,15 @@ TRIES = 2
 QUOTED = 400
 """Characters of a reply that cannot be used which the retry is shown."""
 
-R = TypeVar("R", bound=schemas.Reply)
-
 
 class Task:
     """The calls of one task, in turn, with their costs."""
 
-    def __init__(self, caller: Caller, uses: Mapping[Role, Use]) -> None:
+    def __init__(self, caller: Caller, uses: Mapping[Role, Use], logprobs: bool = False) -> None:
         cancel.check()
         self._caller = caller
         self._uses = uses
+        self._logprobs = logprobs
         self._started = time.perf_counter()
         self._calls: list[Call] = []
         self._notes: list[str] = []
@@ -59,19 +60,34 @@ class Task:
         )
 
     def verdict(
-        self, role: Role, label: str, prompt: Prompt, order: Sequence[int], schema: Callable[[int], type[R]]
-    ) -> tuple[R | None, list[int], str]:
-        """The verdict (None if it stayed unusable), the passages it was given, and what was wrong with the reply.
+        self,
+        role: Role,
+        label: str,
+        prompt: Prompt,
+        order: Sequence[int],
+        schema: Callable[[int], type[R]],
+        *,
+        entries: int | None = None,
+        scored: bool = False,
+    ) -> Verdict[R]:
+        """One verdict, or one for each passage.
 
-        `label` names the call; `order` lists the passages, the most wanted first; `schema` is for so many passages.
+        `label` names the call; `order` lists the passages, the most wanted first; `schema` is for so many passages, or
+        for so many `entries` where the lists of the reply have another length. `scored` asks how sure the model is.
         """
         use = self._uses[role]
-        fit = Fit(prompt, order, use, schemas.most_tokens(schema(len(order)), len(order)))
+
+        def count(passages: int) -> int:
+            return passages if entries is None else entries
+
+        fit = Fit(prompt, order, use, schemas.most_tokens(schema(count(len(order))), count(len(order))))
         while True:
-            shape = schema(len(fit.kept))
-            ask = Ask(label, use, fit.messages, schemas.most_tokens(shape, len(fit.kept)), schemas.wire(shape))
+            many = count(len(fit.kept))
+            shape = schema(many)
+            cap = schemas.most_tokens(shape, many)
+            ask = Ask(label, use, fit.messages, cap, schemas.wire(shape), ALTERNATIVES if self._asks(scored) else None)
             try:
-                found, wrong = self._strict(ask, shape)
+                found, reply, wrong = self._strict(ask, shape)
             except Overlong as over:
                 fit.shrink(over.said)
                 continue
@@ -79,15 +95,24 @@ class Task:
             if found is None:
                 self._unparsed += 1
                 self._note(f"{label}: no usable verdict of {use.model}: {wrong}")
-            return found, fit.kept, wrong
+            return Verdict(found, fit.kept, wrong, reply)
 
-    def text(self, label: str, prompt: Prompt, count: int, variant: int) -> Iterator[str | None]:
+    def single(
+        self, role: Role, label: str, messages: Sequence[Message], schema: type[R], *, scored: bool = False
+    ) -> Verdict[R]:
+        """A verdict by a prompt of which nothing can be left out."""
+        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored)
+
+    def text(
+        self, label: str, prompt: Prompt, count: int, variant: int, *, scored: bool = False
+    ) -> Iterator[Token | None]:
         """An answer as it is written, with as many of the passages as fit; None where it begins anew.
 
         A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
         """
         fit = Fit(prompt, range(count), self._uses["generator"], ANSWER_TOKENS)
-        ask = Ask(label, self._uses["generator"], (), ANSWER_TOKENS, variant=variant)
+        figures = 0 if self._asks(scored) else None
+        ask = Ask(label, self._uses["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
         while True:
             try:
@@ -127,30 +152,37 @@ class Task:
             variant += 1
         return Text("", self.usage())
 
-    def _strict(self, ask: Ask, schema: type[R]) -> tuple[R | None, str]:
-        """Ask, parse strictly, ask once more with the error quoted."""
+    def _asks(self, scored: bool) -> bool:
+        return scored and self._logprobs
+
+    def _strict(self, ask: Ask, schema: type[R]) -> tuple[R | None, Reply | None, str]:
+        """Ask, parse strictly, ask once more with the error quoted: the verdict, its reply, and what was wrong.
+
+        No probabilities are asked for then: with the first reply before it, the second one says little of them.
+        """
         messages, wrong = ask.messages, ""
         for retry in (False, True):
             said = ""
             try:
                 reply = self._whole(replace(ask, retry=retry))
             except Empty as error:
-                return None, _told(error)
+                return None, None, _told(error)
             except BrokenOff as error:
                 wrong = str(error)
             except Overlong:
                 if not retry:
                     raise
-                return None, wrong
+                return None, None, wrong
             else:
                 said = reply.text
                 found, wrong = _parsed(reply, schema)
                 if found is not None:
-                    return found, ""
-            ask = replace(ask, messages=_corrected(messages, said, wrong, schema), variant=0 if said else 1)
-        return None, wrong
+                    return found, reply, ""
+            corrected = _corrected(messages, said, wrong, schema)
+            ask = replace(ask, messages=corrected, variant=0 if said else 1, logprobs=None)
+        return None, None, wrong
 
-    def _streamed(self, ask: Ask) -> Iterator[str | None]:
+    def _streamed(self, ask: Ask) -> Iterator[Token | None]:
         try:
             reply = yield from self._caller.stream(ask)
         except Unusable as error:

@@ -1,0 +1,136 @@
+"""How sure a model was of a verdict: from the tokens of a reply and their alternatives, no server needed.
+
+Ollama reports the probabilities before the grammar: the alternatives at a place may all be tokens that the schema
+forbids, and then nothing is known of the labels.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ALTERNATIVES = 20
+"""How many tokens are asked for at each place: the most that Ollama lists, so that a second label is seldom missed."""
+
+_BEFORE = " \t\n\"'[{:,"
+"""What may stand before a label in its own token."""
+_BEHIND = " \t\n\"'.,:]}"
+"""What may stand behind a whole label in its own token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a reply as it came. `logprob` is natural, None where unknown; `others` are the tokens listed there."""
+
+    text: str
+    logprob: float | None = None
+    others: tuple[tuple[str, float], ...] = ()
+
+
+def chances(
+    tokens: Sequence[Token], reply: str, path: Sequence[str | int], labels: Iterable[str]
+) -> dict[str, float] | None:
+    """Probabilities of the labels at a value of a JSON reply, those renormalised that can be seen there.
+
+    `tokens` make up the reply, perhaps with thoughts before it; `path` leads to a value that is one of the labels. What
+    is written before a value decides which token holds it. A label of several tokens is told by the first token that no
+    other label shares. None where fewer than two labels can be seen: nothing is known then.
+    """
+    options = [label.casefold() for label in labels]
+    whole = "".join(token.text for token in tokens)
+    begin = whole.rfind(reply)
+    if not reply or begin < 0:
+        return None
+    start, said, end = begin + value_start(reply, path), "", 0
+    for token in tokens:
+        end += len(token.text)
+        if end <= start:
+            continue
+        part = token.text if said else token.text[len(token.text) - (end - start) :]
+        if _label(said + part, options):
+            return _shares(token, part, said, options)
+        said = (said + part).casefold()
+        if not all(option.startswith(said) for option in options):
+            return None
+    return None
+
+
+def value_start(reply: str, path: Sequence[str | int]) -> int:
+    """Where the value at a path begins in a JSON text; of a string, its first letter. Raises KeyError, ValueError."""
+    at = _skip(reply, 0)
+    for step in path:
+        at = _members(reply, at)[step]
+    return at + 1 if reply[at] == '"' else at
+
+
+def _members(text: str, at: int) -> dict[str | int, int]:
+    """Where each value of the object or array at this place begins; of a name that stands twice, the last."""
+    if text[at] not in "{[":
+        raise KeyError(f"no object and no list at {at}")
+    closing, named, number = {"{": "}", "[": "]"}[text[at]], text[at] == "{", 0
+    found: dict[str | int, int] = {}
+    at = _skip(text, at + 1)
+    while text[at] != closing:
+        key: str | int = number
+        if named:
+            key, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        found[key] = at
+        at = _skip(text, _DECODER.raw_decode(text, at)[1])
+        at, number = _skip(text, at + 1) if text[at] == "," else at, number + 1
+    return found
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _label(begun: str, options: Sequence[str]) -> str:
+    """The one label that a text is, with a mark behind it at most, or that it begins as no other does; else empty."""
+    begun = begun.casefold()
+    for option in options:
+        if begun.startswith(option) and (len(begun) == len(option) or begun[len(option)] in _BEHIND):
+            return option
+    fitting = [option for option in options if begun and option.startswith(begun)]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _shares(token: Token, part: str, said: str, options: Sequence[str]) -> dict[str, float] | None:
+    """The tokens at one place, summed by label: the one that was chosen, and those listed beside it."""
+    if token.logprob is None:
+        return None
+    listed: list[tuple[str, float]] = [(part, token.logprob)]
+    lead = "" if said else _BEFORE
+    listed += [(other.lstrip(lead) if lead else other, odds) for other, odds in token.others if other != token.text]
+    weights: dict[str, float] = {}
+    for text, logprob in listed:
+        if label := _label(said + text, options):
+            weights[label] = weights.get(label, 0.0) + math.exp(min(0.0, logprob))
+    total = sum(weights.values())
+    return {label: weight / total for label, weight in weights.items()} if len(weights) > 1 and total else None
+
+
+def tokens_of(content: str, listed: Sequence[Mapping[str, Any]] | None) -> list[Token]:
+    """What one line of a stream brought: its text, and the log-probabilities beside it where the server gives them.
+
+    Where the two do not agree (half a character, text that was held back) the text counts and the figures are dropped.
+    """
+    entries = listed or ()
+    if not entries or "".join(entry["token"] for entry in entries) != content:
+        return [Token(content)]
+    return [
+        Token(
+            entry["token"],
+            entry["logprob"],
+            tuple((other["token"], other["logprob"]) for other in entry.get("top_logprobs") or ()),
+        )
+        for entry in entries
+    ]
