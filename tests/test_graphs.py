@@ -347,7 +347,7 @@ class _SlowEngine(ScriptedEngine):
         if task == self.task:
             self.cancel.deadline = 0.0
 
-    def relevance(self, question, documents):
+    def relevance(self, question, documents, *, scored=False):
         self._late("relevance")
         return super().relevance(question, documents)
 
@@ -355,7 +355,7 @@ class _SlowEngine(ScriptedEngine):
         self._late("answer")
         yield from super().answer(question, documents, attempt)
 
-    def grade(self, question, documents, generation):
+    def grade(self, question, documents, generation, *, check="both"):
         self._late("grade")
         return super().grade(question, documents, generation)
 
@@ -383,7 +383,7 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
 
 def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
     class Late(ScriptedEngine):
-        def grade(self, question, documents, generation):
+        def grade(self, question, documents, generation, *, check="both"):
             cancel.deadline = 0.0
             cancel.check()
 

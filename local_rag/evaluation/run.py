@@ -208,7 +208,7 @@ class Runner:
             many *= 4
 
     def _route(self, case: Case) -> Row:
-        from local_rag.graphs.nodes import ask_router
+        from local_rag.graphs.routing import ask_router
 
         self._forget()
         started = time.perf_counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from langgraph.graph import StateGraph
 
@@ -10,9 +10,16 @@ from local_rag.graphs.adaptive import adaptive
 from local_rag.graphs.crag import crag
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
-GRAPHS: dict[str, Callable[[], StateGraph[State, Deps]]] = {
+
+class Builder(Protocol):
+    """Makes a fresh graph; without options it is wired as the tutorials are."""
+
+    def __call__(self, options: Options = TUTORIAL) -> StateGraph[State, Deps]: ...
+
+
+GRAPHS: dict[str, Builder] = {
     "plain": plain,
     "self-rag": self_rag,
     "crag": crag,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 
 from local_rag.graphs.edges import all_relevant, checked_once, crag_action, web_allowed
-from local_rag.graphs.nodes import (
-    discard_documents,
-    generate,
-    give_up,
-    grade_documents,
-    grade_generation,
-    refine_documents,
-    retrieve,
-    transform_query,
-    web_search_node,
-)
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.grading import grade_documents, grade_generation
+from local_rag.graphs.memory import ends
+from local_rag.graphs.nodes import discard_documents, generate, give_up, retrieve, transform_query
+from local_rag.graphs.refining import refine_documents
+from local_rag.graphs.searching import web_search_node
+from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
 
-def crag() -> StateGraph[State, Deps]:
+def crag(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
     """Corrective RAG: when a retrieved document is irrelevant, correct with the web (where that is on)."""
     graph = StateGraph(State, context_schema=Deps)
+    first, last = ends(graph, options)
     graph.add_node("retrieve", retrieve)
     graph.add_node("grade_documents", grade_documents(all_relevant, verdict=crag_action))
     graph.add_node("discard_documents", discard_documents)
@@ -32,7 +27,7 @@ def crag() -> StateGraph[State, Deps]:
     graph.add_node("grade_generation", grade_generation(checked_once))
     graph.add_node("give_up", give_up)
 
-    graph.add_edge(START, "retrieve")
+    graph.add_edge(first, "retrieve")
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
@@ -44,6 +39,6 @@ def crag() -> StateGraph[State, Deps]:
     graph.add_edge("web_search_node", "refine_documents")
     graph.add_edge("refine_documents", "generate")
     graph.add_edge("generate", "grade_generation")
-    graph.add_conditional_edges("grade_generation", checked_once, {"useful": END, "max retries": "give_up"})
-    graph.add_edge("give_up", END)
+    graph.add_conditional_edges("grade_generation", checked_once, {"useful": last, "max retries": "give_up"})
+    graph.add_edge("give_up", last)
     return graph

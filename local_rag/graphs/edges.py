@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from local_rag.graphs.state import TIME, State
-from local_rag.types import NOT_IN_PASSAGES, Grade
+from local_rag.graphs.state import TIME, Action, State
+from local_rag.types import NOT_IN_PASSAGES, Grade, Kind, Relevance
 
 USEFUL = 4
 """Usefulness from which an answer counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""
 
-Action = Literal["correct", "ambiguous", "incorrect"]
+
+def action_by_scores(verdicts: Sequence[Relevance], upper: float, lower: float) -> Action:
+    """CRAG's action by the paper's rule (section 4.3); scores and thresholds in [0, 1], its own are in [-1, 1].
+
+    Correct if any score is above the upper threshold, incorrect if all are below the lower one or there are none.
+    Where a grader gives no score its word counts: yes is above, no below, and no usable verdict is between the two.
+    """
+    word = {"relevant": 1.0, "irrelevant": 0.0, "unparsed": (upper + lower) / 2}
+    scores = [word[one.label] if one.score is None else one.score for one in verdicts]
+    if any(score > upper for score in scores):
+        return "correct"
+    return "incorrect" if all(score < lower for score in scores) else "ambiguous"
 
 
 def crag_action(state: State) -> Action:
-    """CRAG's action from yes/no verdicts: all relevant, some, or none (nothing retrieved is none, too)."""
+    """CRAG's action: that of the scores where they decide, else from yes and no.
+
+    From yes and no: all relevant, some, or none (nothing retrieved is none, too).
+    """
+    if "action" in state:
+        return state["action"]
     kept = len(state.get("documents", ()))
     if not kept:
         return "incorrect"
@@ -22,7 +39,7 @@ def crag_action(state: State) -> Action:
 
 
 def all_relevant(state: State) -> Action:
-    """CRAG: any irrelevant document asks for the web; with the web off there is nothing to add to what is left."""
+    """CRAG: `ambiguous` asks for the web; with the web off there is nothing to add to what is left."""
     action = crag_action(state)
     return "correct" if action == "ambiguous" and not may(state, "web_searches") else action
 
@@ -48,12 +65,28 @@ def grade_generation_v_documents_and_question(
     verdict = generation_verdict(state)
     if verdict == "useful":
         return "useful"
-    if not may(state, "generations"):
-        return "max retries"
     if verdict == "not supported":
-        return "not supported"
-    again = may(state, "rewrites") and (state.get("route") != "web_search" or may(state, "web_searches"))
-    return "not useful" if again else "max retries"
+        return "not supported" if may(state, "generations") else "max retries"
+    return _again(state)
+
+
+def supported(state: State) -> Literal["supported", "not supported", "not useful", "max retries"]:
+    """Self-RAG with separate graders, after the first; the fixed "not there" reply is not asked about support."""
+    if generation_verdict(state) == "not supported" and not _silent(state):
+        return "not supported" if may(state, "generations") else "max retries"
+    return "supported" if not _silent(state) else _again(state)
+
+
+def useful_or_not(state: State) -> Literal["useful", "not useful", "max retries"]:
+    """Self-RAG with separate graders, after the second: the generation is supported already."""
+    return "useful" if generation_verdict(state) == "useful" else _again(state)
+
+
+def _again(state: State) -> Literal["not useful", "max retries"]:
+    """A question is rewritten where that is still allowed, and an answer to it could still be written."""
+    if not (may(state, "generations") and may(state, "rewrites")):
+        return "max retries"
+    return "not useful" if state.get("route") != "web_search" or may(state, "web_searches") else "max retries"
 
 
 def checked_once(state: State) -> Literal["useful", "max retries"]:
@@ -61,9 +94,25 @@ def checked_once(state: State) -> Literal["useful", "max retries"]:
     return "useful" if generation_verdict(state) == "useful" else "max retries"
 
 
-def route_taken(state: State) -> Literal["vectorstore", "web_search", "direct"]:
-    """Adaptive RAG, after the router."""
-    return state.get("route", "vectorstore")
+def route_taken(state: State) -> Literal["vectorstore", "web_search", "direct", "multi"]:
+    """Adaptive RAG, after the router: the source, or for the files in several steps `multi`."""
+    route = state.get("route", "vectorstore")
+    return "multi" if route == "vectorstore" and state.get("complexity") == "multi" else route
+
+
+def retrieve_or_not(state: State) -> Literal["retrieve", "direct"]:
+    """Self-RAG, after the decision whether the files are needed."""
+    return "direct" if state.get("route") == "direct" else "retrieve"
+
+
+def found_new(state: State) -> Literal["new", "nothing new"]:
+    """IRCoT, after a retrieval: reason on while there is something new, and time."""
+    return "new" if state.get("step") == "new" and may(state, "steps") else "nothing new"
+
+
+def goes_on(state: State) -> Literal["go on", "enough"]:
+    """IRCoT, after a sentence of reasoning: retrieve with it, until the answer is there or the budget is used up."""
+    return "go on" if state.get("step") == "go on" and may(state, "steps") else "enough"
 
 
 def source_taken(state: State) -> Literal["vectorstore", "web_search"]:
@@ -73,9 +122,11 @@ def source_taken(state: State) -> Literal["vectorstore", "web_search"]:
 
 def generation_verdict(state: State) -> Literal["useful", "not useful", "not supported"]:
     """The tutorials' label for the last generation, budgets aside. The fixed "not there" reply is not useful."""
-    if state.get("generation", "") in ("", NOT_IN_PASSAGES):
-        return "not useful"
-    return verdict_of(state.get("grade"))
+    return "not useful" if _silent(state) else verdict_of(state.get("grade"))
+
+
+def _silent(state: State) -> bool:
+    return state.get("generation", "") in ("", NOT_IN_PASSAGES)
 
 
 def verdict_of(grade: Grade | None) -> Literal["useful", "not useful", "not supported"]:
@@ -85,7 +136,7 @@ def verdict_of(grade: Grade | None) -> Literal["useful", "not useful", "not supp
     return "useful" if grade.usefulness >= USEFUL else "not useful"
 
 
-def may(state: State, kind: Literal["rewrites", "generations", "web_searches"]) -> bool:
+def may(state: State, kind: Kind) -> bool:
     """Whether a budget is left, and time. Before any node has looked there is."""
     spent = state.get("spent", ())
     return kind not in spent and TIME not in spent

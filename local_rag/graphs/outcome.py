@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from local_rag import citations
+from local_rag.errors import DeadlineExceeded
+from local_rag.graphs.edges import verdict_of
+from local_rag.graphs.grades import below, combined, without_unsupported
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import plural
-from local_rag.types import NOT_IN_PASSAGES, OUT_OF_TIME, Grade, Status
+from local_rag.types import NOT_IN_PASSAGES, OUT_OF_TIME, Grade, Status, Usage
 
 WORTH_SHOWING = 3
 """A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""
@@ -13,40 +18,81 @@ WORTH_SHOWING = 3
 
 def best_or_abstention(state: State, deps: Deps) -> Update:
     """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason."""
-    drafts = [draft for draft in (*state.get("drafts", ()), *_unchecked(state)) if _worth_showing(draft)]
     late = f"{OUT_OF_TIME} after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
-    if drafts:
-        best = max(drafts, key=lambda draft: (_SUPPORT[draft.grade.support], draft.grade.usefulness))
-        return {
-            "generation": best.text,
-            "documents": list(best.documents),
-            "status": best.status,
-            "reason": "; ".join(filter(None, (late, best.why))),
-            "grade": best.grade,
-            "dropped": best.dropped,
-        }
+    usage = state.get("usage", Usage())
+    drafts = [*state.get("drafts", ()), *_unchecked(state)]
+    if deps.strict:
+        drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
+    drafts.sort(key=lambda draft: (_SUPPORT[draft.grade.support], draft.grade.usefulness), reverse=True)
+    for draft in drafts:
+        if deps.strict and draft.removed:
+            draft = _looked_at_again(state, draft, deps)
+            usage += draft.grade.usage
+        if _worth_showing(draft, deps.thresholds.answer):
+            return {
+                "generation": draft.text,
+                "documents": list(draft.documents),
+                "status": draft.status,
+                "reason": "; ".join(filter(None, (late, draft.why))),
+                "grade": draft.grade,
+                "dropped": draft.dropped,
+                "removed": list(draft.removed),
+                "usage": usage,
+            }
     return {
         "generation": NOT_IN_PASSAGES,
         "documents": [],
         "status": "abstained",
         "reason": late or _why_nothing(state),
         "dropped": 0,
+        "removed": [],
+        "usage": usage,
     }
+
+
+def _strictly(draft: Draft) -> Draft:
+    """A rejected draft without its unsupported sentences; nothing of one whose support is not known."""
+    if draft.grade.support == "unparsed":
+        return replace(draft, text="")
+    text, grade, removed = without_unsupported(draft.text, draft.grade)
+    if not removed:
+        return draft if grade.support != "no" else replace(draft, text="")
+    why = f"{plural(len(removed), 'sentence')} without support taken out"
+    return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
+
+
+def _looked_at_again(state: State, draft: Draft, deps: Deps) -> Draft:
+    """What a removal left, with its own usefulness: the verdict on the whole may have been on what is gone."""
+    try:
+        deps.cancel.check()
+        question = state.get("asked") or state["question"]
+        found = deps.engine.grade(question, draft.documents, draft.text, check="usefulness")
+    except DeadlineExceeded:
+        return replace(draft, grade=replace(draft.grade, usage=Usage()))
+    grade = combined(replace(draft.grade, usage=Usage()), found)
+    whole = verdict_of(grade) == "useful" and citations.check(draft.text, draft.documents).status == "grounded"
+    return replace(draft, grade=grade, status="grounded" if whole else "partial")
 
 
 _SUPPORT = {"fully": 3, "partially": 2, "no": 1, "unparsed": 0}
 
 
 def _unchecked(state: State) -> list[Draft]:
-    """The last generation, where the clock left no time to grade it."""
+    """The last generation, where the clock left no time to grade it, or to come to an end with its grade."""
     text, grade = state.get("generation", ""), state.get("grade")
-    if text in ("", NOT_IN_PASSAGES) or (grade and grade.support != "unparsed"):
+    if text in ("", NOT_IN_PASSAGES) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
+    if grade is not None and grade.support != "unparsed":
+        draft = draft_of(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
+        return [replace(draft, why="no time was left to finish its checks")]
     status: Status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
     return [_made(state, Grade("unparsed", 0), status, "no time was left to check it")]
 
 
-def _worth_showing(draft: Draft) -> bool:
+def _worth_showing(draft: Draft, least: float | None) -> bool:
+    """Not below the threshold for answers where one is set, and not useless however well it is supported."""
+    if below(draft.grade, least):
+        return False
     return draft.grade.support != "fully" or draft.grade.usefulness >= WORTH_SHOWING
 
 
@@ -96,8 +142,8 @@ def draft_of(state: State, grade: Grade) -> Draft:
 
 
 def _made(state: State, grade: Grade, status: Status, why: str) -> Draft:
-    documents = tuple(state.get("documents", ()))
-    return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0))
+    documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
+    return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
 
 
 def reason_of(checked: citations.Checked, found: bool) -> str:

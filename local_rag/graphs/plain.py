@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 
+from local_rag.graphs.memory import ends
 from local_rag.graphs.nodes import generate, retrieve
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
 
-def plain() -> StateGraph[State, Deps]:
+def plain(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
     """Retrieve once, write once; the status comes from the citation check alone."""
     graph = StateGraph(State, context_schema=Deps)
+    first, last = ends(graph, options)
     graph.add_node("retrieve", retrieve)
     graph.add_node("generate", generate)
 
-    graph.add_edge(START, "retrieve")
+    graph.add_edge(first, "retrieve")
     graph.add_edge("retrieve", "generate")
-    graph.add_edge("generate", END)
+    graph.add_edge("generate", last)
     return graph

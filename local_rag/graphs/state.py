@@ -4,25 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Required, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 from langchain_core.documents import Document
 from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from local_rag.cancel import Cancel
-from local_rag.config import Limits
+from local_rag.config import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.errors import ContextMissing
 from local_rag.protocols import Corpus, Engine, WebSearch
-from local_rag.types import Grade, Graded, Kind, Source, Status, Usage, WebQuery
+from local_rag.types import Complexity, Grade, Graded, Kind, Source, Status, Usage, WebQuery
 
 TIME = "time"
-"""The fourth entry of `spent`, beside the three of `Kind`."""
+"""The last entry of `spent`, beside those of `Kind`."""
+
+Action = Literal["correct", "ambiguous", "incorrect"]
+"""What CRAG does with what was retrieved (section 4.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which of the papers' parts a graph is wired with. Everything else that they do is in Deps."""
+
+    separate: bool = False
+    candidates: bool = False
+    decide: bool = False
+    multi: bool = False
+    memory: bool = False
+
+    @classmethod
+    def of(cls, values: Values, *, memory: bool = False) -> Options:
+        """What the settings ask for."""
+        return cls(
+            separate=values.self_rag.final_grade == "separate",
+            candidates=values.self_rag.candidates > 1,
+            decide=values.self_rag.retrieve == "decide",
+            multi=values.adaptive.complexity != "single",
+            memory=memory,
+        )
+
+
+TUTORIAL = Options()
+"""The tutorials' wiring, with none of the papers' further parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of several drafts of an attempt. `relevance` is the mean of its passages' scores, `probability` of the draft
+    the geometric mean of its tokens' probabilities, None where unknown; `dropped` as in State.
+    """
+
+    text: str
+    relevance: float
+    probability: float | None = None
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer that was rejected, the passages it was written from, and why; `dropped` as in State."""
+    """An answer that was rejected, the passages it was written from, and why; `dropped` and `removed` as in State."""
 
     text: str
     documents: tuple[Document, ...]
@@ -30,19 +71,24 @@ class Draft:
     status: Status
     why: str
     dropped: int = 0
+    removed: tuple[str, ...] = ()
 
 
 class State(TypedDict, total=False):
     """The tutorials' keys first. Working fields are untracked: no checkpoint ever keeps them.
 
-    `question` is never overwritten; `query` is what is searched for. `tries` counts per `Kind`, `spent` names the
+    `question` is never overwritten; `asked` is it made whole where it follows others of a chat, whose `turns` are all
+    that a checkpoint keeps of them; `query` is what is searched for. `tries` counts per `Kind`, `spent` names the
     budgets that are used up. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those
     found irrelevant, `nearest` the best passages seen at all, `tried` every query so far, `dropped` the numbers
-    in the last generation that name no passage.
+    in the last generation that name no passage, `removed` its sentences that were taken out. `scores` are those of the
+    passages by chunk id, `action` is CRAG's; `thoughts` are the sentences of reasoning, `step` says whether they go on.
     """
 
     question: Required[str]
     generation: str
+    turns: list[dict[str, Any]]
+    asked: Annotated[str, UntrackedValue]
     documents: Annotated[list[Document], UntrackedValue]
     query: Annotated[str, UntrackedValue]
     route: Annotated[Source, UntrackedValue]
@@ -59,6 +105,13 @@ class State(TypedDict, total=False):
     nearest: Annotated[list[Document], UntrackedValue]
     tried: Annotated[list[str], UntrackedValue]
     usage: Annotated[Usage, UntrackedValue]
+    removed: Annotated[list[str], UntrackedValue]
+    scores: Annotated[dict[str, float], UntrackedValue]
+    action: Annotated[Action, UntrackedValue]
+    candidates: Annotated[list[Candidate], UntrackedValue]
+    complexity: Annotated[Complexity, UntrackedValue]
+    thoughts: Annotated[list[str], UntrackedValue]
+    step: Annotated[str, UntrackedValue]
 
 
 Update = dict[str, Any]
@@ -78,6 +131,8 @@ class Deps:
     """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may.
+    `self_rag`, `crag` and `adaptive` are those sections of the settings, `thresholds` as calibrated or set; `strict`
+    takes sentences without support out of an answer. `graph` names the graph for the turns of a chat.
     """
 
     index: Corpus
@@ -89,6 +144,22 @@ class Deps:
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
     may_search: MaySearch = always
+    self_rag: SelfRag = field(default_factory=SelfRag)
+    crag: Crag = field(default_factory=Crag)
+    adaptive: Adaptive = field(default_factory=Adaptive)
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    strict: bool = False
+    graph: str = ""
+
+    @property
+    def scored(self) -> bool:
+        """Whether something looks at the scores of passages, so that a grader should take the trouble to give them."""
+        return (
+            self.crag.trigger == "thresholds"
+            or self.crag.refine
+            or self.self_rag.candidates > 1
+            or self.thresholds.relevance is not None
+        )
 
     def limit(self, kind: Kind) -> int:
         """How often a kind may be done. With the web off there is no budget for it, and so no edge leads there."""
@@ -98,7 +169,7 @@ class Deps:
 
     def spent(self, tries: Mapping[Kind, int]) -> list[str]:
         """The budgets that are used up, the clock among them."""
-        kinds: tuple[Kind, ...] = ("rewrites", "generations", "web_searches")
+        kinds: tuple[Kind, ...] = ("rewrites", "generations", "web_searches", "steps")
         used: list[str] = [kind for kind in kinds if tries.get(kind, 0) >= self.limit(kind)]
         return [*used, TIME] if self.cancel.expired else used
 
@@ -118,6 +189,7 @@ def deps_of(runtime: Runtime[Deps]) -> Deps:
 def recursion_limit(limits: Limits) -> int:
     """A backstop above the longest path that the budgets allow.
 
-    Each rewrite, generation and web search is followed by at most five other nodes before the next one.
+    Each rewrite, generation and web search is followed by at most seven other nodes before the next one, each step of
+    reasoning by one.
     """
-    return 6 * (limits.rewrites + limits.generations + limits.web_searches + 2)
+    return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 2 * limits.steps

@@ -11,6 +11,7 @@ import contextvars
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langsmith import tracing_context
@@ -29,6 +30,7 @@ class Untraced(Compiled):
     def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
+        options = self._once(options)
         parts, end = context.run(super().stream, *arguments, **options), object()
         try:
             while (part := context.run(next, parts, end)) is not end:
@@ -39,6 +41,7 @@ class Untraced(Compiled):
     async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
+        options = self._once(options)
         parts, end = super().astream(*arguments, **options), object()
         loop = asyncio.get_running_loop()
 
@@ -48,10 +51,18 @@ class Untraced(Compiled):
         while (part := await loop.create_task(following(), context=context)) is not end:
             yield part
 
+    def _once(self, options: dict[str, Any]) -> dict[str, Any]:
+        """A checkpoint is written when the graph ends, not after every node: its working fields are not kept anyway."""
+        if not self.checkpointer or options.get("durability") is not None:  # invoke and its kin pass None
+            return options
+        return options | {"durability": "exit"}
 
-def compiled(builder: StateGraph[State, Deps], name: str) -> Untraced:
-    """Compile a graph so that it cannot be traced."""
-    graph = builder.compile(name=name)
+
+def compiled(
+    builder: StateGraph[State, Deps], name: str, checkpointer: BaseCheckpointSaver[Any] | None = None
+) -> Untraced:
+    """Compile a graph so that it cannot be traced. With a checkpointer it keeps one checkpoint per turn."""
+    graph = builder.compile(name=name, checkpointer=checkpointer)
     return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
 
 

@@ -1,0 +1,57 @@
+"""Grades put together, lowered and cut: what follows from them is decided elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local_rag.scales import answered, overall
+from local_rag.text import claims
+from local_rag.types import Grade
+
+NOT_ENOUGH = 2
+"""The most that an answer is worth whose score is below the threshold: it is not shown, not even as doubtful."""
+
+
+def below(grade: Grade, threshold: float | None) -> bool:
+    """Whether an answer is not good enough to be given: its score is known and below the threshold that is set."""
+    return threshold is not None and grade.score is not None and grade.score < threshold
+
+
+def enough(grade: Grade, threshold: float | None) -> Grade:
+    """The grade, lowered where its score is below the threshold for answers."""
+    if not below(grade, threshold) or not grade.usefulness:
+        return grade
+    why = "; ".join(filter(None, (grade.why, f"score {grade.score:.2f}, threshold {threshold:.2f}")))
+    return replace(grade, usefulness=min(grade.usefulness, NOT_ENOUGH), why=why)
+
+
+def combined(support: Grade, usefulness: Grade) -> Grade:
+    """One grade of two verdicts that were asked for separately; unparsed where the second could not be read."""
+    if not usefulness.usefulness:
+        return replace(support, support="unparsed", sentences=(), support_score=None, why=usefulness.why)
+    both = replace(
+        support,
+        usefulness=usefulness.usefulness,
+        usefulness_score=usefulness.usefulness_score,
+        why="; ".join(filter(None, (support.why, usefulness.why))),
+        usage=support.usage + usefulness.usage,
+    )
+    return replace(both, score=answered(both) if usefulness.score is None else usefulness.score)
+
+
+def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]:
+    """An answer without the sentences that have no support, its grade then, and those sentences.
+
+    Usefulness and score of the grade are still those of the whole. Nothing changes where the grader did not look at the
+    sentences one by one.
+    """
+    found = claims(text)
+    removed = [claim for claim, support in zip(found, grade.sentences, strict=False) if support == "no"]
+    if len(found) != len(grade.sentences) or not removed:
+        return text, grade, []
+    for claim in reversed(removed):
+        text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"
+    kept = tuple(support for support in grade.sentences if support != "no")
+    grade = replace(grade, support=overall(kept), sentences=kept, support_score=None)
+    lines = (line.strip(" ") for line in text.split("\n"))
+    return "\n".join(line for line in lines if line), grade, [claim.text for claim in removed]
