@@ -25,7 +25,8 @@ from local_rag.evaluation.matching import same_file
 from local_rag.evaluation.run import Plan, Progress, Runner
 from local_rag.indexing import LINE_EVERY, saying, showing
 from local_rag.live import say_engine
-from local_rag.rag import Rag, loading
+from local_rag.rag import Rag
+from local_rag.running import loading
 from local_rag.show import columns_of, short_path, write, write_json
 from local_rag.text import plural, printable, shorten
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from local_rag.config import Settings
 from local_rag.errors import FileSkipped, UsageError
-from local_rag.rag import loading, open_embedder, open_index
+from local_rag.rag import open_embedder, open_index
+from local_rag.running import loading
 from local_rag.show import plain, report_lines, short_path, write, write_json
 from local_rag.text import plural, printable, shorten
 from local_rag.types import SyncReport

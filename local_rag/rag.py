@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag import citations
 from local_rag.cancel import Cancel
 from local_rag.config import Settings
 from local_rag.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.protocols import Embedder
-from local_rag.types import NOT_IN_PASSAGES, Answer, Done, Event, Graded, Started, Status, Step, Usage
+from local_rag.running import Run
+from local_rag.thresholds import fingerprint_of, thresholds_for
+from local_rag.types import Answer, Done, Event
 
 if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.choosing import Choice
     from local_rag.graphs.state import Deps, MaySearch, State
+    from local_rag.graphs.threads import Threads
     from local_rag.index.embedding import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
     from local_rag.protocols import WebSearch
     from local_rag.web.pages import Page
-
-CLOSING = 0.5
-"""Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
-
-POLL = 0.2
-"""Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
-
-
-def loading(name: str) -> str:
-    """What a person reads while the weights of an embedder load."""
-    return f"loading the embedding model {name}"
 
 
 def open_embedder(settings: Settings, on_load: Callable[[], None] | None = None) -> SentenceTransformerEmbedder:
@@ -151,7 +139,10 @@ class Rag:
         self.embedder = embedder
         self.web: WebSearch = open_web(settings)
         self.may_search: MaySearch = lambda query: settings.values.web.enabled != "ask"
-        self._graphs: dict[str, CompiledStateGraph[State, Deps]] = {}
+        self.fingerprint = fingerprint_of(self.engine, embedder)
+        self.thresholds = thresholds_for(settings, self.fingerprint)
+        self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
+        self._threads: Threads | None = None
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
 
@@ -176,43 +167,84 @@ class Rag:
             raise
 
     def ask(
-        self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
+        self,
+        question: str,
+        *,
+        graph: str | None = None,
+        k: int | None = None,
+        within: Sequence[str] = (),
+        thread: str | None = None,
     ) -> Answer:
-        """The answer to a question. `within` restricts it to files (paths or globs).
+        """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
 
         Raises UsageError for an empty question or an unknown graph, EngineError where the engine fails.
         """
-        for event in self.stream(question, graph=graph, k=k, within=within):
+        for event in self.stream(question, graph=graph, k=k, within=within, thread=thread):
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")
 
     def stream(
-        self, question: str, *, graph: str | None = None, k: int | None = None, within: Sequence[str] = ()
+        self,
+        question: str,
+        *,
+        graph: str | None = None,
+        k: int | None = None,
+        within: Sequence[str] = (),
+        thread: str | None = None,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last. Closing the iterator stops the question."""
         if not question.strip():
             raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+        if thread is not None:
+            from local_rag.graphs.threads import thread_name
+
+            thread = thread_name(thread)
+        question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
-        deps = self.context(k=k, within=within)
-        run = _Run(self.graph(name), name, self.engine.name, question.strip(), deps, self._running, self.embedder)
+        compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
+        deps = self.context(k=k, within=within, graph=name)
+        run = Run(compiled, name, self.engine.name, question.strip(), deps, self._running, self.embedder, thread or "")
         return run.events()
 
-    def graph(self, name: str) -> CompiledStateGraph[State, Deps]:
-        """The compiled graph of that name, for a LangGraph program of one's own. Raises UsageError."""
+    @property
+    def threads(self) -> Threads:
+        """The chats that are kept in the data folder."""
+        from local_rag.graphs.threads import Threads
+
+        with self._lock:
+            self._threads = self._threads or Threads.open(self.settings.data_folder)
+            return self._threads
+
+    def graph(
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
+    ) -> CompiledStateGraph[State, Deps]:
+        """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
+
+        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
+        UsageError for an unknown graph, and for `strict` with one that does not check its answers.
+        """
         from local_rag.graphs import GRAPHS
-        from local_rag.graphs.state import recursion_limit
+        from local_rag.graphs.state import Options, recursion_limit
         from local_rag.graphs.untraced import compiled
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
+        values = self.settings.values
+        if values.strict and name == "plain":
+            raise UsageError(
+                "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
+                hint="local-rag ask --graph self-rag --strict …",
+            )
+        key = (name, id(checkpointer))
         with self._lock:
-            if name not in self._graphs:
-                limit = recursion_limit(self.settings.values.limits)
-                self._graphs[name] = compiled(GRAPHS[name](), name).with_config(recursion_limit=limit)
-            return self._graphs[name]
+            if key not in self._graphs:
+                options = Options.of(values, memory=checkpointer is not None)
+                made = compiled(GRAPHS[name](options), name, checkpointer)
+                self._graphs[key] = made.with_config(recursion_limit=recursion_limit(values.limits))
+            return self._graphs[key]
 
-    def context(self, *, k: int | None = None, within: Sequence[str] = ()) -> Deps:
+    def context(self, *, k: int | None = None, within: Sequence[str] = (), graph: str = "") -> Deps:
         """Fresh Deps for one question; its clock starts now."""
         from local_rag.graphs.state import Deps
 
@@ -226,9 +258,26 @@ class Rag:
             limits=values.limits,
             k=k or values.k,
             within=tuple(within),
+            allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds),
             may_search=lambda query: self.may_search(query),
+            self_rag=values.self_rag,
+            crag=values.crag,
+            adaptive=values.adaptive,
+            thresholds=self.thresholds,
+            strict=values.strict,
+            graph=graph,
         )
+
+    def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:
+        """A LangChain tool that answers a question from the files, for an agent of one's own.
+
+        It returns the answer with its status and where it stands; what the files do not say comes back as that, not as
+        an error. An error of the engine or the index comes back as text, too, so that an agent can go on.
+        """
+        from local_rag.tool import tool_of
+
+        return tool_of(self, name, graph)
 
     def close(self) -> None:
         """Stop every question that is running and close the index."""
@@ -236,117 +285,11 @@ class Rag:
             cancel.stop()
         self.engine.close()
         self.index.close()
+        if self._threads:
+            self._threads.close()
 
     def __enter__(self) -> Rag:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@dataclass
-class _Run:
-    """One question on a thread of its own, so that Ctrl-C and a closed iterator reach it while a node works.
-
-    The thread has an empty context: what the host program has set, its tracing for one, is neither used nor touched.
-    """
-
-    graph: CompiledStateGraph[State, Deps]
-    name: str
-    engine: str
-    question: str
-    deps: Deps
-    running: set[Cancel]
-    embedder: SentenceTransformerEmbedder | None = None
-    path: list[str] = field(default_factory=list)
-    state: dict[str, Any] = field(default_factory=dict)
-    out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
-
-    def events(self) -> Iterator[Event]:
-        started = time.monotonic()
-        thread = threading.Thread(
-            target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True
-        )
-        self.running.add(self.deps.cancel)
-        thread.start()
-        try:
-            while (event := self._next()) is not None:
-                if isinstance(event, BaseException):
-                    raise event
-                yield event
-            yield Done(self._answer(time.monotonic() - started))
-        finally:
-            self.deps.cancel.stop()
-            thread.join(CLOSING)
-            self.running.discard(self.deps.cancel)
-
-    def _next(self) -> Event | BaseException | None:
-        while True:
-            with suppress(queue.Empty):
-                return self.out.get(timeout=POLL)
-
-    def _work(self) -> None:
-        try:
-            self._load()
-            self._drive()
-            self.out.put(None)
-        except BaseException as error:
-            self.out.put(error)
-
-    def _load(self) -> None:
-        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile."""
-        self.deps.engine.prepare()
-        if self.embedder is not None and not self.embedder.loaded:
-            self.out.put(Started("load", loading(self.embedder.name)))
-            self.embedder.load()
-            self.deps.cancel.restart()
-
-    def _drive(self) -> None:
-        starts: dict[str, float] = {}
-        parts: Iterator[Any] = self.graph.stream(
-            {"question": self.question},
-            context=self.deps,
-            stream_mode=["tasks", "updates", "custom"],
-            version="v2",
-        )
-        for part in parts:
-            kind, data = part["type"], part["data"]
-            if kind == "custom":
-                self.out.put(data)
-            elif kind == "updates":
-                self._note(data)
-            elif "result" in data:
-                self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]]))
-            else:
-                starts[data["id"]] = time.monotonic()
-                self.path.append(data["name"])
-
-    def _note(self, update: Mapping[str, Any]) -> None:
-        for values in update.values():
-            self.state |= values or {}
-
-    def _answer(self, seconds: float) -> Answer:
-        state = self.state
-        documents = state.get("documents", [])
-        text: str = state.get("generation") or NOT_IN_PASSAGES
-        status: Status = state.get("status", "abstained")
-        silent = status == "abstained"
-        checked = citations.renumbered(citations.check(text, [] if silent else documents))
-        decisions: list[Graded] = state.get("decisions", [])
-        return Answer(
-            question=self.question,
-            text=NOT_IN_PASSAGES if silent else checked.text,
-            status=status,
-            reason=state.get("reason", ""),
-            citations=checked.citations,
-            dropped_citations=state.get("dropped", 0),
-            nearest=citations.nearest(state.get("nearest", []), self.question) if silent else (),
-            used_web=state.get("tries", {}).get("web_searches", 0) > 0,
-            graph=self.name,
-            engine=self.engine,
-            path=tuple(self.path),
-            decisions=tuple(decisions),
-            tries=dict(state.get("tries", {})),
-            usage=state.get("usage", Usage()),
-            seconds=seconds,
-        )

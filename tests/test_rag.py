@@ -132,7 +132,7 @@ def test_an_unknown_graph_is_refused_with_the_known_ones():
 
 def test_an_engine_that_fails_is_an_error_and_not_an_answer():
     class Broken(ScriptedEngine):
-        def relevance(self, question, documents):
+        def relevance(self, question, documents, *, scored=False):
             raise EngineError("the model is gone")
 
     with pytest.raises(EngineError, match="the model is gone"):
@@ -160,7 +160,7 @@ def test_closing_a_stream_stops_the_engine_within_a_second():
 
 def test_an_engine_that_never_looks_up_is_left_behind_within_a_second():
     class Deaf(ScriptedEngine):
-        def relevance(self, question, documents):
+        def relevance(self, question, documents, *, scored=False):
             time.sleep(3)
             return super().relevance(question, documents)
 
@@ -222,7 +222,7 @@ def test_the_hosts_tracing_state_is_left_alone_and_never_used(enabled, monkeypat
     seen = []
 
     class Watching(ScriptedEngine):
-        def relevance(self, question, documents):
+        def relevance(self, question, documents, *, scored=False):
             seen.append(get_tracing_context()["enabled"])
             return super().relevance(question, documents)
 

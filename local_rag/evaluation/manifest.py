@@ -53,6 +53,8 @@ def record_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comman
             "describe": rag.engine.describe,
             "why": rag.choice.why,
             "models": digests(rag.engine),
+            "fingerprint": rag.engine.fingerprint,
+            "thresholds": rag.thresholds.model_dump(),
         },
         "judge": plan.judge,
         "index": {
@@ -86,6 +88,7 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: own[name] for name in _SAME}
     found["cases"] = {name: record["cases"][name] for name in ("sha256", "format", "used")}
     found["engine"] = {name: record["engine"][name] for name in ("name", "describe", "models")}
+    found["engine"] |= {name: record["engine"].get(name) for name in ("fingerprint", "thresholds")}
     found["index"] = {name: value for name, value in record["index"].items() if name != "path"}
     return found
 

@@ -1,0 +1,249 @@
+"""Thresholds from scores: what each does, which is chosen, where it is kept, and that it is then in force."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local_rag.cli import run
+from local_rag.config import Settings, Thresholds
+from local_rag.errors import ConfigError
+from local_rag.evaluation.calibration import Scored, chosen, cross_fitted, point, shown, thresholds
+from local_rag.evaluation.reports.trade_off import HEAD, lines, trade_off_chart
+from local_rag.rag import Rag
+from local_rag.thresholds import FILE, calibrated, keep, thresholds_for
+
+
+def of(positives, negatives):
+    return [*(Scored(one, True, True) for one in positives), *(Scored(one, False) for one in negatives)]
+
+
+def test_what_a_threshold_does():
+    scored = [Scored(0.9, True, True), Scored(0.4, True, False), Scored(0.6, True, False), Scored(0.5, False)]
+    found = point(scored, 0.55)
+    assert (found.kept, found.refused, found.precision, found.balanced) == (2 / 3, 1.0, 0.5, (2 / 3 + 1) / 2)
+    assert found.right == 1 / 3, "of all with an answer, not of the answered"
+    assert point(scored, 0.9).kept == 1 / 3, "a score on the threshold is above it"
+    refused = Scored(0.9, False, False)
+    assert point([*scored, refused], 0.55).right == 1 / 3, "what has no answer has no right one"
+    nothing = point([], 0.5)
+    assert (nothing.kept, nothing.refused, nothing.precision, nothing.balanced, nothing.right) == (None,) * 5
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "keep_", "threshold"),
+    [
+        ([0.8, 0.9], [0.1, 0.2], None, 0.5),
+        ([0.5, 0.9], [0.5, 0.1], None, 0.3),  # equally good at 0.3 and 0.7: the lower one answers more
+        ([0.1, 0.2], [0.8, 0.9], None, 0.0),
+        ([0.2, 0.4, 0.6, 0.8], [0.5, 0.1], 1.0, 0.15),
+        ([0.2, 0.4, 0.6, 0.8], [0.5, 0.1], 0.5, 0.55),
+        ([0.2, 0.4, 0.6, 0.8], [0.9], 0.75, 0.0),  # what refuses nothing may as well answer everything
+    ],
+)
+def test_the_chosen_threshold(positives, negatives, keep_, threshold):
+    assert chosen(of(positives, negatives), keep_) == threshold
+
+
+def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold():
+    scored = [Scored(None, True, False), Scored(0.5, True, True), Scored(None, False), Scored(0.6, False)]
+    found = point(scored, 0.0)
+    assert (found.kept, found.refused, found.precision, found.right) == (0.5, 0.5, 0.5, 0.5)
+    assert thresholds(scored) == [0.0, 0.55]
+    assert chosen(scored, 0.9) == 0.0, "such a share cannot be had: nothing more is refused"
+    assert trade_off_chart([Scored(None, True), Scored(None, False)], 0.0, "e").draw is not None
+
+
+@pytest.mark.parametrize("scored", [[], of([0.5], []), of([], [0.5])])
+def test_one_kind_alone_is_no_ground_for_a_threshold(scored):
+    with pytest.raises(ValueError, match="both kinds"):
+        chosen(scored)
+
+
+shares = st.lists(st.floats(0, 1).map(lambda one: round(one, 3)), min_size=5, max_size=40)
+
+
+@given(shares, shares)
+def test_no_threshold_is_better_balanced_than_the_chosen_one(positives, negatives):
+    scored = of(positives, negatives)
+    best = point(scored, chosen(scored)).balanced
+    assert best >= 0.5
+    assert all(point(scored, one).balanced <= best + 1e-12 for one in [*thresholds(scored), 0.123, 0.5, 1.0])
+
+
+@given(shares, shares, st.floats(0.05, 1))
+def test_a_share_that_must_be_kept_is_kept(positives, negatives, share):
+    scored = of(positives, negatives)
+    assert point(scored, chosen(scored, share)).kept >= share
+
+
+def test_the_expectation_is_computed_on_cases_that_did_not_choose():
+    honest = cross_fitted(of([0.9] * 10, [0.1] * 10))
+    assert (honest.kept, honest.refused, honest.threshold) == (1.0, 1.0, 0.5)
+    draw = [((number * 37) % 100) / 100 for number in range(100)]
+    noise = [Scored(value, number % 2 == 0) for number, value in enumerate(draw)]
+    assert cross_fitted(noise).balanced < point(noise, chosen(noise)).balanced
+    assert cross_fitted(of([0.9] * 4, [0.1] * 10)) is None
+
+
+def test_the_trade_off_shows_the_chosen_threshold_among_others():
+    scored = of([n / 50 for n in range(20, 50)], [n / 50 for n in range(30)])
+    rows = shown(scored, chosen(scored))
+    assert len(rows) <= 10
+    assert chosen(scored) in [row.threshold for row in rows]
+    assert [row.threshold for row in rows] == sorted(row.threshold for row in rows)
+    assert rows[0].kept == 1.0
+
+
+def test_the_lines_say_what_each_word_means_and_when_nothing_is_refused():
+    scored = of([0.4, 0.9], [0.4, 0.1])
+    about = {"engine": "e", "cases": 4, "answerable": 2, "failed": 0, "unscored": 0, "relevance": None}
+    for threshold, silent in ((0.0, True), (0.25, False)):
+        report = about | {"answer": point(scored, threshold), "trade_off": [], "expected": None, "picture": "p.png"}
+        report |= {"before": point(scored, 0.3), "keep": None, "most": 1.0}
+        said = lines(report)
+        assert f"> is the one that was taken: an answer that scores less than {threshold:.2f} is not given" in said
+        assert any(line.startswith("note: this refuses no question") for line in said) == silent
+        words = [line.split()[0] for line in said if line[:1].isalpha()]
+        assert set(HEAD.split()[1:]) <= set(words)
+        assert "in force until now: 0.30, which answers 100% and refuses 50%" in said
+        report |= {"keep": 0.95, "most": 0.9, "answer": replace(report["answer"], kept=0.9)}
+        assert "note: --keep 0.95 cannot be had: the engine answers 90% at most" in lines(report)
+
+
+# --- kept, and in force -------------------------------------------------------------------------------------------
+
+
+def test_thresholds_hold_for_one_fingerprint_and_the_settings_are_stronger():
+    settings = Settings.load()
+    path = keep(settings, "engine 1", Thresholds(relevance=0.3, answer=0.4), {"cases": 20})
+    keep(settings, "engine 2", Thresholds(answer=0.7), {})
+    assert path == settings.config_folder / FILE
+    assert set(calibrated(settings)) == {"engine 1", "engine 2"}
+    assert thresholds_for(settings, "engine 1") == Thresholds(relevance=0.3, answer=0.4)
+    assert thresholds_for(settings, "engine 2") == Thresholds(answer=0.7)
+    assert thresholds_for(settings, "engine 3") == Thresholds()
+    own = Settings.load(thresholds__answer=0.9)
+    assert thresholds_for(own, "engine 1") == Thresholds(relevance=0.3, answer=0.9)
+    nothing = Settings.load(thresholds__answer=0.0, thresholds__relevance=0.0)
+    assert thresholds_for(nothing, "engine 1") == Thresholds(relevance=0.0, answer=0.0), "0 is a threshold, too"
+    keep(settings, "engine 1", Thresholds(answer=0.1), {})
+    assert thresholds_for(settings, "engine 1") == Thresholds(answer=0.1), "a new calibration replaces the old one"
+
+
+@pytest.mark.parametrize(
+    "content", ["engine 1: 7", "engine 1: {answer: 2}", "engine 1: {answer: .nan}", "engine 1: {answer: much}", "- 1"]
+)
+def test_a_file_that_cannot_be_read_is_one_clear_error(content):
+    settings = Settings.load()
+    settings.config_folder.mkdir(parents=True, exist_ok=True)
+    (settings.config_folder / FILE).write_text(content)
+    with pytest.raises(ConfigError, match=r"calibration\.yaml"):
+        thresholds_for(settings, "engine 1")
+
+
+LEASE = """# Lease
+
+The rent is 900 euros a month. The deposit is two rents. The lease ends on 31 March 2027.
+
+The notice period is three months. The tenant repairs small damages up to 80 euros. Bicycles are kept in the cellar.
+"""
+KNOWN = {
+    "What is the rent?": "900 euros",
+    "How much is the deposit?": "two rents",
+    "When does the lease end?": "31 March 2027",
+    "What is the notice period?": "three months",
+    "Where are bicycles kept?": "cellar",
+}
+UNKNOWN = [
+    "Who discovered penicillin?",
+    "What is the capital of Mongolia?",
+    "How do bees find their hive?",
+    "Which planet has the most moons?",
+    "Who painted the ceiling of the chapel?",
+]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    """An index of one file, and cases about it: each question twice, because ten of a kind are the least."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "lease.md").write_text(LEASE)
+    assert run(["index", str(folder)]) == 0
+    lines = [
+        {"id": f"k{number}{twice}", "question": question, "answers": [answer], "relevant": [{"file": "lease.md"}]}
+        for number, (question, answer) in enumerate(KNOWN.items())
+        for twice in "ab"
+    ]
+    lines += [
+        {"id": f"u{number}{twice}", "question": question, "answerable": False}
+        for number, question in enumerate(UNKNOWN)
+        for twice in "ab"
+    ]
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_THRESHOLDS_RELEVANCE", "0.01")
+    capsys.readouterr()
+    assert run(["calibrate", str(cases), "--engine", "extractive"]) == 0
+    out, err = capsys.readouterr()
+    assert "20 cases, 10 with an answer and 10 without" in out
+    assert "threshold  answered  right  refused" in out
+    assert "on new questions expect about:" in out
+    assert "grading passages: 0 of 20 cases" in err
+    assert "thresholds.relevance is set by LOCAL_RAG_THRESHOLDS_RELEVANCE, which stays stronger" in out
+    monkeypatch.delenv("LOCAL_RAG_THRESHOLDS_RELEVANCE")
+    settings = Settings.load(engine="extractive")
+    kept = yaml.safe_load((settings.config_folder / FILE).read_text())
+    ((fingerprint, entry),) = kept.items()
+    assert fingerprint.startswith("extractive")
+    assert entry["cases"] == 20
+    picture = next((settings.data_folder / "calibrations").iterdir())
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with Rag.open(settings) as rag:
+        assert rag.thresholds == Thresholds(relevance=entry["relevance"], answer=entry["answer"])
+        assert rag.ask("What is the rent?").status == "grounded"
+        assert rag.ask("Who discovered penicillin?").status == "abstained"
+
+
+def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys, tmp_path):
+    capsys.readouterr()
+    picture = tmp_path / "plot.svg"
+    flags = ["--engine", "extractive", "--dry-run", "--json", "--picture", str(picture), "--keep", "0.9"]
+    assert run(["calibrate", str(cases), *flags]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["answer"]["kept"] >= 0.9
+    assert report["answer"]["refused"] == 1.0
+    assert "kept_in" not in report
+    assert not (Settings.load().config_folder / FILE).exists()
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--limit", "12"], "at least 10 cases with an answer"),
+        (["--keep", "1.5"], "share above 0"),
+        (["--limit", "0"], "starts at 1"),
+        (["--corpus", "--index", "x"], "cannot name another"),
+        (["--picture", "/no/such/folder/x.png"], "no folder"),
+        (["--picture", "plot.doc"], "ends in .png"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, tmp_path, arguments, said):
+    lines = [{"id": str(n), "question": "Who?", "answerable": n < 10} for n in range(20)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert run(["calibrate", str(tmp_path / "cases.jsonl"), "--engine", "extractive", *arguments]) != 0
+    err = capsys.readouterr().err
+    assert said in err
+    assert "hint:" in err
+    assert "Traceback" not in err
