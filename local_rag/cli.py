@@ -10,21 +10,25 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from local_rag.bundle_cli import bundle_app
+from local_rag.calibrate_cli import calibrate
+from local_rag.chat_cli import chat
 from local_rag.config_cli import config_app
 from local_rag.errors import LocalRagError, UsageError
 from local_rag.eval_cli import eval_app
 from local_rag.models_cli import models_app
 from local_rag.options import (
+    DirectOption,
     EmbedderOption,
     EngineOption,
+    ExplainOption,
+    GraphOption,
     IndexOption,
     InOption,
     JsonOption,
@@ -32,12 +36,18 @@ from local_rag.options import (
     ModelOption,
     ModelsOption,
     ProfileOption,
+    SecondsOption,
+    StrictOption,
+    ThreadOption,
+    TraceFileOption,
+    TraceOption,
     TrustOption,
     WebOption,
     settings_of,
     stderr_console,
     with_web,
 )
+from local_rag.threads_cli import threads_app
 
 if TYPE_CHECKING:
     from local_rag.types import Answer
@@ -54,6 +64,8 @@ app.add_typer(config_app, name="config")
 app.add_typer(models_app, name="models")
 app.add_typer(eval_app, name="eval")
 app.add_typer(bundle_app, name="bundle")
+app.add_typer(threads_app, name="threads")
+app.command("calibrate")(calibrate)
 
 
 def main() -> None:
@@ -101,12 +113,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _say(line: str, hint: str, code: int) -> int:
-    from local_rag.show import write
-    from local_rag.text import printable
+    from local_rag.show import say
 
-    write(printable(" ".join(line.split())), sys.stderr)
-    if hint:
-        write(f"hint: {printable(hint)}", sys.stderr)
+    say(line, hint)
     return code
 
 
@@ -190,58 +199,46 @@ def index(
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
-    graph: Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")] = None,
+    graph: GraphOption = None,
     index: IndexOption = None,
     within: InOption = None,
+    thread: ThreadOption = None,
     engine: EngineOption = None,
     model: ModelOption = None,
     profile: ProfileOption = None,
     web: WebOption = None,
     k: KOption = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of the question.")] = None,
+    seconds: SecondsOption = None,
+    direct: DirectOption = None,
+    strict: StrictOption = None,
+    explain: ExplainOption = None,
     json: JsonOption = False,
-    trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False,
+    trace: TraceOption = False,
+    trace_file: TraceFileOption = None,
     embedder: EmbedderOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
 ) -> int:
     """Answer a question from your files, with citations, or say that they do not say."""
-    from local_rag.live import Live, say_engine
+    from local_rag.asking import Asking, print_answer, recording
     from local_rag.rag import Rag
     from local_rag.show import write_json
 
-    settings = settings_of(
-        index,
-        models,
-        trust_models_here,
-        graph=graph,
-        engine=engine,
-        model=model,
-        profile=profile,
-        k=k,
-        embedder=embedder,
-        limits__seconds=seconds,
-        web__enabled=web,
-    )
-    console = stderr_console()
-    with Rag.open(settings) as rag:
-        events = rag.stream(question, within=within or ())
-        say_engine(console, rag)
-        live = Live(console, trace=trace)
-        rag.may_search = partial(live.may_search, ask=settings.values.web.enabled == "ask")
-        answer = live.follow(events)
+    flags: dict[str, Any] = {"graph": graph, "engine": engine, "model": model, "profile": profile, "k": k}
+    flags |= {"embedder": embedder, "limits__seconds": seconds, "web__enabled": web}
+    flags |= {"direct": direct, "strict": strict, "explain": explain}
+    settings = settings_of(index, models, trust_models_here, **flags)
+    with recording(trace_file) as record, Rag.open(settings) as rag:
+        asking = Asking(rag, stderr_console(), within or (), trace, record, announce=True)
+        answer = asking.answer(question, thread=thread)
     if json:
         write_json(answer)
     else:
-        _print_answer(answer)
+        print_answer(answer)
     return exit_code(answer)
 
 
-def _print_answer(answer: Answer) -> None:
-    from local_rag.show import answer_lines, write
-
-    for line in answer_lines(answer, links=sys.stdout.isatty()):
-        write(line)
+app.command()(chat)
 
 
 def exit_code(answer: Answer) -> int:
@@ -369,13 +366,16 @@ def graph(
     name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid text, in a terminal too.")] = False,
     ascii_: Annotated[bool, typer.Option("--ascii", help="An ASCII drawing, in a pipe too.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="As it is wired in a chat.")] = False,
 ) -> int:
-    """Draw a graph: ASCII in a terminal, Mermaid in a pipe."""
+    """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
     from local_rag.drawing import ascii_drawing, mermaid_drawing
+    from local_rag.graphs.state import Options
     from local_rag.show import write
 
+    options = Options.of(settings_of(None).values, memory=memory)
     as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
-    write(ascii_drawing(name) if as_ascii else mermaid_drawing(name))
+    write(ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options))
     return 0
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from local_rag.show import short_path
-from local_rag.text import joined, plural, printable
-from local_rag.types import Answer, Call, Called, Done, Event, Graded, Note, Started, Step, Token, WebQuery
+from local_rag.text import joined, plural, printable, shorten
+from local_rag.types import Answer, Call, Called, Done, Event, Graded, Note, Retrieved, Started, Step, Token, WebQuery
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live as Region
 
+    from local_rag.config import Values
     from local_rag.rag import Rag
 
 _KINDS = {
     "rewrites": ("rewrite",),
     "generations": ("generation",),
     "web_searches": ("web search", "web searches"),
+    "steps": ("step of reasoning", "steps of reasoning"),
 }
 _YES = {"y", "yes"}
 _LOADS, _RETRIES, _UNPARSED = ("model load",), ("retry", "retries"), ("unusable verdict",)
@@ -31,8 +33,9 @@ class Live:
     def __init__(self, console: Console, *, trace: bool = False) -> None:
         self.console = console
         self.trace = trace
+        self._drawn = console.is_terminal and not console.is_dumb_terminal
         self._draft = ""
-        self._attempt = 0
+        self._attempt = (0, 0)
         self._doing = ""
         self._region_shown: Region | None = None
 
@@ -40,7 +43,7 @@ class Live:
         """Show events until `Done`, and return its answer."""
         from rich.live import Live as Region
 
-        if not self.console.is_terminal:
+        if not self._drawn:
             return self._drain(events)
         region = Region(console=self.console, transient=True, refresh_per_second=12, get_renderable=self._region)
         self._region_shown = region
@@ -83,11 +86,12 @@ class Live:
     def _show(self, event: Event) -> None:
         if isinstance(event, Started):
             self._doing = event.doing
-            if not self.console.is_terminal:
+            if not self._drawn:
                 self._line(f"{event.doing}…")
         elif isinstance(event, Token):
-            if event.attempt != self._attempt or event.restart:
-                self._attempt, self._draft = event.attempt, ""
+            attempt = (event.attempt, event.candidate)
+            if attempt != self._attempt or event.restart:
+                self._attempt, self._draft = attempt, ""
             self._draft += printable(event.text)
         elif isinstance(event, Note):
             self._line(f"note: {printable(event.text)}")
@@ -114,12 +118,28 @@ def trace_line(event: Event) -> str:
         return f"  {event.node}: {event.seconds:.2f} s"
     if isinstance(event, Called):
         return f"    {call_line(event.call)}"
+    if isinstance(event, Retrieved):
+        return f"    {retrieved_line(event)}"
     if isinstance(event, Graded):
-        score = f" {event.score:.2f}" if event.score is not None else ""
+        of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
+        score = f"{of} {event.score:.2f}" if event.score is not None else ""
         about = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
         why = f" ({printable(event.why)})" if event.why else ""
         return f"    {event.kind}{about}: {printable(event.verdict)}{score}{why}"
     return ""
+
+
+def retrieved_line(event: Retrieved) -> str:
+    """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
+    found = joined(_passage(document.metadata) for document in event.documents)
+    count = plural(len(event.documents), "passage")
+    return f'{count} for "{printable(shorten(event.query, 200))}"{f": {found}" if found else ""}'
+
+
+def _passage(about: Mapping[str, Any]) -> str:
+    score = f" {about['score']:.2f}" if about.get("score") is not None else ""
+    where = printable(about.get("url") or short_path(str(about.get("source", ""))))
+    return f"{where} ({str(about.get('chunk_id', ''))[:6]}){score}"
 
 
 def call_line(call: Call) -> str:
@@ -150,3 +170,43 @@ def say_engine(console: Console, rag: Rag) -> None:
     """Which engine answers, and for `auto` why, before the question is worked on."""
     for line in rag.choice.lines:
         console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def say_terms(console: Console, rag: Rag) -> None:
+    """The engine, calibrated thresholds that are in force, and options that change nothing here."""
+    say_engine(console, rag)
+    for line in (*_calibrated(rag), *idle_lines(rag.settings.values, rag.engine.name)):
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _calibrated(rag: Rag) -> list[str]:
+    own = rag.settings.values.thresholds
+    found = [
+        f"{name} {value:.2f}"
+        for name, value, by_hand in (
+            ("relevance", rag.thresholds.relevance, own.relevance),
+            ("answer", rag.thresholds.answer, own.answer),
+        )
+        if value is not None and by_hand is None
+    ]
+    return [f"  calibrated thresholds in force: {joined(found)}"] if found else []
+
+
+def idle_lines(values: Values, engine: str) -> list[str]:
+    """A note for each option that was set and changes nothing with this engine and graph."""
+    decides = values.graph == "self-rag" and values.self_rag.retrieve == "decide"
+    found = []
+    if engine == "extractive":
+        if values.explain:
+            found.append("explain changes nothing: the extractive engine says why anyway, see --trace")
+        if values.direct:
+            found.append("direct changes nothing: the extractive engine answers from files only")
+    elif values.direct and values.graph != "adaptive" and not decides:
+        found.append(
+            f"direct changes nothing with {values.graph}: it needs adaptive, or self-rag with self_rag.retrieve: decide"
+        )
+    if decides and not values.direct:
+        found.append("self_rag.retrieve: decide changes nothing without direct: true (--direct)")
+    if values.strict and values.graph == "plain":
+        found.append("strict changes nothing with plain, which checks no sentence")
+    return [f"note: {line}" for line in found]

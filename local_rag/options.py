@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,30 @@ ProfileOption = Annotated[
 WebOption = Annotated[
     str | None, typer.Option("--web", metavar="[on|ask|off]", help="Search the web where a graph wants to: on, or ask.")
 ]
+GraphOption = Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")]
+SecondsOption = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of a question.")]
+ThreadOption = Annotated[
+    str | None,
+    typer.Option("--thread", metavar="NAME", help="The chat it is in: an old one goes on, a new one begins."),
+]
+DirectOption = Annotated[
+    bool | None,
+    typer.Option("--direct/--no-direct", help="Allow answers that no file was looked at for.", show_default=False),
+]
+StrictOption = Annotated[
+    bool | None,
+    typer.Option("--strict/--no-strict", help="Take out sentences without support.", show_default=False),
+]
+ExplainOption = Annotated[
+    bool | None,
+    typer.Option("--explain/--no-explain", help="Ask the graders for their reasons.", show_default=False),
+]
+TraceOption = Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")]
+TraceFileOption = Annotated[
+    Path | None,
+    typer.Option("--trace-file", metavar="FILE", help="Each event and state as a JSON line; a new or empty file."),
+]
+LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
 
 

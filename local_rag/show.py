@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from local_rag.config import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
 from local_rag.index.urls import is_url
 from local_rag.text import joined, plural, printable, shorten
+from local_rag.thresholds import calibrated
 from local_rag.types import (
     OUT_OF_TIME,
     Answer,
     Citation,
+    Located,
     Skipped,
+    Support,
     SyncReport,
 )
 
@@ -39,6 +42,20 @@ MARKED = {
     "direct": "Not from your files",
 }
 
+DOUBTS: dict[Support, str] = {
+    "no": " (not in the passages)",
+    "partially": " (only partly in the passages)",
+    "unparsed": " (not checked)",
+}
+"""What stands behind a sentence that its passages do not carry in full."""
+
+LOCATED: dict[Located, str] = {
+    "exact": "word for word",
+    "near": "nearly word for word",
+    "words": "by the words that they share",
+}
+"""How a quote belongs to the sentence of the answer that cites it."""
+
 
 def write(text: str = "", file: TextIO | None = None) -> None:
     """A line on stdout (or `file`); a character that it cannot show is replaced, never an error."""
@@ -46,6 +63,13 @@ def write(text: str = "", file: TextIO | None = None) -> None:
     encoding = out.encoding or "utf-8"
     out.write(f"{text}\n".encode(encoding, "replace").decode(encoding))
     out.flush()
+
+
+def say(line: str, hint: str = "") -> None:
+    """An error on stderr, as one line and the next command to type."""
+    write(printable(" ".join(line.split())), sys.stderr)
+    if hint:
+        write(f"hint: {printable(hint)}", sys.stderr)
 
 
 def write_json(value: Any) -> None:
@@ -65,24 +89,59 @@ def plain(value: Any) -> Any:
 
 
 def answer_lines(answer: Answer, *, links: bool = False) -> Iterator[str]:
-    """The answer with its citations; whatever is not fully grounded says so in its first line."""
+    """The answer with its citations; whatever is not fully grounded says so before it.
+
+    A sentence without support is marked behind its end; a follow-up is shown as it was understood. `links`: files open
+    on a click, and what is beside the answer is dim.
+    """
+    if answer.asked not in ("", answer.question):
+        understood = f"understood as: {printable(' '.join(answer.asked.split()))}"
+        yield f"\x1b[2m{understood}\x1b[0m" if links else understood
     if answer.status == "abstained":
         lead = "No answer" if answer.reason.startswith(OUT_OF_TIME) else "Your files do not say"
         yield f"{lead}{': ' + answer.reason if answer.reason else ''}."
         if answer.nearest:
             yield ""
             yield "Nearest passages:"
-            yield from (f"  {citation_line(nearest, links=links, numbered=False)}" for nearest in answer.nearest)
+            yield from (f"  {_nearest_line(nearest, links=links)}" for nearest in answer.nearest)
+        elif "retrieve" in answer.path and lead == "Your files do not say":
+            yield "No passage comes near the question."
+        if answer.about:
+            yield f"The index is about: {'; '.join(printable(shorten(title, 80)) for title in answer.about)}."
         return
     if answer.status in MARKED:
         yield f"{MARKED[answer.status]}{': ' + answer.reason if answer.reason else ''}."
         yield ""
-    yield printable(answer.text)
+    yield prose(printable(marked(answer)), columns_of(sys.stdout))
+    if answer.removed:
+        taken = "; ".join(f'"{printable(shorten(sentence, QUOTE_WIDTH))}"' for sentence in answer.removed)
+        yield f"(taken out, because the passages do not say it: {taken})"
     if answer.citations:
         yield ""
         yield from _citation_lines(answer.citations, links=links)
     if answer.dropped_citations:
         yield f"({plural(answer.dropped_citations, 'citation')} of unknown passages dropped)"
+
+
+def prose(text: str, width: int | None) -> str:
+    """A text with its lines broken between words, where they would be broken inside: at the width of a terminal."""
+    if width is None:
+        return text
+    lines = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def marked(answer: Answer) -> str:
+    """The text with a mark behind every sentence that its passages do not carry in full."""
+    text = answer.text
+    for sentence in sorted(answer.sentences, key=lambda one: one.start, reverse=True):
+        text = text[: sentence.end] + DOUBTS.get(sentence.support, "") + text[sentence.end :]
+    return text
+
+
+def _nearest_line(citation: Citation, *, links: bool) -> str:
+    why = f" ({printable(shorten(citation.why, QUOTE_WIDTH))})" if citation.why else ""
+    return citation_line(citation, links=links, numbered=False) + why
 
 
 def _citation_lines(citations: Sequence[Citation], *, links: bool) -> Iterator[str]:
@@ -102,6 +161,18 @@ def citation_line(citation: Citation, *, links: bool = False, numbered: bool = T
     return f"[{citation.number}] {line}" if numbered else line
 
 
+def source_lines(answer: Answer) -> list[str]:
+    """Every citation of an answer: where it stands, the whole quote, and how it was found there."""
+    lines = []
+    for citation in sorted(answer.citations, key=lambda one: one.number):
+        found = LOCATED[citation.located] if citation.verified else "not verified"
+        lines += [
+            f"[{citation.number}] {place_of(citation)}, characters {citation.start:,} to {citation.end:,} ({found})",
+            f'    "{printable(" ".join(citation.quote.split()))}"',
+        ]
+    return lines
+
+
 def place_of(citation: Citation, *, links: bool = False) -> str:
     """File, and page or heading: notes/plan.pdf, p. 4."""
     where = printable(citation.url or short_path(citation.source))
@@ -118,7 +189,8 @@ def place_of(citation: Citation, *, links: bool = False) -> str:
 def _quoted(citation: Citation, *, numbered: bool = True) -> str:
     web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
     doubt = " (not verified)" if numbered and not citation.verified else ""
-    return f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"{web}{doubt}'
+    near = f" ({LOCATED['near']})" if numbered and citation.located == "near" else ""
+    return f'"{printable(shorten(citation.quote, QUOTE_WIDTH))}"{web}{near}{doubt}'
 
 
 def _address(citation: Citation) -> str:
@@ -229,6 +301,10 @@ def place_lines(settings: Settings) -> Iterator[str]:
     trusted = "read" if settings.trust_models_here else "not read"
     yield f"./models.yaml is {trusted}  [--trust-models-here, {TRUST_MODELS}]"
     yield f"indexes:      {short_path(settings.data_folder / 'indexes')}  [{DATA_DIR}]"
+    for fingerprint, found in calibrated(settings).items():
+        pairs = (("relevance", found.relevance), ("answer", found.answer))
+        values = joined(f"thresholds.{name} {value:.2f}" for name, value in pairs if value is not None)
+        yield f"calibrated:   {values or 'nothing'}, where not set above, for {printable(str(fingerprint))}"
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

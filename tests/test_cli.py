@@ -151,6 +151,54 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, capsys):
     assert re.search(r"relevance plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
+def test_trace_file_writes_what_happened_and_never_overwrites(here, capsys, tmp_path):
+    path = tmp_path / "run.jsonl"
+    assert run(["ask", "What does the greenhouse cost?", "--trace-file", str(path)]) == 0
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert (lines[0]["event"], lines[-1]["event"]) == ("asked", "done")
+    (graded,) = [line for line in lines if line["event"] == "step" and line["node"] == "grade_documents"]
+    assert Path(graded["state"]["documents"][0]["source"]).name == "plan.md"
+    capsys.readouterr()
+    assert run(["ask", "What?", "--trace-file", str(path)]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert "is there already" in shown[0]
+    assert shown[1].startswith("hint: name another")
+
+
+def test_ask_in_a_thread_remembers(here, capsys):
+    assert run(["ask", "What does the greenhouse cost?", "--thread", "garden"]) == 0
+    capsys.readouterr()
+    assert run(["ask", "And when was the fence paid for?", "--thread", "garden", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["thread"] == "garden"
+    assert answer["asked"].startswith("And when was the fence paid for? (")
+    assert "2023" in answer["text"]
+    assert run(["threads", "delete", "garden"]) == 0
+
+
+def test_direct_answers_say_that_no_file_was_looked_at(here, capsys):
+    assert run(["ask", "Hello, how are you today?", "--graph", "adaptive", "--direct", "--json"]) in (0, 3, 4)
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["status"] in ("direct", "abstained")
+
+
+def test_strict_needs_a_graph_that_checks_its_answers(here, capsys):
+    assert run(["ask", "What does the greenhouse cost?", "--strict", "--graph", "plain"]) == 2
+    assert "hint: local-rag ask --graph self-rag --strict" in capsys.readouterr().err
+    assert run(["ask", "What does the greenhouse cost?", "--strict", "--explain"]) == 0
+
+
+def test_a_graph_is_drawn_as_the_settings_wire_it(here, capsys, monkeypatch):
+    assert run(["graph", "self-rag"]) == 0
+    plain = capsys.readouterr().out
+    assert "standalone_question" not in plain
+    assert run(["graph", "self-rag", "--memory"]) == 0
+    assert "standalone_question" in capsys.readouterr().out
+    monkeypatch.setenv("LOCAL_RAG_SELF_RAG_CANDIDATES", "3")
+    assert run(["graph", "self-rag"]) == 0
+    assert "rank_candidates" in capsys.readouterr().out
+
+
 def test_in_restricts_to_files(here, capsys):
     assert run(["search", "greenhouse", "--in", "letters", "--json"]) == 0
     assert {Path(hit["source"]).name for hit in json.loads(capsys.readouterr().out)} == {"tenant.txt"}
@@ -187,6 +235,10 @@ WRONG = [
     (["index", ".", "--chunk-size", "9000", "--index", "fresh"], 2, "9000", ""),
     (["remove"], 2, "name what to remove", "local-rag remove"),
     (["remove", "--index", "nothing-here"], 1, "nothing-here", ""),
+    (["ask", "x", "--thread", "a/b"], 2, "a thread is named with letters", "--thread"),
+    (["ask", "x", "--trace-file", "no/such/run.jsonl"], 2, "the trace cannot be written to", "--trace-file run.jsonl"),
+    (["threads", "show", "nothing"], 2, "there is no thread 'nothing'", "local-rag threads"),
+    (["threads", "export"], 2, "Missing argument 'NAME'", "local-rag threads export --help"),
     (["graph", "raptor"], 2, "there is no graph 'raptor'", "plain|self-rag|crag|adaptive"),
     (["frobnicate"], 2, "No such command 'frobnicate'", "local-rag --help"),
 ]

@@ -6,13 +6,34 @@ import io
 from pathlib import Path
 
 import pytest
+from fakes import FakeCorpus, ScriptedEngine, passage
 from rich.console import Console
 
+from local_rag.choosing import Choice
+from local_rag.config import Settings, Thresholds
 from local_rag.index.sync import Progress
 from local_rag.indexing import progress_line, showing
-from local_rag.live import Live
-from local_rag.show import answer_lines, citation_line, report_lines, short_path
-from local_rag.types import Answer, Citation, Done, Skipped, Started, SyncReport, Token, WebQuery
+from local_rag.live import Live, idle_lines, say_terms, trace_line, usage_line
+from local_rag.rag import Rag
+from local_rag.show import answer_lines, citation_line, place_lines, report_lines, short_path, source_lines
+from local_rag.thresholds import keep
+from local_rag.types import (
+    Answer,
+    Call,
+    Called,
+    Citation,
+    Done,
+    Graded,
+    Retrieved,
+    Sentence,
+    Skipped,
+    Started,
+    Step,
+    SyncReport,
+    Token,
+    Usage,
+    WebQuery,
+)
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
 
@@ -107,6 +128,159 @@ def test_two_quotes_of_one_passage_share_its_line():
         '[1] /notes/plan.pdf, p. 4, "First, "quoted"."',
         '    "Second."',
     ]
+
+
+def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
+    text = "The valve holds [1]. It is red [2]. It was dear [1]! Nobody knows [3]."
+    supports = ("fully", "no", "partially", "unparsed")
+    ends = [text.index(mark) + 1 for mark in (".", ". It w", "!", "3].")]
+    ends[-1] = len(text)
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    sentences = [
+        Sentence(text[start:end], start, end, support)
+        for start, end, support in zip(starts, ends, supports, strict=True)
+    ]
+    shown = list(answer_lines(answer(text, "partial", reason="because", sentences=tuple(sentences))))
+    assert shown[2] == (
+        "The valve holds [1]. It is red [2]. (not in the passages) It was dear [1]! (only partly in the passages) "
+        "Nobody knows [3]. (not checked)"
+    )
+
+
+def test_sentences_that_were_taken_out_are_named():
+    lines = list(answer_lines(answer(removed=("It is red.", "It was \x1b[31mdear."))))
+    assert lines[1] == '(taken out, because the passages do not say it: "It is red."; "It was dear.")'
+
+
+def test_an_abstention_says_why_the_nearest_were_not_enough_and_what_the_index_is_about():
+    near = citation(quote="The valve holds.", why="covers 1 of 3 words")
+    silent = answer("", "abstained", citations=(), nearest=(near,), about=("Plan", "Le\x1btter"), reason="nothing fits")
+    assert list(answer_lines(silent)) == [
+        "Your files do not say: nothing fits.",
+        "",
+        "Nearest passages:",
+        '  /notes/plan.pdf, p. 4, "The valve holds." (covers 1 of 3 words)',
+        "The index is about: Plan; Letter.",
+    ]
+
+
+def test_an_abstention_without_near_passages_says_that_none_comes_near():
+    silent = answer("", "abstained", citations=(), path=("retrieve", "give_up"), reason="nothing fits")
+    assert list(answer_lines(silent)) == ["Your files do not say: nothing fits.", "No passage comes near the question."]
+    unasked = answer("", "abstained", citations=(), path=("web_search", "give_up"))
+    assert list(answer_lines(unasked)) == ["Your files do not say."]
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "notes"),
+    [
+        ("extractive", {}, 0),
+        ("extractive", {"explain": True, "direct": True}, 2),
+        ("ollama", {"explain": True}, 0),
+        ("ollama", {"direct": True}, 1),
+        ("ollama", {"direct": True, "graph": "adaptive"}, 0),
+        ("ollama", {"direct": True, "self_rag__retrieve": "decide"}, 0),
+        ("ollama", {"self_rag__retrieve": "decide"}, 1),
+        ("ollama", {"self_rag__retrieve": "decide", "graph": "crag"}, 0),
+        ("ollama", {"strict": True, "graph": "plain"}, 1),
+    ],
+)
+def test_an_option_that_changes_nothing_says_so(engine, flags, notes):
+    lines = idle_lines(Settings.load(**flags).values, engine)
+    assert len(lines) == notes
+    assert all(line.startswith("note: ") and "changes nothing" in line for line in lines)
+
+
+def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settings():
+    settings = Settings.load()
+    assert not [line for line in place_lines(settings) if line.startswith("calibrated")]
+    keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
+    assert list(place_lines(settings))[-1] == (
+        "calibrated:   thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
+        + ScriptedEngine().fingerprint
+    )
+    for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
+        out = io.StringIO()
+        rag = Rag(Settings.load(**own), FakeCorpus(), Choice(ScriptedEngine()))
+        say_terms(Console(file=out, width=80, color_system=None), rag)
+        assert out.getvalue().endswith(f"  calibrated thresholds in force: {said}\n")
+
+
+def test_a_quote_that_is_nearly_there_says_so():
+    assert citation_line(citation(located="near")).endswith('"The valve holds." (nearly word for word)')
+    assert citation_line(citation(located="exact")).endswith('"The valve holds."')
+
+
+def test_sources_are_shown_whole_with_where_they_stand():
+    long = "The valve holds. " * 20
+    lines = source_lines(answer(citations=(citation(2, located="exact"), citation(1, long, verified=False))))
+    assert lines == [
+        "[1] /notes/plan.pdf, p. 4, characters 0 to 1 (not verified)",
+        f'    "{long.strip()}"',
+        "[2] /notes/plan.pdf, p. 4, characters 0 to 1 (word for word)",
+        '    "The valve holds."',
+    ]
+
+
+def test_a_question_is_shown_as_it_was_understood_where_that_differs():
+    whole = answer(asked="What does the \x1b[31mvalve\n cost?")
+    assert next(answer_lines(whole)) == "understood as: What does the valve cost?"
+    assert next(answer_lines(whole, links=True)) == "\x1b[2munderstood as: What does the valve cost?\x1b[0m"
+    assert next(answer_lines(answer(asked="?"))) == "The valve holds. [1]"
+
+
+TRACED = [
+    (Step("retrieve", 0.123), "  retrieve: 0.12 s"),
+    (Graded("standalone_question", "What does it cost?"), "    standalone_question: What does it cost?"),
+    (
+        Graded("relevance", "relevant", "covers it", "abcdefgh", 0.8, "/n/a.md"),
+        "    relevance /n/a.md (abcdef): relevant 0.80 (covers it)",
+    ),
+    (Graded("decide_retrieval", "retrieve", "", score=0.3), "    decide_retrieval: retrieve 0.30"),
+    (Graded("candidate", "2", "support 1.00", score=2.5), "    candidate: 2 2.50 (support 1.00)"),
+    (Graded("support", "partially", "", score=0.5), "    support: partially 0.50"),
+    (Graded("usefulness", "5", "", score=0.4), "    usefulness: 5 of 5, score 0.40"),
+    (Graded("complexity", "multi"), "    complexity: multi"),
+    (Graded("reason", "go on", "It is\x1b[31m red."), "    reason: go on (It is red.)"),
+    (Graded("retrieve_step", "new", "2 new passages, 4 in all"), "    retrieve_step: new (2 new passages, 4 in all)"),
+    (Graded("refine_documents", "refined", "2 of 5 strips"), "    refine_documents: refined (2 of 5 strips)"),
+    (
+        Called(Call("grader", "m", 1200, 30, 1.5, 0.0, 1.0, 0.4)),
+        "    grader m: 1,200 + 30 tokens, 1.50 s (1.00 reading, 0.40 writing)",
+    ),
+    (Retrieved("the cost?", ()), '    0 passages for "the cost?"'),
+    (
+        Retrieved("the cost?", (passage(1), passage(2, score=0.25))),
+        '    2 passages for "the cost?": /notes/1.md (1) 0.50 and /notes/2.md (2) 0.25',
+    ),
+    (Started("retrieve", "retrieving"), ""),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), TRACED, ids=[type(event).__name__ for event, _ in TRACED])
+def test_each_line_of_the_trace(event, line):
+    assert trace_line(event) == line
+
+
+def test_the_last_line_of_the_trace_counts_every_kind():
+    tries = {"generations": 1, "rewrites": 2, "web_searches": 1, "steps": 3}
+    done = answer(graph="adaptive", path=("retrieve_step", "reason"), seconds=1.5, tries=tries, usage=Usage(2, 300, 20))
+    assert usage_line(done) == (
+        "adaptive: retrieve_step -> reason; 1.50 s; 2 calls, 300 + 20 tokens; "
+        "1 generation, 2 rewrites, 1 web search and 3 steps of reasoning"
+    )
+
+
+def test_the_draft_begins_anew_with_each_candidate():
+    live = Live(Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None))
+    for token in (Token("one", 1), Token(" more", 1), Token("two", 1, candidate=2)):
+        live._show(token)
+    assert live._draft == "two"
+
+
+def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown(terminal=True).splitlines() == ["retrieving…", "writing…"]
 
 
 def test_the_report_of_a_sync():
