@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from local_rag.cli import run
 from local_rag.config import Settings, Thresholds
 from local_rag.errors import ConfigError
-from local_rag.evaluation.calibration import Scored, chosen, cross_fitted, point, shown, thresholds
+from local_rag.evaluation.calibration import Scored, chosen, cross_fitted, point, shown, standard_error, thresholds
 from local_rag.evaluation.reports.trade_off import HEAD, lines, trade_off_chart
 from local_rag.rag import Rag
 from local_rag.thresholds import FILE, calibrated, keep, thresholds_for
@@ -40,6 +40,7 @@ def test_what_a_threshold_does():
     [
         ([0.8, 0.9], [0.1, 0.2], None, 0.5),
         ([0.5, 0.9], [0.5, 0.1], None, 0.3),  # equally good at 0.3 and 0.7: the lower one answers more
+        ([0.2] + [0.9] * 9, [0.3] * 3 + [0.1] * 17, None, 0.15),  # 0.25 is better by less than a standard error
         ([0.1, 0.2], [0.8, 0.9], None, 0.0),
         ([0.2, 0.4, 0.6, 0.8], [0.5, 0.1], 1.0, 0.15),
         ([0.2, 0.4, 0.6, 0.8], [0.5, 0.1], 0.5, 0.55),
@@ -69,11 +70,23 @@ shares = st.lists(st.floats(0, 1).map(lambda one: round(one, 3)), min_size=5, ma
 
 
 @given(shares, shares)
-def test_no_threshold_is_better_balanced_than_the_chosen_one(positives, negatives):
+def test_the_chosen_one_is_the_lowest_within_a_standard_error_of_the_best(positives, negatives):
     scored = of(positives, negatives)
-    best = point(scored, chosen(scored)).balanced
-    assert best >= 0.5
-    assert all(point(scored, one).balanced <= best + 1e-12 for one in [*thresholds(scored), 0.123, 0.5, 1.0])
+    points = [point(scored, one) for one in [*thresholds(scored), 0.123, 0.5, 1.0]]
+    best = max(points, key=lambda one: (one.balanced, -one.threshold))
+    least = best.balanced - standard_error(scored, best)
+    taken = chosen(scored)
+    assert point(scored, taken).balanced >= least - 1e-12
+    assert not [
+        one for one in points if one.threshold < taken and one.threshold != 0.123 and one.balanced > least + 1e-9
+    ]
+
+
+def test_the_standard_error_of_a_balance():
+    scored = of([0.9] * 8 + [0.1] * 2, [0.1] * 3 + [0.9] * 1)
+    at = point(scored, 0.5)
+    assert (at.kept, at.refused) == (0.8, 0.75)
+    assert standard_error(scored, at) == pytest.approx(((0.8 * 0.2 / 10 + 0.75 * 0.25 / 4) ** 0.5) / 2)
 
 
 @given(shares, shares, st.floats(0.05, 1))
@@ -87,7 +100,9 @@ def test_the_expectation_is_computed_on_cases_that_did_not_choose():
     assert (honest.kept, honest.refused, honest.threshold) == (1.0, 1.0, 0.5)
     draw = [((number * 37) % 100) / 100 for number in range(100)]
     noise = [Scored(value, number % 2 == 0) for number, value in enumerate(draw)]
-    assert cross_fitted(noise).balanced < point(noise, chosen(noise)).balanced
+    assert chosen(noise) == 0.0, "scores that tell nothing are no ground for refusing"
+    some = [Scored(min(1.0, value + 0.3 * (number % 2 == 0)), number % 2 == 0) for number, value in enumerate(draw)]
+    assert 0.5 < cross_fitted(some).balanced < point(some, chosen(some)).balanced
     assert cross_fitted(of([0.9] * 4, [0.1] * 10)) is None
 
 

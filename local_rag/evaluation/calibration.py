@@ -6,6 +6,7 @@ is judged with the threshold that the others chose.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,9 +78,11 @@ def thresholds(scored: Sequence[Scored]) -> list[float]:
 
 
 def chosen(scored: Sequence[Scored], keep: float | None = None) -> float:
-    """The threshold with the best balance of kept and refused; with `keep`, the highest that keeps such a share.
+    """The lowest threshold that is as good as the best; with `keep`, the highest that keeps such a share.
 
-    Of equals the lowest, which answers most. Raises ValueError without a positive and a negative.
+    The best has the best balance of kept and refused, and one within its standard error is as good: the rule of one
+    standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). A few cases cannot tell
+    the two apart, and the lower one answers more. Raises ValueError without a positive and a negative.
     """
     if not any(one.positive for one in scored) or all(one.positive for one in scored):
         raise ValueError("a threshold needs cases of both kinds")
@@ -88,7 +91,16 @@ def chosen(scored: Sequence[Scored], keep: float | None = None) -> float:
         good = [one for one in points if (one.kept or 0.0) >= keep]
         best = max((one.refused or 0.0 for one in good), default=0.0)
         return next((one.threshold for one in good if one.refused == best), 0.0)
-    return max(points, key=lambda one: (one.balanced or 0.0, -one.threshold)).threshold
+    top = max(points, key=lambda one: (one.balanced or 0.0, -one.threshold))
+    least = (top.balanced or 0.0) - standard_error(scored, top)
+    return next(one.threshold for one in points if (one.balanced or 0.0) >= least)
+
+
+def standard_error(scored: Sequence[Scored], at: Point) -> float:
+    """Of the balanced accuracy at a point: that of the mean of two independent shares."""
+    positives, negatives = sum(one.positive for one in scored), sum(not one.positive for one in scored)
+    kept, refused = at.kept or 0.0, at.refused or 0.0
+    return math.sqrt(kept * (1 - kept) / positives + refused * (1 - refused) / negatives) / 2
 
 
 def cross_fitted(scored: Sequence[Scored], keep: float | None = None, seed: int = 0) -> Point | None:
