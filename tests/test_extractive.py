@@ -381,6 +381,9 @@ def test_it_routes_by_the_nearest_passage_and_never_direct(engine, nearest, allo
         ("Was it abroad?", "Was it abroad? (Nikola Tesla born)"),
         ("When did Edison finish his first lamp?", "When did Edison finish his first lamp?"),
         ("What is a marmot that lives in the Alps?", "What is a marmot that lives in the Alps?"),
+        ("What is ReAct?", "What is ReAct?"),
+        ("What is the rent?", "What is the rent?"),
+        ("How long?", "How long? (Nikola Tesla born)"),
     ],
 )
 def test_a_follow_up_takes_the_words_of_the_last_question(engine, follow_up, expected):

@@ -74,6 +74,8 @@ _SPEAKER = re.compile(
 )
 
 MAX_WEB_WORDS = 6
+WHOLE_QUESTION = 4
+"""Words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
 _NEW_TERMS = 3
 
 
@@ -227,9 +229,12 @@ def _fewer(question: str, kept: list[str]) -> Iterator[str]:
 def depends(question: str) -> bool:
     """Whether a follow-up cannot be understood alone: it points back, opens with "and", or has hardly a word.
 
-    A pronoun after two content words points at one of them ("When did Tesla finish his degree?").
+    "How long?" has hardly one; "What is ReAct?" has a name, and "What is the rent?" is whole. A pronoun after two
+    content words points at one of them ("When did Tesla finish his degree?").
     """
-    if len(text.content_words(question)) <= 1 or _OPENING.match(text.fold(question)):
+    content = text.content_words(question)
+    bare = len(content) <= 1 and not text.names(question) and len(text.words(question)) < WHOLE_QUESTION
+    if not content or bare or _OPENING.match(text.fold(question)):
         return True
     before = re.split(rf"\b(?:{'|'.join(_POINTING)}|that$)\b", text.fold(question).rstrip(" ?!."), maxsplit=1)
     return len(before) > 1 and len(text.content_words(before[0])) <= 1
