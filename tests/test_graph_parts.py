@@ -729,9 +729,3 @@ def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, metho
     assert state["status"] != "direct" or method["direct"]
     if not method["web"]:
         assert all(one.metadata["origin"] == "files" for one in state.get("documents", ()))
-
-
-def test_a_grade_that_was_not_asked_for_is_no_verdict():
-    grade = Grade("fully", 0)
-    assert grade.score is None
-    assert grade.sentences == ()

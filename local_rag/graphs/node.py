@@ -12,6 +12,7 @@ from local_rag.cancel import scope
 from local_rag.errors import DeadlineExceeded
 from local_rag.graphs import outcome
 from local_rag.graphs.state import Deps, State, Update, deps_of
+from local_rag.text import shorten
 from local_rag.types import Called, Event, Graded, Kind, Note, Started, Usage
 
 Emit = Callable[[Event], None]
@@ -60,6 +61,11 @@ def _tell(state: State, update: Update, emit: Emit) -> None:
 def asked(state: State) -> str:
     """The question as it is understood: as it was asked, or made whole where it follows others."""
     return state.get("asked") or state["question"]
+
+
+def same_query(query: str) -> str:
+    """What two queries are compared by."""
+    return shorten(query.casefold(), 1000)
 
 
 def id_of(document: Document) -> str:

@@ -12,9 +12,8 @@ from langchain_core.documents import Document
 
 from local_rag import citations
 from local_rag.graphs import edges, outcome
-from local_rag.graphs.node import Emit, Node, after, asked, counted, id_of, log, node, usage_of
+from local_rag.graphs.node import Emit, Node, after, asked, counted, id_of, log, node, same_query, usage_of
 from local_rag.graphs.state import Deps, State, Update
-from local_rag.text import shorten
 from local_rag.types import NOT_IN_PASSAGES, Attempt, Graded, Kind, Retrieved, Target, Token, Usage
 
 NEAREST = 3
@@ -56,7 +55,7 @@ def transform_query(target: Target | None = None) -> Node:
         aim = target or ("web" if state.get("route") == "web_search" else "vectorstore")
         query = deps.engine.rewrite(asked(state), tried, aim)
         usage = usage_of(state) + getattr(query, "usage", Usage())
-        if not query.strip() or _same(query) in map(_same, tried):
+        if not query.strip() or same_query(query) in map(same_query, tried):
             verdict = Graded("transform_query", str(query), "the rewriter has nothing new")
             return {"spent": ["rewrites"], "decisions": log(state, emit, verdict), "usage": usage}
         return {
@@ -121,10 +120,6 @@ def give_up(state: State, deps: Deps, emit: Emit) -> Update:
 def nearest(documents: Sequence[Document]) -> list[Document]:
     by_id = {id_of(document): document for document in documents}
     return sorted(by_id.values(), key=lambda document: -float(document.metadata.get("score", 0.0)))[:NEAREST]
-
-
-def _same(query: str) -> str:
-    return shorten(query.casefold(), 1000)
 
 
 def write(

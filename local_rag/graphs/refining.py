@@ -6,7 +6,7 @@ from local_rag.graphs import strips
 from local_rag.graphs.node import Emit, asked, log, node, usage_of
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import plural
-from local_rag.types import Graded, Usage
+from local_rag.types import Graded
 
 
 @node(lambda state: "refining the passages")
@@ -30,6 +30,6 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     web = [one for one in documents if one.metadata.get("origin") == "web"]
     return {
         "documents": [*kept, *web],
-        "usage": sum((verdict.usage for verdict in verdicts), usage_of(state) + Usage()),
+        "usage": sum((verdict.usage for verdict in verdicts), usage_of(state)),
         "decisions": log(state, emit, Graded("refine_documents", "refined" if best else "whole", why)),
     }

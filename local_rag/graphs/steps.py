@@ -7,10 +7,10 @@ collected. It ends when the answer is there, when nothing new comes, or when ste
 from __future__ import annotations
 
 from local_rag.graphs import edges
-from local_rag.graphs.node import Emit, after, asked, counted, id_of, log, node, usage_of
+from local_rag.graphs.node import Emit, after, asked, counted, id_of, log, node, same_query, usage_of
 from local_rag.graphs.nodes import nearest
 from local_rag.graphs.state import Deps, State, Update
-from local_rag.text import plural, shorten
+from local_rag.text import plural
 from local_rag.types import Graded, Retrieved
 
 
@@ -43,7 +43,7 @@ def reason(state: State, deps: Deps, emit: Emit) -> Update:
     thought = deps.engine.reason(asked(state), documents, thoughts)
     query = (thought.query or thought.text).strip()
     full = len(documents) >= deps.adaptive.collected
-    repeated = any(_same(query) == _same(earlier) for earlier in state.get("tried", ()))
+    repeated = any(same_query(query) == same_query(earlier) for earlier in state.get("tried", ()))
     enough = thought.done or not query or full or repeated
     update: Update = {
         "thoughts": [*thoughts, thought.text] if thought.text else thoughts,
@@ -55,7 +55,3 @@ def reason(state: State, deps: Deps, emit: Emit) -> Update:
     }
     label = edges.goes_on(after(state, update, deps))
     return update | {"decisions": log(state, emit, Graded("reason", label, thought.text))}
-
-
-def _same(query: str) -> str:
-    return shorten(query.casefold(), 1000)
