@@ -59,6 +59,7 @@ def chat(
     from local_rag.graphs.threads import thread_name
     from local_rag.live import say_terms
     from local_rag.rag import Rag
+    from local_rag.starting import import_langgraph
 
     flags: dict[str, Any] = {"graph": graph, "engine": engine, "model": model, "profile": profile, "k": k}
     flags |= {"embedder": embedder, "limits__seconds": seconds, "web__enabled": web}
@@ -67,6 +68,7 @@ def chat(
     name = "" if thread is None else thread_name(thread)
     console = stderr_console()
     with recording(trace_file) as record, Rag.open(settings) as rag:
+        import_langgraph()
         rag.graph(settings.values.graph)
         say_terms(console, rag)
         return Chat(Asking(rag, console, within or (), trace, record), name, as_json=json).run()

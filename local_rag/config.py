@@ -26,8 +26,8 @@ from local_rag.errors import ConfigError, UsageError
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
-CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
-    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "MODELS", "TRUST_MODELS", "DEBUG")
+CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
+    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "MODELS", "TRUST_MODELS", "DEBUG")
 )
 """Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
 
@@ -199,12 +199,16 @@ class Values(_Section):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag."""
+    """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag.
+
+    What lies in `cache_folder` can be made again and may be deleted at any time.
+    """
 
     values: Values
     origin: Mapping[str, str]
     config_folder: Path
     data_folder: Path
+    cache_folder: Path
     models: str | None = None
     trust_models_here: bool = False
 
@@ -217,6 +221,7 @@ class Settings:
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
         config_folder = Path(os.environ.get(CONFIG_DIR) or _DIRS.user_config_dir)
         data_folder = Path(os.environ.get(DATA_DIR) or _DIRS.user_data_dir)
+        cache_folder = Path(os.environ.get(CACHE_DIR) or _DIRS.user_cache_dir)
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
         for name, value, where in [
@@ -232,6 +237,7 @@ class Settings:
             origin=origin,
             config_folder=config_folder,
             data_folder=data_folder,
+            cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
             trust_models_here=_truth(os.environ.get(TRUST_MODELS, "")) if trust is None else trust,
         )

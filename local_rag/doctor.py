@@ -126,6 +126,11 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     embedder = open_embedder(settings)
     embedder.verify()
     yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
+    found = embedder.conversion
+    if found is None:
+        yield Check("runtime", "note", embedder.served_by)
+    else:
+        yield Check("runtime", "note" if found.why else "ok", found.describe)
 
 
 def _index(settings: Settings) -> Iterator[Check]:

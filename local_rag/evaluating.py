@@ -66,8 +66,9 @@ def evaluate(settings: Settings, wish: Wish, plan: Plan, console: Console, *, js
         folder = _folder(record_of(cases, used, plan, rag, wish.command), used, wish.out, settings)
         _say_missing(used, rag, console)
         examiner = _examiner(settings, plan, rag)
-        if rag.embedder is not None and not rag.embedder.loaded:  # its weights are no part of the first search
-            _say(console, f"{loading(rag.embedder.name)}…")
+        if rag.embedder is not None:  # its weights are no part of the first search
+            if not rag.embedder.ready:
+                _say(console, f"{loading(rag.embedder.name)}…")
             rag.embedder.load()
         try:
             with held(folder.path), _showing(console) as tell:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from local_rag.index.embedding import SentenceTransformerEmbedder
+    from local_rag.index.encoders import Precision
     from local_rag.index.index import Index
     from local_rag.index.pages import Read
     from local_rag.index.sync import Progress
@@ -60,7 +61,8 @@ def index_files(
     roots = [path.expanduser().absolute() for path in paths]
     if roots and not any(path.exists() for path in roots) and not (settings.index_path / "index.sqlite").exists():
         raise UsageError(f"there is no file or folder {short_path(roots[0])}", hint="local-rag index FOLDER")
-    with open_index(settings, saying(settings, console), create=bool(roots or urls), reembed=reembed) as index:
+    embedder = saying(settings, console, "bf16")
+    with open_index(settings, embedder, create=bool(roots or urls), reembed=reembed) as index:
         for path in roots:
             if not path.exists() and str(path) not in index.status().roots:
                 raise UsageError(f"there is no file or folder {short_path(path)}", hint="local-rag index FOLDER")
@@ -164,13 +166,13 @@ def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
     )
 
 
-def saying(settings: Settings, console: Console) -> SentenceTransformerEmbedder:
-    """The embedder, which tells a person before it loads: that takes some seconds."""
+def saying(settings: Settings, console: Console, precision: Precision = "f32") -> SentenceTransformerEmbedder:
+    """The embedder, which tells a person before a load that takes some seconds; `precision` is that of passages."""
 
     def say() -> None:
         console.print(f"{loading(embedder.name)}…", markup=False, highlight=False, soft_wrap=True)
 
-    embedder = open_embedder(settings, on_load=say)
+    embedder = open_embedder(settings, say, precision)
     return embedder
 
 

@@ -88,8 +88,8 @@ class Embedder(Protocol):
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """(n, d) float32, unit rows."""
 
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """(start, end) in code points of every token of a text of any length, special tokens excluded."""
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
 
 
 class Corpus(Protocol):
@@ -104,6 +104,12 @@ class Corpus(Protocol):
         """
 
     def catalog(self) -> Catalog: ...
+
+    def count(self) -> int:
+        """How many passages there are; a catalog costs more."""
+
+    def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
+        """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term (as the index stems it) occurs."""

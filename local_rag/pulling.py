@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from local_rag.choosing import open_server, roles
 from local_rag.config import Settings
-from local_rag.engines.ollama.server import DOWNLOAD, Installed, Server, check_name, check_remote, same_model
+from local_rag.engines.ollama.address import DOWNLOAD
+from local_rag.engines.ollama.server import Installed, Server, check_name, check_remote, same_model
 from local_rag.errors import EngineError, ModelMissing, ServerDown
 from local_rag.memory import total_memory
 from local_rag.model_report import needed, room
 from local_rag.models import OllamaModelSpec
+from local_rag.rag import open_embedder
 from local_rag.show import size, write
 from local_rag.text import printable
 
@@ -44,7 +46,16 @@ def pull_models(settings: Settings, console: Console) -> int:
                 raise EngineError(f"Ollama says that it has {spec.name}, but does not list it", hint="ollama list")
             check_remote(spec.name, there.remote_host, settings.values.ollama.allow_cloud)
             write(printable(f"{spec.name} is installed ({size(there.size)}); try it: local-rag models try {spec.name}"))
+    _convert(settings, console)
     return 0
+
+
+def _convert(settings: Settings, console: Console) -> None:
+    """Make the embedder ready for quick questions too, while somebody waits for models anyway."""
+    embedder = open_embedder(settings, lambda: _say(console, f"converting the embedder {embedder.name}, once…"))
+    with suppress(ModelMissing):
+        if not embedder.ready:
+            embedder.load()
 
 
 def _installed(server: Server, name: str) -> Installed | None:

@@ -23,15 +23,19 @@ if TYPE_CHECKING:
     from local_rag.graphs.state import Deps, MaySearch, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embedding import SentenceTransformerEmbedder
+    from local_rag.index.encoders import Precision
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
     from local_rag.protocols import WebSearch
     from local_rag.web.pages import Page
 
 
-def open_embedder(settings: Settings, on_load: Callable[[], None] | None = None) -> SentenceTransformerEmbedder:
-    """The embedder that was asked for, else the one that made the index; not loaded yet, `on_load` is called before.
+def open_embedder(
+    settings: Settings, on_load: Callable[[], None] | None = None, precision: Precision = "f32"
+) -> SentenceTransformerEmbedder:
+    """The embedder that was asked for, else the one that made the index; not loaded yet.
 
+    `on_load` is called before a load that takes seconds; `precision` is that of passages.
     Raises ConfigError, ModelMissing.
     """
     from local_rag.index.embedding import SentenceTransformerEmbedder
@@ -42,7 +46,7 @@ def open_embedder(settings: Settings, on_load: Callable[[], None] | None = None)
     if settings.origin["embedder"] == "default":
         made = _made_by(settings)
         name = made.embedder if made and made.embedder in models.embedders else name
-    return SentenceTransformerEmbedder(models.embedder(name), settings.data_folder / "weights.json", on_load)
+    return SentenceTransformerEmbedder(models.embedder(name), settings.cache_folder, on_load, precision)
 
 
 def open_index(
@@ -112,6 +116,14 @@ def missing(settings: Settings) -> IndexMissing:
     return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
 
 
+def served_by(settings: Settings, fingerprint: str) -> str:
+    """What computes the vectors of an embedder here, by its fingerprint: the converted model, or why there is none."""
+    embedder = open_embedder(settings)
+    if embedder.fingerprint != fingerprint:
+        return "not known: another embedder is configured"
+    return embedder.served_by
+
+
 def _made_by(settings: Settings) -> IndexStatus | None:
     """How the configured index was made, None if there is none."""
     from local_rag.index.index import Index
@@ -143,6 +155,7 @@ class Rag:
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
         self._threads: Threads | None = None
+        self._warming: threading.Thread | None = None
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
 
@@ -154,17 +167,25 @@ class Rag:
         was named that is not there or not on this machine.
         """
         from local_rag.choosing import choose_engine
+        from local_rag.starting import warm
 
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
         embedder = open_embedder(settings)
-        index = open_index(settings, embedder)
+        warming = warm(embedder)
         try:
-            return cls(settings, index, choose_engine(settings, embedder, index), embedder)
-        except LocalRagError:
-            index.close()
+            index = open_index(settings, embedder)
+            try:
+                rag = cls(settings, index, choose_engine(settings, embedder, index), embedder)
+            except LocalRagError:
+                index.close()
+                raise
+        except BaseException:
+            warming.join()
             raise
+        rag._warming = warming
+        return rag
 
     def ask(
         self,
@@ -285,6 +306,8 @@ class Rag:
             cancel.stop()
         self.engine.close()
         self.index.close()
+        if self._warming:
+            self._warming.join()  # an interpreter that ends beneath a thread in native code may crash
         if self._threads:
             self._threads.close()
 

@@ -103,7 +103,7 @@ class Run:
     def _load(self) -> None:
         """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile."""
         self.deps.engine.prepare()
-        if self.embedder is not None and not self.embedder.loaded:
+        if self.embedder is not None and not self.embedder.ready:
             self.out.put(Started("load", loading(self.embedder.name)))
             self.embedder.load()
             self.deps.cancel.restart()

@@ -261,8 +261,8 @@ def document_lines(rank: int, found: Any, *, links: bool = False) -> Iterator[st
     yield f"    {printable(shorten(found.page_content, 300))}"
 
 
-def status_lines(status: IndexStatus) -> Iterator[str]:
-    """What `local-rag status` says of an index."""
+def status_lines(status: IndexStatus, runtime: str) -> Iterator[str]:
+    """What `local-rag status` says of an index, and of what computes the vectors of questions."""
     roots = joined(status.roots) or "none"
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
@@ -273,9 +273,10 @@ def status_lines(status: IndexStatus) -> Iterator[str]:
         ("size", size(status.bytes)),
         ("last sync", status.last_sync or "never"),
         ("embedder", f"{status.embedder} ({plural(status.dimension, 'dimension')})"),
+        ("runtime", runtime),
         ("passages", f"at most {status.chunk_size} tokens, overlap {status.chunk_overlap}"),
         ("fingerprint", status.fingerprint),
-        ("FAISS cache", "up to date" if status.cache_fresh else "will be rebuilt at the next search"),
+        ("vectors", "ready" if status.cache_fresh else "their codes will be made at the next search"),
     ]
     yield from (f"{name:<12} {printable(value)}" for name, value in rows)
 

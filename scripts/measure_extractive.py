@@ -82,16 +82,22 @@ class Passages:
     def __init__(self, documents: Sequence[Document], embedder: CachedEmbedder, without: str = "") -> None:
         self.embedder = embedder
         self.documents = [document for document in documents if document.metadata["title"] != without]
-        self.vectors = embedder.embed_documents([document.page_content for document in self.documents])
+        self.rows = embedder.embed_documents([document.page_content for document in self.documents])
         stems = (set(text.content_stems(document.page_content)) for document in self.documents)
         self.frequency = Counter(stem for found in stems for stem in found)
 
     def search(self, query: str, k: int, **_: Any) -> list[Document]:
-        order = np.argsort(-(self.vectors @ self.embedder.embed_queries([query])[0]), kind="stable")
+        order = np.argsort(-(self.rows @ self.embedder.embed_queries([query])[0]), kind="stable")
         return [self.documents[place] for place in order[:k]]
 
     def catalog(self) -> Catalog:
         return Catalog(chunks=len(self.documents))
+
+    def count(self) -> int:
+        return len(self.documents)
+
+    def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
+        return [None] * len(documents)
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         return {term: self.frequency[text.stem(term)] for term in terms}

@@ -54,14 +54,24 @@ def no_calls_out():
     assert _CALLS_OUT[before:] == [], "a socket that is not loopback"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory):
+    """One cache for the whole run: MiniLM is converted once."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LOCAL_RAG_CACHE_DIR", str(folder))
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory, monkeypatch):
+def home(tmp_path_factory, monkeypatch, cache):
     """Settings and indexes of the person who runs the tests are never seen."""
     folder = tmp_path_factory.mktemp("home")
     for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
+    monkeypatch.setenv("LOCAL_RAG_CACHE_DIR", str(cache))
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
     return folder

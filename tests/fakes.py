@@ -127,6 +127,12 @@ class FakeCorpus:
     def catalog(self):
         return Catalog(1, len(self.passages), ("Plan",), ("plan",))
 
+    def count(self):
+        return self.catalog().chunks
+
+    def vectors(self, documents):
+        return [None] * len(documents)
+
     def document_frequency(self, terms):
         return {term: 1 for term in terms}
 

@@ -33,10 +33,11 @@ class HashingEmbedder:
     def embed_queries(self, texts):
         return self.embed_documents(texts)
 
-    def token_offsets(self, text):
-        return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+    def token_ends(self, text):
+        return [match.end() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 @cache
 def minilm():
-    return SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
+    settings = Settings.load()
+    return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)

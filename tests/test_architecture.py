@@ -17,7 +17,7 @@ FLOORS = [
     {"types", "protocols", "errors", "config", "text", "cancel", "models", "memory", "chunking", "verifying", "scales"},
     {"index", "engines", "web", "citations"},
     {"graphs"},
-    {"rag", "running", "thresholds", "tool", "choosing"},
+    {"rag", "running", "starting", "thresholds", "tool", "choosing"},
     {
         "cli",
         "asking",
@@ -52,14 +52,16 @@ FLOORS = [
 PARTS = {"index", "engines", "web", "citations"}
 
 HOME_OF = {
-    "langgraph": {"graphs", "rag", "running"},
+    "langgraph": {"graphs", "rag", "running", "starting"},
     "langsmith": {"graphs/untraced", "index/retriever", "engines/ollama/calls", "tool"},
-    "faiss": {"index/store"},
+    "faiss": {"index/codes"},
     "sqlite3": {"index/store", "graphs/threads", "bundle/snapshot", "evaluation/folder"},
-    "sentence_transformers": {"index/embedding"},
-    "tokenizers": {"index/embedding"},
-    "transformers": {"index/embedding"},
-    "torch": set(),
+    "sentence_transformers": {"index/encoders"},
+    "tokenizers": {"index/embedding", "index/encoders", "index/converter"},
+    "transformers": {"index/encoders"},
+    "torch": {"index/converter"},
+    "openvino": {"index/encoders", "index/converter"},
+    "openvino_telemetry": set(),
     "typer": {
         "cli",
         "bundle_cli",
@@ -165,7 +167,7 @@ HEAVY = {
     "numpy",
     "trafilatura",
 }
-NATIVE_CLIENTS = {"ddgs", "primp", "hf_xet"}
+NATIVE_CLIENTS = {"ddgs", "primp", "hf_xet", "openvino_telemetry"}
 
 
 def test_importing_the_package_and_asking_for_help_load_nothing_heavy():

@@ -37,7 +37,7 @@ class TestContract:
 
     def test_nothing_in_nothing_out(self, embedder):
         assert embedder.embed_documents([]).shape == embedder.embed_queries([]).shape == (0, embedder.dimension)
-        assert embedder.token_offsets("") == []
+        assert len(embedder.token_ends("")) == 0
 
     def test_a_row_does_not_depend_on_its_neighbours(self, embedder):
         alone = np.vstack([embedder.embed_documents([text]) for text in TEXTS])
@@ -49,12 +49,12 @@ class TestContract:
         near, far = embedder.embed_documents(["The lamp is lit at dusk.", "Cheese contains calcium."]) @ query
         assert near > far + 0.2
 
-    def test_offsets_are_ordered_spans_of_the_text(self, embedder):
+    def test_tokens_end_in_order_within_the_text(self, embedder):
         text = "Naïve tests: don't fail, 日本語 too. " * 9000
-        offsets = embedder.token_offsets(text)
-        assert all(a[1] <= b[0] for a, b in pairwise(offsets))
-        assert len(offsets) == 9000 * len(embedder.token_offsets("Naïve tests: don't fail, 日本語 too. "))
-        assert text[slice(*offsets[-2])] == "too" and text[slice(*offsets[0])] in ("Naïve", "Na")
+        ends = embedder.token_ends(text)
+        assert all(a <= b for a, b in pairwise(ends))
+        assert len(ends) == 9000 * len(embedder.token_ends("Naïve tests: don't fail, 日本語 too. "))
+        assert text[: ends[-2]].endswith(" too") and text[: ends[0]] in ("Naïve", "Na")
 
     def test_fingerprint_is_stable_and_short(self, embedder):
         assert embedder.fingerprint == embedder.fingerprint
@@ -68,7 +68,7 @@ from local_rag.config import Settings
 from local_rag.index.embedding import SentenceTransformerEmbedder
 from local_rag.models import load_models
 embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
-assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_offsets("two words " * 500)) == 1000
+assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 embedder.embed_documents(["word " * 2000])
 import os
@@ -101,17 +101,17 @@ def test_weights_without_a_tokenizer(tmp_path):
     spec = copy_of_minilm(tmp_path / "model")
     (tmp_path / "model" / "tokenizer.json").unlink()
     with pytest.raises(ModelMissing, match="no tokenizer\\.json"):
-        SentenceTransformerEmbedder(spec).token_offsets("text")
+        SentenceTransformerEmbedder(spec).token_ends("text")
 
 
 def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
     known = minilm().fingerprint
     spec = copy_of_minilm(tmp_path / "model", sha256="", name="other")
-    assert SentenceTransformerEmbedder(spec, tmp_path / "hashes.json").fingerprint != ""
-    unnamed = SentenceTransformerEmbedder(spec, tmp_path / "hashes.json").fingerprint
+    assert SentenceTransformerEmbedder(spec, tmp_path).fingerprint != ""
+    unnamed = SentenceTransformerEmbedder(spec, tmp_path).fingerprint
     assert unnamed == known
     prefixed = spec.model_copy(update={"document_prefix": "passage: "})
-    embedder = SentenceTransformerEmbedder(prefixed, tmp_path / "hashes.json")
+    embedder = SentenceTransformerEmbedder(prefixed, tmp_path)
     assert embedder.fingerprint != known and embedder.window == 252
     assert not np.allclose(embedder.embed_documents(["lamp"]), embedder.embed_queries(["lamp"]), atol=0.01)
 

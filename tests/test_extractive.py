@@ -44,6 +44,12 @@ class SmallCorpus:
     def catalog(self):
         return Catalog(documents=3, chunks=3)
 
+    def count(self):
+        return self.catalog().chunks
+
+    def vectors(self, documents):
+        return [None] * len(documents)
+
     def document_frequency(self, terms):
         held = [set(text.content_stems(one.page_content)) for one in PASSAGES]
         return {term: sum(text.stem(term) in stems for stems in held) for term in terms}

@@ -351,7 +351,7 @@ class TestLists:
 class TestDoor:
     @pytest.fixture
     def run(self, web, monkeypatch, capsys):
-        monkeypatch.setattr(indexing, "saying", lambda settings, console: HashingEmbedder(window=300))
+        monkeypatch.setattr(indexing, "saying", lambda settings, console, precision="f32": HashingEmbedder(window=300))
         shown = io.StringIO()
 
         def door(*paths, urls=(), **more):

@@ -128,8 +128,7 @@ def _note(order: Order, say: Say) -> None:
     from local_rag.index.embedding import SentenceTransformerEmbedder
 
     spec, index = order.carried.spec, order.index
-    memory = order.settings.data_folder / "weights.json"
-    if index and SentenceTransformerEmbedder(spec, memory).fingerprint != index.fingerprint:
+    if index and SentenceTransformerEmbedder(spec, order.settings.cache_folder).fingerprint != index.fingerprint:
         say(f"note: {index.embedder} made the index {order.index_name}, and the bundle carries {spec.name}; there,")
         say(f"  local-rag index --reembed --index {order.index_name}   must be typed before it answers")
 

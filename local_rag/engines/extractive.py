@@ -287,7 +287,7 @@ class ExtractiveEngine:
             if len(word) > 3 and word.isalpha() and text.stem(word) not in known and word not in known
         )
         frequency = self._corpus.document_frequency(sorted(counts))
-        chunks = 1 + self._corpus.catalog().chunks
+        chunks = 1 + self._corpus.count()
         weight = {word: count * math.log(1 + chunks / (1 + frequency.get(word, 0))) for word, count in counts.items()}
         return sorted(weight, key=lambda word: (-weight[word], word))[:MAX_TERMS]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag import cancel, text
@@ -88,12 +88,13 @@ class Memo:
         with self._lock:
             self._rows.clear()
 
-    def vectors(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows; embedded by length, so that a batch has little padding."""
+    def vectors(self, texts: Sequence[str], given: Mapping[str, Vectors]) -> Vectors:
+        """(n, d) float32, unit rows, some of them `given`; embedded by length, so that a batch has little padding."""
         import numpy as np
 
         with self._lock:
             known = {one: self._rows[one] for one in texts if one in self._rows}
+        known |= given
         missing = sorted({one for one in texts if one not in known}, key=lambda one: (len(one), one))
         for start in range(0, len(missing), BATCH):
             cancel.check()
@@ -129,7 +130,10 @@ class Reading:
         self.asked = questions.asked_for(question)
         self.weights = stem_weights(question, corpus)
         self._named = text.names(question) | text.numbers(question)
-        vectors = memo.vectors([*(document.page_content for document in documents), *(quote.text for quote in found)])
+        whole = [document.page_content for document in documents]
+        stored = corpus.vectors(documents) if corpus else []
+        given = {words: row for words, row in zip(whole, stored, strict=False) if row is not None}
+        vectors = memo.vectors([*whole, *(quote.text for quote in found)], given)
         similarity = vectors @ memo.query(question)
         self.vectors = vectors[len(documents) :]
         self._cosines = similarity[: len(documents)]
@@ -203,7 +207,7 @@ def stem_weights(question: str, corpus: Corpus | None) -> dict[str, float]:
     words = questions.subject_words(question)
     if corpus is None or not words:
         return {text.stem(word): 1.0 for word in words}
-    chunks = corpus.catalog().chunks
+    chunks = corpus.count()
     frequency = corpus.document_frequency(words)
     return {
         text.stem(word): max(LEAST_WEIGHT, math.log((chunks + 1) / (frequency.get(word, 0) + 0.5))) for word in words

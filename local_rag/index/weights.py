@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from local_rag.errors import ModelMissing
@@ -78,6 +79,21 @@ def remembered_sha256(file: Path, memory: Path | None) -> str:
     return digest
 
 
+def layout(folder: Path) -> str:
+    """8 hex digits of what lies beside the weights and decides about vectors: configuration, pooling, tokenizer.
+
+    Further weights (of a Dense module) count by size and time of change.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.suffix == ".json" and file.name != "data_config.json":
+            digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
+        elif file.suffix in (".safetensors", ".bin") and file.name != WEIGHTS:
+            found = file.stat()
+            digest.update(f"{file.name} {found.st_size} {found.st_mtime_ns}".encode())
+    return digest.hexdigest()[:8]
+
+
 def _recall(memory: Path | None) -> dict[str, list[int | str]]:
     try:
         data = json.loads(memory.read_text(encoding="utf-8")) if memory else {}
@@ -95,4 +111,5 @@ def _remember(memory: Path, known: dict[str, list[int | str]]) -> None:
         draft.write_text(json.dumps(known), encoding="utf-8")
         draft.replace(memory)
     except OSError:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only disk says so of files that are not there
+            draft.unlink(missing_ok=True)

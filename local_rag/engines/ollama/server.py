@@ -9,17 +9,16 @@ from typing import Any
 
 import httpx
 
+from local_rag.engines.ollama.address import Address, address, down
 from local_rag.engines.ollama.clients import ollama
-from local_rag.engines.ollama.transport import CONNECT, Address, GuardedTransport, address
-from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown
+from local_rag.engines.ollama.transport import CONNECT, GuardedTransport
+from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal
 
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
 
 PULLING = 600.0
 """Seconds without a word in a pull; checking the sum of a large file is silent."""
-
-DOWNLOAD = "https://ollama.com/download"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +233,7 @@ def explained(error: Exception, where: Address, model: str = "", doing: str = ""
     if isinstance(error, ollama().ResponseError):
         return _refused(error.status_code, _inner(error.error), where, model)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
-        return ServerDown(f"no Ollama server answers at {where}", hint=f"ollama serve   (to install it: {DOWNLOAD})")
+        return down(where)
     if isinstance(error, httpx.TimeoutException):
         return EngineError(f"Ollama at {where} did not answer in time ({doing})", hint="does it hang? ollama ps")
     if isinstance(error, httpx.HTTPError):

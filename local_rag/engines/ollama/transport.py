@@ -6,24 +6,18 @@ OLLAMA_HOST, proxy variables and redirects can send a prompt elsewhere through e
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
-from local_rag.errors import NotLocal, UsageError
-
-PORT = 11434
-LOOPBACK = ("127.0.0.1", "::1")
-"""What `localhost` is taken for, in this order, without asking any resolver."""
+from local_rag.engines.ollama.address import LOOPBACK, Address, check_local
+from local_rag.errors import NotLocal
 
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""
@@ -33,63 +27,6 @@ WHOLE = {"truncate": False, "shift": False}
 
 Neither client library can send them. `shift` must be the same in every call: a changed one loads the model again.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a server listens."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
-
-    def __str__(self) -> str:
-        return self.url.removeprefix("http://")
-
-    @property
-    def is_local(self) -> bool:
-        return self.host == "localhost" or _is_loopback(self.host)
-
-
-def address(text: str) -> Address:
-    """Read `host`, `host:port` or a URL, as OLLAMA_HOST is read; 0.0.0.0 and :: are what a server listens on, here.
-
-    Raises UsageError for anything else.
-    """
-    given = text.strip().strip("\"'")
-    wrong = UsageError(
-        f"an address of Ollama is host, host:port or a URL, not {text!r}", hint=f"127.0.0.1:{PORT} is the usual one"
-    )
-    if given.count(":") > 1 and "//" not in given and not given.startswith("["):
-        given = f"[{given}]"  # a bare IPv6 address
-    has_scheme = "://" in given
-    try:
-        parts = urlsplit(given if has_scheme else f"http://{given}")
-        port = parts.port
-    except ValueError as error:
-        raise wrong from error
-    beside = parts.username is not None or parts.query or parts.fragment or parts.path.strip("/")
-    if parts.scheme not in ("http", "https") or beside or any(character.isspace() for character in given):
-        raise wrong
-    if has_scheme and not parts.hostname:
-        raise wrong
-    usual = {"http": 80, "https": 443}[parts.scheme] if has_scheme else PORT
-    host = (parts.hostname or "localhost").rstrip(".")
-    return Address(parts.scheme, {"0.0.0.0": LOOPBACK[0], "::": LOOPBACK[1]}.get(host, host), port or usual)
-
-
-def check_local(where: Address, allowed: Collection[str]) -> None:
-    """Raise NotLocal for another machine, unless its host is allowed by name."""
-    if not where.is_local and where.host not in allowed:
-        raise NotLocal(
-            f"{where} is not this machine, so nothing was sent to it",
-            hint=f"if it is yours, allow it by name: LOCAL_RAG_OLLAMA_ALLOW_HOSTS={where.host}",
-        )
 
 
 class Line:
@@ -193,10 +130,3 @@ def _whole(request: httpx.Request) -> httpx.Request:
     body = json.dumps(json.loads(request.read()) | WHOLE, ensure_ascii=False).encode()
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,0 +1,107 @@
+"""Where an Ollama server listens; nothing heavy is imported to find that none does."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
+from errno import EADDRNOTAVAIL
+from urllib.parse import urlsplit
+
+from local_rag.errors import NotLocal, ServerDown, UsageError
+
+PORT = 11434
+LOOPBACK = ("127.0.0.1", "::1")
+"""What `localhost` is taken for, in this order, without asking any resolver."""
+
+DOWNLOAD = "https://ollama.com/download"
+
+KNOCK = 0.5
+"""Seconds for a connection to this machine; one that takes longer is left to the client with its patience."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return self.url.removeprefix("http://")
+
+    @property
+    def is_local(self) -> bool:
+        return self.host == "localhost" or _is_loopback(self.host)
+
+
+def address(text: str) -> Address:
+    """Read `host`, `host:port` or a URL, as OLLAMA_HOST is read; 0.0.0.0 and :: are what a server listens on, here.
+
+    Raises UsageError for anything else.
+    """
+    given = text.strip().strip("\"'")
+    wrong = UsageError(
+        f"an address of Ollama is host, host:port or a URL, not {text!r}", hint=f"127.0.0.1:{PORT} is the usual one"
+    )
+    if given.count(":") > 1 and "//" not in given and not given.startswith("["):
+        given = f"[{given}]"  # a bare IPv6 address
+    has_scheme = "://" in given
+    try:
+        parts = urlsplit(given if has_scheme else f"http://{given}")
+        port = parts.port
+    except ValueError as error:
+        raise wrong from error
+    beside = parts.username is not None or parts.query or parts.fragment or parts.path.strip("/")
+    if parts.scheme not in ("http", "https") or beside or any(character.isspace() for character in given):
+        raise wrong
+    if has_scheme and not parts.hostname:
+        raise wrong
+    usual = {"http": 80, "https": 443}[parts.scheme] if has_scheme else PORT
+    host = (parts.hostname or "localhost").rstrip(".")
+    return Address(parts.scheme, {"0.0.0.0": LOOPBACK[0], "::": LOOPBACK[1]}.get(host, host), port or usual)
+
+
+def check_local(where: Address, allowed: Collection[str]) -> None:
+    """Raise NotLocal for another machine, unless its host is allowed by name."""
+    if not where.is_local and where.host not in allowed:
+        raise NotLocal(
+            f"{where} is not this machine, so nothing was sent to it",
+            hint=f"if it is yours, allow it by name: LOCAL_RAG_OLLAMA_ALLOW_HOSTS={where.host}",
+        )
+
+
+def knock(where: Address) -> None:
+    """Raise ServerDown if this machine refuses a connection there, which takes a millisecond to learn."""
+    hosts = LOOPBACK if where.host == "localhost" else (where.host,)
+    if where.is_local and all(_refuses(host, where.port) for host in hosts):
+        raise down(where)
+
+
+def down(where: Address) -> ServerDown:
+    """That no server is there, and how to get one."""
+    return ServerDown(f"no Ollama server answers at {where}", hint=f"ollama serve   (to install it: {DOWNLOAD})")
+
+
+def _refuses(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), KNOCK).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError as error:
+        return error.errno == EADDRNOTAVAIL  # a machine without IPv6
+    return False
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
