@@ -53,19 +53,17 @@ class _Section(NamedTuple):
     path: str
 
 
-def chunk(
-    document: LoadedDocument, offsets: Sequence[tuple[int, int]], *, size: int, overlap: int, window: int
-) -> list[Chunk]:
+def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: int, window: int) -> list[Chunk]:
     """Cut a document into passages of at most `size` tokens, overlap included, with no white space at their ends.
 
-    `offsets` are the (start, end) of the text's tokens, in order. `overlap` is in tokens and stays within a section;
+    `ends` are where the text's tokens end, in order: SentencePiece starts them at the blank before the word.
+    `overlap` is in tokens and stays within a section;
     with 0 each non-blank character is in exactly one passage. A heading stays with the text below it, and a tiny
     section shares its passage with the next one: `heading` is the path of the first section with text of its own.
     Raises ValueError if `size` is above `window`, or `overlap` above half of `size`.
     """
     if not 0 < size <= window or not 0 <= overlap <= size // 2:
         raise ValueError(f"expected 0 < size <= {window} and 0 <= overlap <= size / 2, not {size} and {overlap}")
-    ends = [end for _, end in offsets]
     packer = _Packer(document.text, ends, size - overlap)
     for section in _sections(document):
         packer.section(section)
@@ -88,12 +86,9 @@ def _sections(document: LoadedDocument) -> Iterator[_Section]:
 
 
 class _Packer:
-    """Fills one passage after the other.
+    """Fills one passage after the other."""
 
-    Tokens count where they end: SentencePiece starts them at the blank before the word.
-    """
-
-    def __init__(self, text: str, ends: list[int], size: int) -> None:
+    def __init__(self, text: str, ends: Sequence[int], size: int) -> None:
         self.chunks: list[Chunk] = []
         self._text, self._ends, self._size, self._target = text, ends, size, size
         self._widest = max(_WIDE * size, _WIDEST_AT_LEAST)
@@ -232,7 +227,7 @@ _PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
 )
 
 
-def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: list[int], overlap: int) -> list[Chunk]:
+def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:
     """Let every passage begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
     text = document.text
     headings = sorted(heading.start for heading in document.headings)

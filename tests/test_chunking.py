@@ -20,7 +20,7 @@ WORDS = "the a retrieval unbelievability graphs, e.g. Dr. naïve 3.14 don't x_y 
 
 def cut(text, headings=(), size=50, overlap=0, embedder=None):
     document = LoadedDocument(text, headings=tuple(headings))
-    offsets = (embedder or HashingEmbedder()).token_offsets(text)
+    offsets = (embedder or HashingEmbedder()).token_ends(text)
     return chunk(document, offsets, size=size, overlap=overlap, window=254)
 
 
@@ -32,7 +32,7 @@ def markdown(text):
 
 def cut_markdown(text, size=50, overlap=0):
     document = markdown(text)
-    return chunk(document, HashingEmbedder().token_offsets(text), size=size, overlap=overlap, window=254)
+    return chunk(document, HashingEmbedder().token_ends(text), size=size, overlap=overlap, window=254)
 
 
 prose = st.lists(
@@ -49,12 +49,12 @@ anything = st.one_of(prose.map(" ".join), st.text(max_size=400)).map(printable)
 def test_every_character_once_in_order_within_the_size(text, size):
     document = markdown(text)
     embedder = minilm()
-    chunks = chunk(document, embedder.token_offsets(text), size=size, overlap=0, window=254)
+    chunks = chunk(document, embedder.token_ends(text), size=size, overlap=0, window=254)
     rest, at = [], 0
     for piece in chunks:
         assert at <= piece.start < piece.end
         assert text[piece.start : piece.end] == text[piece.start : piece.end].strip()
-        assert len(embedder.token_offsets(text[piece.start : piece.end])) <= size
+        assert len(embedder.token_ends(text[piece.start : piece.end])) <= size
         rest.append(text[at : piece.start])
         at = piece.end
     assert "".join([*rest, text[at:]]).strip() == ""
@@ -64,14 +64,14 @@ def test_every_character_once_in_order_within_the_size(text, size):
 @given(anything, st.integers(16, 60), st.integers(1, 8))
 def test_with_overlap_still_ordered_complete_and_within_the_size(text, size, overlap):
     embedder = minilm()
-    offsets = embedder.token_offsets(text)
+    offsets = embedder.token_ends(text)
     chunks = chunk(markdown(text), offsets, size=size, overlap=overlap, window=254)
     plain = chunk(markdown(text), offsets, size=size - overlap, overlap=0, window=254)
     assert [piece.end for piece in chunks] == [piece.end for piece in plain]
     for wide, narrow in zip(chunks, plain, strict=True):
         assert wide.start <= narrow.start and wide.heading == narrow.heading
-        assert len(embedder.token_offsets(text[wide.start : narrow.start])) <= overlap
-        assert len(embedder.token_offsets(text[wide.start : wide.end])) <= size
+        assert len(embedder.token_ends(text[wide.start : narrow.start])) <= overlap
+        assert len(embedder.token_ends(text[wide.start : wide.end])) <= size
 
 
 def test_headings_give_the_path_and_stay_with_their_text():
@@ -147,7 +147,7 @@ def test_nothing_in_nothing_out():
 @pytest.mark.parametrize(("size", "overlap", "window"), [(0, 0, 10), (11, 0, 10), (10, 6, 10), (10, -1, 10)])
 def test_impossible_sizes_are_refused(size, overlap, window):
     with pytest.raises(ValueError, match="expected 0 < size"):
-        chunk(LoadedDocument("text"), [(0, 4)], size=size, overlap=overlap, window=window)
+        chunk(LoadedDocument("text"), [4], size=size, overlap=overlap, window=window)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_huge_line_takes_linear_time(line):
     embedder = HashingEmbedder()
     took = []
     for text in (line[: len(line) // 8], line):
-        offsets = embedder.token_offsets(text)
+        offsets = embedder.token_ends(text)
         start = time.process_time()
         chunks = chunk(LoadedDocument(text), offsets, size=250, overlap=0, window=254)
         took.append(time.process_time() - start)

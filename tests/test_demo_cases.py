@@ -23,8 +23,8 @@ ANSWERABLE = [case for case in CASES.values() if case.answerable]
 class Tokens(HashingEmbedder):
     """The passages of the product: cut by the tokens of its embedder, whose vectors nobody needs here."""
 
-    def token_offsets(self, text):
-        return minilm().token_offsets(text)
+    def token_ends(self, text):
+        return minilm().token_ends(text)
 
 
 @pytest.fixture(scope="module")

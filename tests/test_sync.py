@@ -425,15 +425,21 @@ def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
         assert counts(index.sync()) == (12 - done, 0, done, 0)
 
 
-def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
-    with open_at(tmp_path) as index:
-        database = index._store._db
+def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
+    connect = store._connect
+
+    def small(file):
+        database = connect(file)
         pages = database.execute("PRAGMA page_count").fetchone()[0]
         database.execute(f"PRAGMA max_page_count = {pages + 40}")
+        return database
+
+    with open_at(tmp_path) as index, monkeypatch.context() as patched:
+        patched.setattr(store, "_connect", small)  # the thread that writes opens a connection of its own
         with pytest.raises(DiskFull, match="no space left"):
             index.sync([many])
+    with open_at(tmp_path, create=False) as index:
         done = whole(index)
         assert 0 < done < 12
-        database.execute("PRAGMA max_page_count = 1000000")
         assert counts(index.sync()) == (12 - done, 0, done, 0)
         assert whole(index) == 12

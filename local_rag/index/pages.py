@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from local_rag import cancel
 from local_rag.errors import FileSkipped
 from local_rag.index import lookups, parsed, tables
+from local_rag.index.reading import cut
 from local_rag.index.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store import Store
-from local_rag.index.sync import cut
 from local_rag.index.urls import normal
 from local_rag.protocols import Embedder
 from local_rag.types import LoadedDocument, Skipped, SyncReport

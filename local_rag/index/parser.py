@@ -37,6 +37,7 @@ class Parser:
         """`seconds` is the wall clock that one file may take."""
         self.seconds = seconds
         self._worker: _Worker | None = None
+        self._stopped = False
 
     def __enter__(self) -> Parser:
         return self
@@ -51,6 +52,18 @@ class Parser:
         worker, self._worker = self._worker, None
         if worker:
             worker.end()
+
+    def stop(self) -> None:
+        """From another thread: whatever is being parsed is skipped at once, and so is all that would come after it."""
+        self._stopped = True
+        worker = self._worker
+        if worker:
+            worker.kill()
+
+    def _end_if_stopped(self) -> None:
+        """A stop may have come while the worker was starting."""
+        if self._stopped and self._worker:
+            self._worker.kill()
 
     def parse(self, path: Path) -> Parsed:
         """The documents of a file. Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
@@ -72,8 +85,11 @@ class Parser:
         return from_wire(reply)
 
     def _ask(self, path: Path) -> dict[str, Any]:
+        if self._stopped:
+            return {"skipped": "was not read any more", "hint": ""}
         if self._worker is None:
             self._worker = _Worker()
+            self._end_if_stopped()
         reply = self._worker.ask(path, self.seconds)
         if reply.get("spent"):
             self.close()
@@ -105,7 +121,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(import_path())},
         )
         self._replies: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=_receive, args=(self._process.stdout, self._replies), daemon=True).start()
@@ -130,6 +146,9 @@ class _Worker:
             reply: dict[str, Any] = json.loads(line)
             return reply
         return {"skipped": f"took longer than {seconds:g} s to read", "hint": "", "spent": True, "late": True}
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def end(self) -> None:
         process = self._process
@@ -160,7 +179,7 @@ def _signal(number: int) -> str:
         return "unknown"
 
 
-def _import_path() -> list[str]:
+def import_path() -> list[str]:
     """The import path of this process, so that the worker finds the same packages in the same order."""
     package = str(Path(local_rag.__file__).parents[1])
     entries = [entry for entry in sys.path if entry]

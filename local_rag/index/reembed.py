@@ -47,7 +47,7 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
 
 def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> None:
     for passage in passages:
-        tokens = len(embedder.token_offsets(passage.text))
+        tokens = len(embedder.token_ends(passage.text))
         if tokens > embedder.window:
             raise IndexMismatch(
                 f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",

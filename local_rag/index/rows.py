@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ class NewDocument:
 
     document: LoadedDocument
     chunks: Sequence[Chunk]
-    vectors: Sequence[Vectors]
+    vectors: Iterable[Vectors]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import stat
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from local_rag import cancel
-from local_rag.chunking import Chunk, chunk
-from local_rag.errors import FileSkipped
 from local_rag.index import lookups, tables
+from local_rag.index.ahead import Ahead
 from local_rag.index.parser import Parser
-from local_rag.index.rows import FileRow, NewDocument, Recipe, Root
+from local_rag.index.reading import Outcome, ReadFile, Same, Unread, read
+from local_rag.index.rows import FileRow, Recipe, Root
 from local_rag.index.store import Store
+from local_rag.index.storing import Writer
 from local_rag.index.walk import walk
-from local_rag.index.weights import sha256
 from local_rag.protocols import Embedder
 from local_rag.text import plural
-from local_rag.types import LoadedDocument, Skipped, SyncReport
+from local_rag.types import Skipped, SyncReport
 
-if TYPE_CHECKING:
-    from local_rag.protocols import Vectors
+_SLICE = 64
+"""Passages that are embedded at once, those of small files together; what a kill -9 can lose is four times that."""
 
-_BATCH = 64
-"""Small files are embedded together until they have this many passages: the most that a kill -9 can lose."""
+_AHEAD = 1024
+"""Passages that are read ahead; a file with more waits alone."""
 
-_SLICE = 256
-"""Passages of a large file that are embedded between two reports of progress."""
+_LEAST = 20
+"""What a file counts for there at least: a picture without text holds up its passages in the parser, too."""
 
 _RACY = 2.0
 """Seconds: a file changed that shortly before it was indexed may change again with the same time (FAT: 2 s)."""
@@ -49,21 +47,6 @@ class Progress:
     path: str
     seconds: float
     share: float = 0.0
-
-
-@dataclass
-class _Pending:
-    """A file that was read and waits to be embedded with others."""
-
-    file: FileRow
-    documents: list[tuple[LoadedDocument, list[Chunk]]]
-
-    @property
-    def chunks(self) -> int:
-        return sum(len(pieces) for _, pieces in self.documents)
-
-    def texts(self) -> list[str]:
-        return [found.text[piece.start : piece.end] for found, pieces in self.documents for piece in pieces]
 
 
 @dataclass
@@ -102,12 +85,6 @@ def look(roots: Iterable[Root]) -> _Seen:
     return seen
 
 
-def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:
-    """The passages of a document, as this index makes them."""
-    offsets = embedder.token_offsets(document.text)
-    return chunk(document, offsets, size=recipe.size, overlap=recipe.overlap, window=embedder.window)
-
-
 def _shown(path: str) -> str:
     """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -129,21 +106,24 @@ class Sync:
         self._unchanged = self._done = self._total = self._chunks = 0
         self._sizes: dict[str, int] = {}
         self._bytes = 0
-        self._pending: list[_Pending] = []
+        self._known: dict[str, FileRow] = {}
+        self._gone: list[str] = []
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
         """Take in what is new or changed, file by file, then take out what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        known = {file.path: file for file in self._store.read(lookups.files)}
+        known = self._known = {file.path: file for file in self._store.read(lookups.files)}
         seen = look(roots)
         self._skipped += seen.skipped
-        self._take_in(seen, known, prune)
-        self._take_out(seen, known, {root.path for root in roots}, prune)
-        with self._store.writing() as db:
-            tables.set_meta(db, {"last_sync": str(time.time())})
-        self._store.refresh()
+        try:
+            self._take_in(seen, known, prune)
+            self._take_out(seen, known, {root.path for root in roots}, prune)
+            with self._store.writing() as db:
+                tables.set_meta(db, {"last_sync": str(time.time())})
+        finally:
+            self._store.refresh()
         return SyncReport(
             new=tuple(self._new),
             updated=tuple(self._updated),
@@ -160,7 +140,7 @@ class Sync:
 
     def _take_in(self, seen: _Seen, known: dict[str, FileRow], prune: bool) -> None:
         touched: list[FileRow] = []
-        todo: list[str] = []
+        todo: dict[str, str] = {}
         for path, root in seen.files.items():
             old = known.get(path)
             if old is not None and _looks_unchanged(old):
@@ -168,85 +148,90 @@ class Sync:
                 if old.root != root:
                     touched.append(replace(old, root=root))
             else:
-                todo.append(path)
+                todo[path] = root
         self._total = len(todo)
         self._sizes = {path: _size(path) for path in todo}
-        with Parser() as parser:
-            for path in todo:
-                cancel.check()
-                self._report(path)
-                waiting = len(self._pending)
-                touched += self._one(parser, path, seen.files[path], known.get(path), prune)
-                if len(self._pending) == waiting:
-                    self._finish(path)
-                if sum(waiting.chunks for waiting in self._pending) >= _BATCH:
-                    self._flush(known)
-            self._flush(known)
+        if todo:
+            self._report(next(iter(todo)))
+            touched += self._take(todo, prune)
         if touched:
             with self._store.writing() as db:
                 tables.touch(db, touched)
         if todo:
-            self._report(todo[-1])
+            self._report(next(reversed(todo)))
 
-    def _one(self, parser: Parser, path: str, root: str, old: FileRow | None, prune: bool) -> list[FileRow]:
-        """Read one file; it then waits to be embedded. Gives it back if only its time of change is new."""
+    def _take(self, todo: dict[str, str], prune: bool) -> list[FileRow]:
+        """Read, embed and write, each on a thread, with little between them. Gives back what was only touched."""
+        touched: list[FileRow] = []
         try:
-            file = _fingerprinted(path, root)
-        except OSError as error:
-            reason = f"cannot be opened ({error.strerror or error})"
-            if old is not None and not prune:
-                self._kept.append(Skipped(path, f"{reason}; its indexed text is kept"))
-            else:
-                self._drop(path, reason, old)
-            return []
-        if old is not None and old.sha256 == file.sha256:
-            self._same(old)
-            return [replace(file, warnings=old.warnings)]
-        try:
-            parsed = parser.parse(Path(path))
-            titled = [found if found.title else replace(found, title=Path(path).name) for found in parsed.documents]
-            documents = [(found, cut(found, self._embedder, self._recipe)) for found in titled]
-            if not any(pieces for _, pieces in documents):
-                raise FileSkipped("has no text in it")
-        except FileSkipped as error:
-            self._drop(path, f"{error}: {error.hint}" if error.hint else str(error), old)
-            return []
-        self._pending.append(_Pending(replace(file, warnings=parsed.warnings), documents))
-        self._skipped += [Skipped(path, warning) for warning in parsed.warnings]
+            with (
+                Parser() as parser,
+                Ahead(
+                    read(todo, self._known, parser, self._embedder, self._recipe), _weight, _AHEAD, parser.stop
+                ) as found,
+            ):
+                touched = self._store_all(found, prune)
+        finally:  # the writer's transaction is over
+            self._remove(self._gone)
+        return touched
+
+    def _store_all(self, outcomes: Iterable[Outcome], prune: bool) -> list[FileRow]:
+        touched: list[FileRow] = []
+        waiting: list[ReadFile] = []
+        with Writer(self._store) as writer:
+            for outcome in outcomes:
+                self._report(outcome.path)
+                if isinstance(outcome, ReadFile):
+                    waiting.append(outcome)
+                    self._skipped += [Skipped(outcome.path, warning) for warning in outcome.file.warnings]
+                else:
+                    touched += self._left_alone(outcome, prune)
+                if sum(one.chunks for one in waiting) >= _SLICE:
+                    self._embed(writer, waiting)
+                    waiting = []
+            self._embed(writer, waiting)
+        self._note(writer)
+        return touched
+
+    def _left_alone(self, outcome: Same | Unread, prune: bool) -> list[FileRow]:
+        """Count what is not taken in. Gives the file back if only its time of change is new."""
+        if isinstance(outcome, Same):
+            self._same(outcome.old)
+            self._finish(outcome.path)
+            return [outcome.file]
+        old = self._known.get(outcome.path)
+        if outcome.closed and old is not None and not prune:
+            self._kept.append(Skipped(outcome.path, f"{outcome.reason}; its indexed text is kept"))
+        else:
+            self._skipped.append(Skipped(outcome.path, outcome.reason))
+            if old is not None:  # a file that was seen and cannot be read any more must not answer with what it said
+                self._gone.append(outcome.path)
+        self._finish(outcome.path)
         return []
 
     def _same(self, old: FileRow) -> None:
         self._unchanged += 1
         self._skipped += [Skipped(old.path, warning) for warning in old.warnings]
 
-    def _drop(self, path: str, reason: str, old: FileRow | None) -> None:
-        """A file that was seen and cannot be read any more must not answer with what it said before."""
-        self._skipped.append(Skipped(path, reason))
-        if old is not None:
-            self._remove([path])
-
-    def _flush(self, known: dict[str, FileRow]) -> None:
-        """Embed all that waits, then write file by file, each in its own transaction."""
-        pending, self._pending = self._pending, []
-        vectors = self._embedded(pending)
-        for waiting in pending:
-            documents = []
-            for found, pieces in waiting.documents:
-                documents.append(NewDocument(found, pieces, [next(vectors) for _ in pieces]))
-            with self._store.writing() as db:
-                tables.write(db, replace(waiting.file, indexed_at=time.time()), documents)
-            (self._updated if waiting.file.path in known else self._new).append(waiting.file.path)
-            self._finish(waiting.file.path)
-
-    def _embedded(self, pending: Sequence[_Pending]) -> Iterator[Vectors]:
-        """One vector (d,) per passage, in order."""
-        texts = [text for waiting in pending for text in waiting.texts()]
-        for first in range(0, len(texts), _SLICE):
-            part = texts[first : first + _SLICE]
-            vectors = self._embedder.embed_documents(part)
+    def _embed(self, writer: Writer, waiting: Sequence[ReadFile]) -> None:
+        """Embed all passages of these files, slice by slice, and hand them over to be stored."""
+        if not waiting:
+            return
+        for one in waiting:
+            writer.file(one)
+        texts = [text for one in waiting for text in one.texts()]
+        slices = max(1, len(texts) // _SLICE)
+        for number in range(slices):
+            part = texts[number * len(texts) // slices : (number + 1) * len(texts) // slices]
+            writer.rows(self._embedder.embed_documents(part))
             self._chunks += len(part)
-            self._report(pending[-1].file.path)
-            yield from vectors
+            self._note(writer)
+            self._report(waiting[-1].path)
+
+    def _note(self, writer: Writer) -> None:
+        for path in writer.stored():
+            (self._updated if path in self._known else self._new).append(path)
+            self._finish(path)
 
     def _finish(self, path: str) -> None:
         self._done += 1
@@ -294,7 +279,7 @@ def _looks_unchanged(old: FileRow) -> bool:
     The same rule as git's for its index: https://git-scm.com/docs/racy-git
     """
     try:
-        found = Path(old.path).stat()
+        found = os.stat(old.path)  # noqa: PTH116 - a Path for each of ten thousand files takes longer than the rest
     except OSError:
         return False
     racy = old.mtime_ns / 1e9 > old.indexed_at - _RACY
@@ -308,10 +293,5 @@ def _size(path: str) -> int:
         return 0
 
 
-def _fingerprinted(path: str, root: str) -> FileRow:
-    """The file with its SHA-256; size and time are read before it, so that a later change shows. Raises OSError."""
-    place = Path(path)
-    found = place.stat()
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError("not a regular file")
-    return FileRow(path, root, sha256(place), found.st_size, found.st_mtime_ns, indexed_at=time.time())
+def _weight(outcome: Outcome) -> int:
+    return max(_LEAST, outcome.chunks if isinstance(outcome, ReadFile) else 0)

@@ -10,9 +10,10 @@ from local_rag import cancel
 from local_rag.chunking import Chunk
 from local_rag.index import lookups, tables
 from local_rag.index.pages import digest
+from local_rag.index.reading import cut
 from local_rag.index.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store import Store
-from local_rag.index.sync import Progress, cut
+from local_rag.index.sync import Progress
 from local_rag.protocols import Embedder
 from local_rag.types import LoadedDocument, SyncReport
 

@@ -1,0 +1,86 @@
+"""An iterator that runs ahead on a thread of its own, so far and no farther."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_POLL = 0.1
+"""Seconds between two looks for Ctrl-C, which cannot interrupt a wait without end on Windows."""
+
+
+class Ahead(Generic[T]):
+    """The items of `source`, which are made while the last ones are used; in a `with`, which ends the thread.
+
+    It waits while items of at least `limit` in all wait, so a single heavy one never blocks it. What `source` raises is
+    raised where the item would have come. `interrupt` ends what `source` may be waiting for when no more is wanted.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[T],
+        weight: Callable[[T], int],
+        limit: int,
+        interrupt: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._source, self._weight, self._limit, self._interrupt = source, weight, limit, interrupt
+        self._items: deque[tuple[T, int]] = deque()
+        self._waiting = 0
+        self._ended = self._unwanted = False
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+        context = contextvars.copy_context()  # the scope of a stop
+        self._thread = threading.Thread(target=context.run, args=(self._work,), name="local-rag-ahead", daemon=True)
+
+    def __enter__(self) -> Iterator[T]:
+        self._thread.start()
+        return self._taken()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._unwanted = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._interrupt()
+        while self._thread.is_alive():
+            self._thread.join(_POLL)
+
+    def _work(self) -> None:
+        try:
+            for item in self._source:
+                weight = self._weight(item)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._waiting < self._limit or self._unwanted)
+                    if self._unwanted:
+                        return
+                    self._items.append((item, weight))
+                    self._waiting += weight
+                    self._changed.notify_all()
+        except BaseException as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _taken(self) -> Iterator[T]:
+        while True:
+            with self._changed:
+                while not (self._items or self._ended):
+                    self._changed.wait(_POLL)
+                if not self._items:
+                    break
+                item, weight = self._items.popleft()
+                self._waiting -= weight
+                self._changed.notify_all()
+            yield item
+        if self._error is not None:
+            raise self._error
