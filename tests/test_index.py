@@ -6,8 +6,10 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes_index import HashingEmbedder, minilm
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from local_rag import cancel
@@ -313,7 +315,7 @@ class TestReembedding:
 
     def test_passages_that_are_too_long_for_it_are_refused(self, index, tmp_path):
         short = HashingEmbedder(salt="2", window=40)
-        short.token_offsets = lambda text: [(i, i + 1) for i in range(len(text))]
+        short.token_ends = lambda text: list(range(1, len(text) + 1))
         with open_at(tmp_path, short, reembed=True) as opened, pytest.raises(IndexMismatch, match="reads 40 tokens"):
             opened.reembed()
         assert len(index.search("boat", 4)) == 4
@@ -326,3 +328,18 @@ class TestReembedding:
 
 def index_size(opened):
     return opened.status().chunks
+
+
+def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("The lamp is lit at dusk.\n\nIt is put out at dawn.", encoding="utf-8")
+    with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=40, create=True) as index:
+        assert index.count() == 0
+        index.sync([tmp_path / "notes"])
+        assert index.count() == index.status().chunks == 1
+        found = index.search("lamp", 1)[0]
+        other = Document("The lamp is lit at dusk.", metadata=found.metadata)
+        stranger = Document(found.page_content, metadata=found.metadata | {"chunk_id": "none"})
+        rows = index.vectors([found, other, stranger, Document("from the web")])
+        assert rows[1:] == [None, None, None]
+        assert np.array_equal(rows[0], HashingEmbedder().embed_documents([found.page_content])[0])

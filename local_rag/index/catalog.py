@@ -14,20 +14,22 @@ _TITLES = 20
 _HEADINGS = 20
 _TERMS = 30
 _SAMPLE = 200
-"""Passages that are read to learn how the most frequent stems are written."""
+"""Passages that are read to learn the most frequent stems and how they are written. All of FTS5's vocabulary would be
+more exact, and takes 17 s for 1,000,000 passages."""
 
 
 def catalog(store: Store) -> Catalog:
-    """Titles and headings with the most text first, and the words of most passages, as they are mostly written."""
+    """Titles and headings with the most text first, and the frequent words of a sample, as they are mostly spelt."""
     _, documents, chunks = store.read(lookups.counts)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
+    frequent: Counter[str] = Counter()
     for passage in store.read(lookups.passages, store.read(lookups.sample, _SAMPLE)):
-        for word in content_words(passage.text):
-            if word.isalpha():
-                spellings[stem(word)][word] += 1
-    stems = store.read(lookups.frequent_stems, 10 * _TERMS)
+        told = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
+        frequent.update({stem(word) for word in told})
+        for word in told:
+            spellings[stem(word)][word] += 1
     stops = {stem(word) for word in STOP_WORDS}
-    telling = [one for one in stems if one in spellings and one not in stops]
+    telling = [one for one, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if one not in stops]
     terms = [spellings[one].most_common(1)[0][0] for one in telling[:_TERMS]]
     titles = tuple(store.read(lookups.titles, _TITLES))
     headings = (path.rpartition(" > ")[2] for path in store.read(lookups.headings, 2 * _HEADINGS))

@@ -13,14 +13,10 @@ from local_rag.errors import IndexDamaged, IndexMismatch, UsageError
 from local_rag.index import catalog as catalogs
 from local_rag.index import lookups, place, status, tables
 from local_rag.index import search as searches
-from local_rag.index.pages import Pages, Read
-from local_rag.index.reembed import reembed
 from local_rag.index.rows import IndexedFile, Passage, Recipe, Root
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import Store, destroy, writer
-from local_rag.index.sync import Progress, Sync
-from local_rag.index.texts import Texts
 from local_rag.index.urls import is_url, normal
 from local_rag.protocols import Embedder
 from local_rag.types import Catalog, LoadedDocument, SyncReport
@@ -28,6 +24,10 @@ from local_rag.types import Catalog, LoadedDocument, SyncReport
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
+
+    from local_rag.index.pages import Read
+    from local_rag.index.sync import Progress
+    from local_rag.protocols import Vectors
 
 _READ_AT_ONCE = 50
 """Passages that a walk over the index reads in one go."""
@@ -122,6 +122,8 @@ class Index:
         IndexBusy.
         Raises UsageError for a path that is not there, DiskFull, and Stopped; each file is written in one step.
         """
+        from local_rag.index.sync import Sync
+
         with writer(self.path):
             self._check()
             known = self._store.read(lookups.roots)
@@ -147,6 +149,8 @@ class Index:
         and kept if it is in the index, unless `prune`. Raises IndexBusy, DiskFull, and Stopped; each page is written
         in one step.
         """
+        from local_rag.index.pages import Pages
+
         self._check()
         return Pages(self._store, self._embedder, self._recipe, self._held).run(urls, read, prune=prune)
 
@@ -162,6 +166,8 @@ class Index:
         `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
         Raises IndexBusy, DiskFull, and Stopped; what was committed stays.
         """
+        from local_rag.index.texts import Texts
+
         with writer(self.path):
             self._check()
             return Texts(self._store, self._embedder, self._recipe, whole, progress).run(texts)
@@ -195,6 +201,8 @@ class Index:
         The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
         Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
         """
+        from local_rag.index.reembed import reembed
+
         with writer(self.path):
             made = self._store.read(lookups.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
@@ -233,6 +241,23 @@ class Index:
         if self._catalog is None or self._catalog[0] != generation:
             self._catalog = generation, catalogs.catalog(self._store)
         return self._catalog[1]
+
+    def count(self) -> int:
+        """How many passages there are."""
+        return self._store.read(lookups.chunk_count)
+
+    def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
+        """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
+        import numpy as np
+
+        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
+        known = self._store.read(lookups.vectors_named, keys)
+        found: list[Vectors | None] = []
+        for key, document in zip(keys, documents, strict=True):
+            digest, blob = known.get(key, (b"", b""))
+            same = digest == tables.digest(document.page_content)
+            found.append(np.frombuffer(blob, dtype="<f4") if same else None)
+        return found
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as the index stems it."""

@@ -12,7 +12,7 @@ from local_rag.index.tables import Sql
 from local_rag.index.urls import is_page
 
 if TYPE_CHECKING:
-    from local_rag.index.vectors import Ids
+    from local_rag.index.codes import Ids
     from local_rag.protocols import Vectors
 
 _OF_FILES = (
@@ -80,27 +80,45 @@ def counts(db: Sql) -> tuple[int, int, int]:
     return numbers
 
 
+def chunk_count(db: Sql) -> int:
+    """How many chunks there are."""
+    return int(db.execute("SELECT count(*) FROM chunks").fetchone()[0])
+
+
 def page_count(db: Sql) -> int:
     """How many of the files are pages of the web."""
     return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))
 
 
-def chunk_ids(db: Sql) -> Ids:
-    """The ids of all chunks that have a vector, ascending."""
+def chunk_ids(db: Sql, after: int = -1) -> Ids:
+    """The ids of all chunks above one, ascending."""
     import numpy as np
 
-    return np.fromiter((row[0] for row in db.execute("SELECT chunk FROM vectors ORDER BY chunk")), dtype=np.int64)
+    where, values = ("WHERE id > ?", (after,)) if after >= 0 else ("", ())  # all ids: SQLite reads the smallest index
+    rows = db.execute(f"SELECT id FROM chunks {where}", values)
+    return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
 
 
-def chunk_vectors(db: Sql, ids: Ids, dimension: int) -> Vectors:
-    """(n, d): the vectors of these chunks, which must be ascending and all there. Raises ValueError if one is not."""
+def extent(db: Sql, last: int) -> tuple[int, int]:
+    """How many chunks have an id above `last`, and how many there are."""
+    sql = "SELECT (SELECT count(*) FROM chunks WHERE id > ?), (SELECT count(*) FROM chunks)"
+    numbers: tuple[int, int] = db.execute(sql, (last,)).fetchone()
+    return numbers
+
+
+def chunk_vectors(db: Sql, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
+    """The vectors (n, d) of these chunks, and their ids (n,), ascending; chunks that are gone are left out.
+
+    Raises ValueError for a vector of another size.
+    """
     import numpy as np
 
-    first, last = (int(ids[0]), int(ids[-1])) if len(ids) else (0, -1)
-    wanted = set(ids.tolist())
-    rows = db.execute("SELECT chunk, vector FROM vectors WHERE chunk BETWEEN ? AND ? ORDER BY chunk", (first, last))
-    blobs = b"".join(vector for chunk, vector in rows if chunk in wanted)
-    return np.frombuffer(blobs, dtype="<f4").reshape(len(ids), dimension)
+    sql = "SELECT chunk, vector FROM vectors WHERE chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk"
+    rows = db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+    if any(len(vector) != 4 * dimension for _, vector in rows):
+        raise ValueError("a vector of another size")
+    found = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
+    return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), found
 
 
 def chunks_of(db: Sql, files: Collection[int]) -> list[int]:
@@ -142,6 +160,17 @@ def matching(
     return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
 
 
+def scores(db: Sql, query: str, chunks: Collection[int]) -> dict[int, float]:
+    """The BM25 of those of these chunks that an FTS5 query matches."""
+    sql = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
+    return dict(db.execute(sql, (query, json.dumps(list(chunks)))))
+
+
+def matches(db: Sql, query: str) -> int:
+    """How many chunks an FTS5 query matches."""
+    return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
+
+
 def digests(db: Sql, ids: Iterable[int]) -> dict[int, bytes]:
     """What tells texts apart, by chunk; chunks that are gone are left out."""
     sql = "SELECT id, digest FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
@@ -167,21 +196,22 @@ def passages(db: Sql, ids: Sequence[int]) -> list[Passage]:
 
 
 def titles(db: Sql, limit: int) -> list[str]:
-    """The titles with the most text under them."""
-    sql = "SELECT title FROM documents WHERE title != '' GROUP BY title ORDER BY sum(length(text)) DESC, title LIMIT ?"
+    """The titles with the most text under them, by where the last chunk of a document ends: texts are not read."""
+    sql = (
+        "SELECT title FROM (SELECT document, max(end) AS length FROM chunks GROUP BY document)"
+        " JOIN documents ON documents.id = document"
+        " WHERE title != '' GROUP BY title ORDER BY sum(length) DESC, title LIMIT ?"
+    )
     return [row[0] for row in db.execute(sql, (limit,))]
 
 
 def headings(db: Sql, limit: int) -> list[str]:
-    """The headings with the most chunks under them."""
-    sql = "SELECT heading FROM chunks WHERE heading != '' GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
-    return [row[0] for row in db.execute(sql, (limit,))]
-
-
-def frequent_stems(db: Sql, limit: int) -> list[str]:
-    """The stems that most chunks contain, most frequent first."""
-    sql = "SELECT term FROM vocabulary WHERE length(term) > 2 ORDER BY doc DESC, term LIMIT ?"
-    return [row[0] for row in db.execute(sql, (limit,))]
+    """The headings with the most chunks under them, of 10,000 chunks if there are more."""
+    sql = (
+        "SELECT heading FROM chunks WHERE heading != '' AND id IN (SELECT value FROM json_each(?))"
+        " GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
+    )
+    return [row[0] for row in db.execute(sql, (json.dumps(sample(db, 10_000)), limit))]
 
 
 def frequencies(db: Sql, stems: Collection[str]) -> dict[str, int]:
@@ -190,10 +220,22 @@ def frequencies(db: Sql, stems: Collection[str]) -> dict[str, int]:
     return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
 
 
+def vectors_named(db: Sql, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
+    """(digest of the text, vector) of the chunks with these keys."""
+    wanted = "key IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE {wanted}"
+    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (json.dumps(list(keys)),))}
+
+
 def sample(db: Sql, limit: int) -> list[int]:
-    """Up to `limit` chunks, spread evenly over the index."""
-    ids = chunk_ids(db)
-    return [int(number) for number in ids[:: max(1, -(-len(ids) // limit))]]
+    """Up to `limit` chunks, spread evenly over the index; of a very large one not all ids are read."""
+    first, last = db.execute("SELECT min(id), max(id) FROM chunks").fetchone()
+    if first is None or last - first < 50 * limit:
+        ids = chunk_ids(db)
+        return [int(number) for number in ids[:: max(1, -(-len(ids) // limit))]]
+    sql = "SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT 1"
+    places = (first + (last - first) * step // limit for step in range(limit))
+    return list(dict.fromkeys(db.execute(sql, (place,)).fetchone()[0] for place in places))
 
 
 def not_fresh(db: Sql) -> list[int]:

@@ -57,8 +57,8 @@ _MOST_TERMS = 100
 """FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
 
 
-def match_query(text: str) -> str:
-    """Any text as an FTS5 query: quoted terms joined by OR, stop words only if there is nothing else; "" for no words.
+def terms_of(text: str) -> list[str]:
+    """Any text as strings of FTS5: words and phrases, stop words only if there is nothing else.
 
     "self-rag" is looked for as a phrase and as its words. The words stay as they are written: FTS5 folds them as it
     folded the text. FTS5 strings: https://sqlite.org/fts5.html#fts5_strings
@@ -72,4 +72,9 @@ def match_query(text: str) -> str:
         terms += parts
     distinct = list(dict.fromkeys(terms))
     kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
-    return " OR ".join(f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS])
+    return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
+
+
+def match_query(text: str) -> str:
+    """The same as an FTS5 query for any of them; "" for no words."""
+    return " OR ".join(terms_of(text))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from local_rag.errors import UsageError
 from local_rag.index import lookups, within
-from local_rag.index.schema import match_query
+from local_rag.index.schema import terms_of
 from local_rag.index.store import Store
 from local_rag.index.urls import is_page
 from local_rag.text import joined
@@ -44,14 +44,14 @@ def search(
     (keys of passages) narrow the search. Identical texts come once, from the place that ranks first, unless `repeats`.
     """
     left_out = store.read(lookups.chunks_named, exclude) if exclude else []
-    words = match_query(query) if mode != "dense" else ""
+    words = terms_of(query) if mode != "dense" else []
     deep = max(_DEEP, 4 * k)
     while True:
         rankings = []
         if mode != "words":
             rankings.append(store.nearest(vector, deep, files, left_out))
         if words:
-            rankings.append(store.read(lookups.matching, words, deep, files, left_out))
+            rankings.append(store.matching(words, deep, files, left_out))
         fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
         kept = list(fused)[:k] if repeats else _distinct(store, list(fused), k)
         if len(kept) == k or all(len(ranking) < deep for ranking in rankings):

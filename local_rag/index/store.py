@@ -1,4 +1,4 @@
-"""The store: SQLite is the truth, FAISS searches a copy of its vectors in memory.
+"""The store: SQLite is the truth, FAISS searches short codes of its vectors.
 
 One connection per thread. Readers see a snapshot (WAL) while one process at a time writes; every commit changes the
 generation, and with its next search a reader takes over what is new.
@@ -12,22 +12,20 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
-from local_rag.index import lookups, place, schema, tables, vectors
+from local_rag.index import lookups, place, ranking, schema, tables, vectors
+from local_rag.index import view as views
 from local_rag.index.place import DATABASE, DRAFT, LOCK, rebuild
 from local_rag.index.rows import Recipe
-from local_rag.index.view import View, matrix
+from local_rag.index.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from local_rag.index.tables import Sql
     from local_rag.protocols import Vectors
@@ -59,6 +57,7 @@ class Store:
         self._threads = threading.local()
         self._view: View | None = None
         self._view_lock = threading.Lock()
+        self._frequencies = ranking.Frequencies()
         found = self.read(lookups.meta).get("schema", "")
         if found != str(schema.VERSION):
             age = "older" if found.isdigit() and int(found) < schema.VERSION else "newer"
@@ -112,13 +111,19 @@ class Store:
 
         Raises DiskFull and IndexBusy; what was committed before stays.
         """
+        with self._transaction() as db:
+            yield db
+            tables.set_meta(db, {"generation": secrets.token_hex(8)})
+            if vectors_change:
+                tables.set_meta(db, {"epoch": secrets.token_hex(8), "base": ""})
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Sql]:
         with _translated(self.folder):
             db = self._db
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
-                state = {"generation": secrets.token_hex(8)}
-                tables.set_meta(db, state | ({"epoch": secrets.token_hex(8)} if vectors_change else {}))
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
@@ -131,78 +136,77 @@ class Store:
         self, query: Vectors, k: int, files: Collection[int] | None, exclude: Collection[int]
     ) -> list[tuple[int, float]]:
         """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of these files, if given."""
-        view = self._current()
-        kept = None
-        if files is not None or exclude:
-            kept = ~view.mask(exclude)
-            if files is not None:
-                kept &= view.mask(self.read(lookups.chunks_of, files))
-        return _search(view, query, k, kept)
+        found = None
+        while found is None:
+            view = self._current()
+            with _whole(self.folder):
+                found = self.read(views.nearest, view, query, k, files, exclude)
+        return found
+
+    def matching(
+        self, terms: Sequence[str], k: int, files: Collection[int] | None, exclude: Collection[int]
+    ) -> list[tuple[int, float]]:
+        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of these files."""
+        return self.read(ranking.best, self._frequencies, terms, k, files, exclude)
 
     def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
         """The cosine of a unit vector (d,) to these chunks; chunks that are gone are left out."""
-        return self._current().cosines(query, chunks)
+        with _whole(self.folder):
+            return self.read(views.cosines, query, chunks)
 
     def _current(self) -> View:
-        """The view of the last commit, made from the one in memory, the cache file or the database."""
-        state = self.read(lookups.meta)
+        """The view of the last commit, made from the one in memory, the file of codes or the database."""
+        generation = self.read(lookups.meta)["generation"]
         view = self._view
-        if view is None or view.generation != state["generation"]:
-            with self._view_lock:
+        if view is None or view.generation != generation:
+            with self._view_lock, _whole(self.folder):
                 view = self._view
-                if view is None or view.generation != state["generation"]:
-                    view = self._view = self.read(self._load, view)
+                if view is None or view.generation != generation:
+                    view = self._view = self._loaded(view)
+        return view
+
+    def _loaded(self, old: View | None) -> View:
+        for _ in range(2):  # a writer may put a new file in the place of the one that was just named
+            view = self.read(views.load, self.folder, old)
+            if view is not None:
+                return view
+        self._publish(patient=False)
+        view = self.read(views.load, self.folder, old, True)
+        assert view is not None
         return view
 
     def refresh(self) -> None:
-        """Bring the vectors in memory and the cache file up to the last commit; no room for a cache is no error."""
-        view = self._current()
-        if vectors.generation(self.folder) != view.generation:
-            with contextlib.suppress(OSError):
-                vectors.save(self.folder, view.generation, view.ids, view.vectors())
+        """Write a new file of codes if the old one lacks much, or holds much that is gone; no room is no error."""
+        rows, last = vectors.extent(self.folder, self.read(lookups.meta).get("base", ""))
+        if views.overgrown(rows, *self.read(lookups.extent, last)):
+            with _whole(self.folder):
+                self._publish()
+            self._view = None
 
     def cache_is_fresh(self) -> bool:
-        return vectors.generation(self.folder) == self.read(lookups.meta)["generation"]
+        """Whether opening reads codes from their file, and few vectors besides."""
+        rows, last = vectors.extent(self.folder, self.read(lookups.meta).get("base", ""))
+        return not views.overgrown(rows, *self.read(lookups.extent, last))
 
-    def _load(self, db: Sql, old: View | None) -> View:
-        state = lookups.meta(db)
-        generation, epoch, dimension = state["generation"], state["epoch"], int(state["dimension"])
-        cached = vectors.load(self.folder, generation) if old is None else None
-        if cached is not None:
-            return View(generation, epoch, cached[0], _flat(cached[1], dimension))
-        ids = lookups.chunk_ids(db)
+    def _publish(self, patient: bool = True) -> None:
+        """Write a file of codes, then say in the database that it is the one; nothing if it cannot be written.
+
+        Who is not `patient` leaves that to the process that is writing to the index, if one is.
+        """
+        token = secrets.token_hex(8)
         try:
-            rows = matrix(db, ids, dimension, old if old is not None and old.epoch == epoch else None)
-        except ValueError as error:
-            raise IndexDamaged(f"the index at {self.folder} has lost vectors", hint=rebuild(self.folder)) from error
-        if old is None:
+            if not patient and _is_written(self.folder):
+                return
+            epoch = self.read(views.save, self.folder, token)
+            with self._transaction() as db:
+                if lookups.meta(db)["epoch"] == epoch:
+                    tables.set_meta(db, {"base": token})
+            vectors.forget_others(self.folder, self.read(lookups.meta).get("base", ""))
+        except IndexDamaged:
+            raise
+        except LocalRagError:
             with contextlib.suppress(OSError):
-                vectors.save(self.folder, generation, ids, rows)
-        return View(generation, epoch, ids, _flat(rows, dimension))
-
-
-def _flat(matrix: Vectors, dimension: int) -> Any:
-    """Exact inner products, which are cosines for unit rows."""
-    import faiss
-    import numpy as np
-
-    index = faiss.IndexFlatIP(dimension)
-    index.add(np.ascontiguousarray(matrix, dtype=np.float32))
-    return index
-
-
-def _search(view: View, query: Vectors, k: int, kept: NDArray[np.bool_] | None) -> list[tuple[int, float]]:
-    """(chunk, inner product) of the k best rows, of those marked in `kept` (n,) if given."""
-    import faiss
-    import numpy as np
-
-    library: Any = faiss  # its type stubs know the names of SWIG, not those of Python
-    parameters = None
-    if kept is not None:
-        bits = library.IDSelectorBitmap(np.packbits(kept, bitorder="little"))
-        parameters = library.SearchParameters(sel=bits)
-    scores, rows = view.faiss.search(query[None, :], max(1, min(k, len(view.ids))), params=parameters)
-    return [(int(view.ids[row]), float(score)) for row, score in zip(rows[0], scores[0], strict=True) if row >= 0]
+                vectors.place(self.folder, token).unlink(missing_ok=True)
 
 
 def _connect(file: Path) -> sqlite3.Connection:
@@ -252,6 +256,18 @@ def writer(folder: Path) -> Iterator[None]:
         db.close()
 
 
+def _is_written(folder: Path) -> bool:
+    """Whether a process holds the writer's lock just now."""
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)) as db:
+            db.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        return True
+    return False
+
+
 def destroy(folder: Path) -> None:
     """Delete the files of an index, and its folder if nothing else is in it. Raises IndexMissing and IndexBusy."""
     place.must_be_index(folder)
@@ -263,6 +279,15 @@ def destroy(folder: Path) -> None:
         (folder / LOCK).unlink(missing_ok=True)
         if not any(folder.iterdir()):
             folder.rmdir()
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[None]:
+    """A chunk without a whole vector as an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise IndexDamaged(f"the index at {folder} has lost vectors", hint=rebuild(folder)) from error
 
 
 @contextmanager

@@ -57,8 +57,7 @@ def _write_document(db: Sql, file: int, place: str, new: NewDocument) -> None:
         text = document.text[piece.start : piece.end]
         key = _hash(f"{place}\0{piece.start}\0{piece.end}\0{text}").hex()
         sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
-        digest = _hash(" ".join(text.split()))
-        row = db.execute(sql, (number, key, digest, piece.start, piece.end, piece.heading)).lastrowid
+        row = db.execute(sql, (number, key, digest(text), piece.start, piece.end, piece.heading)).lastrowid
         db.execute("INSERT INTO vectors VALUES (?, ?)", (row, _blob(vector)))
         sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
         db.execute(sql, (row, text, piece.heading, document.title))
@@ -107,6 +106,11 @@ def adopt_fresh(db: Sql) -> None:
     db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
     db.execute("DELETE FROM fresh")
     db.execute("DELETE FROM meta WHERE name = 'fresh'")
+
+
+def digest(text: str) -> bytes:
+    """What tells texts apart, white space aside."""
+    return _hash(" ".join(text.split()))
 
 
 def _hash(text: str) -> bytes:

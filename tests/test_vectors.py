@@ -1,0 +1,353 @@
+"""Short codes find, the database says how near: whatever becomes of the codes, answers are those of all vectors."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from operator import itemgetter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local_rag.chunking import Chunk
+from local_rag.errors import IndexDamaged
+from local_rag.index import codes, lookups, store, tables, vectors, view
+from local_rag.index.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store import Store
+from local_rag.types import LoadedDocument
+
+DIMENSION = 16
+RECIPE = Recipe("toy", "toy-1", DIMENSION, 50, 0)
+PER_FILE = 50
+
+
+def rows_of(seed, count=PER_FILE):
+    rows = np.random.default_rng(seed).standard_normal((count, DIMENSION), dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+QUERY = rows_of(0, 1)[0]
+
+
+def put(opened, number, count=PER_FILE):
+    """A file of so many passages, with vectors that its number decides."""
+    text = f"{number} " * count
+    width = len(f"{number} ")
+    pieces = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
+    document = NewDocument(LoadedDocument(text, f"file {number}", None), pieces, list(rows_of(number + 1, count)))
+    with opened.writing() as db:
+        tables.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+
+
+def remove(opened, *numbers):
+    with opened.writing() as db:
+        tables.remove(db, [f"/{number}" for number in numbers])
+
+
+def by_all_vectors(opened, k, files=None, exclude=()):
+    """What every vector of the database says."""
+    ids = opened.read(lookups.chunk_ids).tolist() if files is None else opened.read(lookups.chunks_of, files)
+    scores = opened.cosines(QUERY, [chunk for chunk in ids if chunk not in exclude])
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+
+
+def by_a_new_reader(folder, k=20):
+    reader = Store(folder)
+    try:
+        return reader.nearest(QUERY, k, None, ())
+    finally:
+        reader.close()
+
+
+def files_of_codes(folder):
+    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(vectors.NAME))
+
+
+def token(opened):
+    return opened.read(lookups.meta).get("base", "")
+
+
+@pytest.fixture
+def opened(tmp_path):
+    made = Store.create(tmp_path / "index", RECIPE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def large(opened):
+    """Enough passages for a file of codes, and some that came later."""
+    for number in range(30):
+        put(opened, number)
+    opened.refresh()
+    put(opened, 30)
+    return opened
+
+
+class TestCodes:
+    @pytest.mark.parametrize("dimension", [3, 16, 384])
+    def test_a_product_is_off_by_the_rounding_and_no_more(self, dimension):
+        rows = np.random.default_rng(1).standard_normal((500, dimension), dtype=np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        bound = codes.bound_of(rows)
+        short = codes.Codes(np.arange(500) * 3, codes.encoded(rows, bound), bound)
+        ids, products = codes.scan(short, rows[7], 500, None)
+        off = products[np.argsort(ids)] - rows @ rows[7]
+        assert sorted(ids.tolist()) == (np.arange(500) * 3).tolist()
+        assert np.abs(off).max() < 5 * bound / 440 and abs(off.std() - bound / 440) < bound / 1000
+
+    def test_only_marked_ids_are_found(self):
+        rows = rows_of(2, 40)
+        short = codes.Codes(np.arange(40) + 5, codes.encoded(rows, 1.0), 1.0)
+        kept = np.zeros(45, dtype=np.bool_)
+        kept[[5, 9, 44]] = True
+        assert sorted(codes.scan(short, rows[0], 10, kept)[0].tolist()) == [5, 9, 44]
+
+    def test_what_lies_beyond_the_bound_is_cut_to_it(self):
+        short = codes.encoded(np.array([[5.0, -5.0, 0.0]], dtype=np.float32), 0.5)
+        assert short[0, 0] == 255 and short[0, 1] == 0 and short[0, 2] in (127, 128)
+
+
+class TestNearest:
+    def test_it_is_what_all_vectors_say(self, large):
+        remove(large, 3, 17)
+        put(large, 5)
+        assert len(files_of_codes(large.folder)) == 1
+        assert large.nearest(QUERY, 100, None, ()) == by_all_vectors(large, 100) == by_a_new_reader(large.folder, 100)
+
+    def test_a_reader_that_stays_open_takes_over_what_is_new(self, large):
+        reader = Store(large.folder)
+        for number in (31, 2, 32):
+            put(large, number)
+            assert reader.nearest(QUERY, 60, None, ()) == by_all_vectors(large, 60)
+        reader.close()
+
+    def test_more_is_looked_for_until_enough_is_there(self, large):
+        reader = Store(large.folder)
+        reader.nearest(QUERY, 5, None, ())
+        near = {chunk for chunk, _ in reader.nearest(QUERY, 700, None, ())}
+        gone = [file.path for file in large.read(lookups.files) if near & set(large.read(lookups.chunks_of, [file.id]))]
+        with large.writing() as db:
+            tables.remove(db, gone[:29])
+        assert reader.nearest(QUERY, 60, None, ()) == by_all_vectors(large, 60)
+        assert len(reader.nearest(QUERY, 5000, None, ())) == 100
+        reader.close()
+
+    @pytest.mark.parametrize("few", [0, 2000])
+    def test_files_and_passages_narrow_it(self, large, monkeypatch, few):
+        monkeypatch.setattr(view, "_FEW", few)
+        files = [file.id for file in large.read(lookups.files)][::2]
+        left_out = [chunk for chunk, _ in by_all_vectors(large, 9)]
+        assert large.nearest(QUERY, 30, files, ()) == by_all_vectors(large, 30, files)
+        assert large.nearest(QUERY, 30, files, left_out) == by_all_vectors(large, 30, files, left_out)
+        assert large.nearest(QUERY, 30, None, left_out) == by_all_vectors(large, 30, None, left_out)
+        assert large.nearest(QUERY, 30, [], ()) == []
+
+    def test_another_embedder_leaves_nothing_of_the_old_codes(self, large):
+        reader = Store(large.folder)
+        reader.nearest(QUERY, 5, None, ())
+        ids = large.read(lookups.chunk_ids)
+        with large.writing(vectors_change=True) as db:
+            tables.add_fresh(db, ids.tolist(), rows_of(99, len(ids)))
+            tables.adopt_fresh(db)
+        assert reader.nearest(QUERY, 40, None, ()) == by_all_vectors(large, 40) == by_a_new_reader(large.folder, 40)
+        reader.close()
+
+    def test_while_another_thread_writes(self, large):
+        reader, trouble = Store(large.folder), []
+
+        def ask():
+            while not done.is_set():
+                found = reader.nearest(QUERY, 30, None, ())
+                if len(found) != 30 or found != sorted(found, key=lambda item: (-item[1], item[0])):
+                    trouble.append(found)
+
+        done = threading.Event()
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(40):
+            put(large, number % 7 + 25)
+            large.refresh()
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert not trouble and reader.nearest(QUERY, 30, None, ()) == by_all_vectors(large, 30)
+        reader.close()
+
+    @settings(deadline=None, max_examples=25)
+    @given(st.lists(st.tuples(st.sampled_from("put remove refresh open ask".split()), st.integers(0, 8)), max_size=25))
+    def test_whatever_came_before(self, tmp_path_factory, steps):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(view, "_TAIL", 4)
+            patch.setattr(view, "_OLD_ENOUGH", 12)
+            patch.setattr(view, "_SPARE", 3)
+            opened = Store.create(tmp_path_factory.mktemp("property") / "index", RECIPE)
+            for step, number in steps:
+                if step == "put":
+                    put(opened, number, 6)
+                elif step == "remove":
+                    remove(opened, number)
+                elif step == "refresh":
+                    opened.refresh()
+                elif step == "open":
+                    opened.close()
+                else:
+                    assert list(map(itemgetter(0), opened.nearest(QUERY, 5, None, ()))) == list(
+                        map(itemgetter(0), by_all_vectors(opened, 5))
+                    )
+            everything = by_all_vectors(opened, 100)
+            assert opened.nearest(QUERY, 100, None, ()) == everything == by_a_new_reader(opened.folder, 100)
+            opened.close()
+
+
+class TestFile:
+    def test_a_small_index_needs_none(self, opened):
+        put(opened, 1)
+        opened.refresh()
+        assert by_a_new_reader(opened.folder) == by_all_vectors(opened, 20)
+        assert files_of_codes(opened.folder) == [] and opened.cache_is_fresh()
+
+    def test_it_is_written_only_when_much_is_new_or_gone(self, large):
+        first = files_of_codes(large.folder)
+        for number in range(40, 60):
+            put(large, number)
+            large.refresh()
+        assert files_of_codes(large.folder) == first == [f"{vectors.NAME}.{token(large)}"]
+        put(large, 60)
+        large.refresh()
+        assert len(files_of_codes(large.folder)) == 1 and files_of_codes(large.folder) != first
+        second = files_of_codes(large.folder)
+        remove(large, *range(20))
+        large.refresh()
+        assert files_of_codes(large.folder) == second
+        remove(large, *range(20, 45))
+        large.refresh()
+        assert files_of_codes(large.folder) != second
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+
+    def test_codes_are_taken_over_as_they_would_be_made(self, large, monkeypatch):
+        monkeypatch.setattr(view, "_OLD_ENOUGH", 100)
+        remove(large, 3, 4, 5)
+        before = vectors.load(large.folder, token(large), DIMENSION)
+        monkeypatch.setattr(view, "_TAIL", 10)
+        large.refresh()
+        after = vectors.load(large.folder, token(large), DIMENSION)
+        ids = large.read(lookups.chunk_ids)
+        assert after.bound == before.bound and after.ids.tolist() == ids.tolist()
+        _, matrix = large.read(lookups.chunk_vectors, ids.tolist(), DIMENSION)
+        assert (after.rows == codes.encoded(matrix, before.bound)).all()
+
+    def test_all_passages_gone(self, large):
+        remove(large, *range(31))
+        large.refresh()
+        assert by_a_new_reader(large.folder) == [] == large.nearest(QUERY, 5, None, ())
+        put(large, 1)
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+
+    @pytest.mark.parametrize(
+        "harm",
+        "missing empty short long text huge-header list zeroed shuffled bound size negative foreign older".split(),
+    )
+    def test_any_harm_to_it_costs_only_time(self, large, tmp_path, harm):
+        expected = by_all_vectors(large, 20)
+        file = vectors.place(large.folder, token(large))
+        data = file.read_bytes()
+        head, body = data[:4096], data[4096:]
+        if harm == "missing":
+            file.unlink()
+        elif harm == "foreign":
+            other = Store.create(tmp_path / "other", RECIPE)
+            for number in range(50, 80):
+                put(other, number)
+            other.refresh()
+            stranger = vectors.place(other.folder, token(other)).read_bytes()
+            file.write_bytes(stranger.replace(token(other).encode(), token(large).encode()))
+            other.close()
+        else:
+            swapped = body[8:16] + body[:8] + body[16:]
+            harmed = {
+                "empty": b"",
+                "short": data[:-4],
+                "long": data + b"1234",
+                "text": b"hello\nworld\n" * 1000,
+                "huge-header": b"local-rag vectors 2\n" + b"9" * 100_000,
+                "list": b"local-rag vectors 2\n" + b"[1, 2]".ljust(4075) + b"\n" + body,
+                "zeroed": head + bytes(len(body)),
+                "shuffled": head + swapped,
+                "bound": head.replace(b'"bound": ', b'"bound": 9') + body,
+                "size": head.replace(b'"rows": 1', b'"rows": 2') + body,
+                "negative": head.replace(b'"rows": ', b'"rows": -') + body,
+                "older": b"local-rag vectors 1\n" + data[20:],
+            }
+            file.write_bytes(harmed[harm])
+        assert by_a_new_reader(large.folder) == expected
+        assert large.cache_is_fresh() and len(files_of_codes(large.folder)) == 1
+        assert by_a_new_reader(large.folder) == expected == by_all_vectors(large, 20)
+
+    def test_a_flipped_bit_does_not_show(self, large):
+        file = vectors.place(large.folder, token(large))
+        data = bytearray(file.read_bytes())
+        data[-9] ^= 64
+        file.write_bytes(bytes(data))
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+
+    def test_a_copy_of_the_folder_goes_its_own_way(self, large, tmp_path):
+        large._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        shutil.copytree(large.folder, tmp_path / "copy")
+        copy = Store(tmp_path / "copy")
+        for number in range(100, 125):
+            put(copy, number)
+            put(large, number + 100)
+        copy.refresh()
+        large.refresh()
+        assert token(copy) != token(large)
+        for name in files_of_codes(large.folder):
+            shutil.copy(large.folder / name, copy.folder / name)
+        assert by_a_new_reader(copy.folder) == by_all_vectors(copy, 20)
+        copy.close()
+
+    def test_what_a_killed_writer_left_is_swept_away(self, large):
+        (large.folder / f"{vectors.NAME}.0123456789abcdef").write_bytes(b"half")
+        (large.folder / vectors.NAME).write_bytes(b"local-rag vectors 1\n{}")
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+        for number in range(40, 62):
+            put(large, number)
+        large.refresh()
+        assert files_of_codes(large.folder) == [f"{vectors.NAME}.{token(large)}"]
+
+    def test_where_it_cannot_be_named_it_is_not_left(self, large, monkeypatch):
+        monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
+        for name in files_of_codes(large.folder):
+            (large.folder / name).unlink()
+        with large.writing():
+            assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+        assert files_of_codes(large.folder) == []
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and len(files_of_codes(large.folder)) == 1
+
+    def test_no_room_for_it_is_no_error(self, large, monkeypatch):
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        for name in files_of_codes(large.folder):
+            (large.folder / name).unlink()
+        monkeypatch.setattr(vectors.os, "fsync", full)
+        large.refresh()
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and files_of_codes(large.folder) == []
+
+    def test_an_index_that_never_had_one(self, large):
+        """An index of an earlier version, or of a bundle."""
+        large._db.execute("DELETE FROM meta WHERE name = 'base'")
+        for name in files_of_codes(large.folder):
+            (large.folder / name).rename(large.folder / vectors.NAME)
+        assert not large.cache_is_fresh()
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+        assert large.cache_is_fresh() and len(files_of_codes(large.folder)) == 1
+
+    def test_a_lost_vector_is_damage(self, large):
+        with large.writing() as db:
+            db.execute("DELETE FROM vectors WHERE chunk = 1502")
+        with pytest.raises(IndexDamaged, match="has lost vectors"):
+            by_a_new_reader(large.folder)
