@@ -14,8 +14,8 @@ from local_rag.models import ROLES, OllamaModelSpec
 from local_rag.types import Attempt
 
 QUESTION = "What does the plan cost?"
-YES = '{"r": ["yes", "yes"]}'
-FULLY = '{"s": ["fully"], "u": 5}'
+YES = '{"r": "yes yes"}'
+FULLY = '{"s": "fully", "u": 5}'
 LONG = 5.0
 """Seconds within which every fault must have shown."""
 

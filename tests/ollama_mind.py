@@ -8,6 +8,7 @@ import re
 from local_rag import text
 from local_rag.types import NOT_IN_PASSAGES
 
+ONLY = re.compile(r"(?:Use|Go by) only passages? [^:]*: the others were found irrelevant\. ")
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^\n]*>\n(.*?)\n</passage>', re.DOTALL)
 
 
@@ -15,9 +16,13 @@ def mind(body):
     """The reply to a chat, as text."""
     prompt = body["messages"][1]["content"]
     opening, _, task = prompt.rpartition("\n\nTask: ")
-    asked = re.search(r"Question:\s+(.*?)(?:\n\n|$)", prompt, re.DOTALL)
-    question = asked[1] if asked else ""
+    asked = re.findall(r"Question:\s+(.*?)(?:\n\n|$)", opening or prompt, re.DOTALL)
+    question = asked[-1] if asked else ""
     passages = {int(number): content for number, content in _PASSAGE.findall(opening or prompt)}
+    if only := ONLY.match(task):
+        counting = set(map(int, re.findall(r"\d+", only[0])))
+        passages = {number: content for number, content in passages.items() if number in counting}
+        task = task[only.end() :]
     keys = (body.get("format") or {}).get("properties", {})
     if keys:
         return json.dumps({key: _value(key, keys[key], question, passages, task) for key in keys})
@@ -31,17 +36,17 @@ def mind(body):
 def _value(key, shape, question, passages, task):
     """What stands behind a key of the reply that a schema asks for."""
     near = [_near(question, content) for content in passages.values()]
-    listed = shape["type"] == "array"
+    several = "pattern" in shape
     values = {
-        "r": lambda: [_yes(one) for one in near] if listed else "yes",
+        "r": lambda: " ".join(map(_yes, near)) if several else "yes",
         "l": lambda: [3 * one for one in near],
-        "s": lambda: _supports(passages, task) if listed else "yes",
+        "s": lambda: " ".join(_supports(passages, task)) if several else "yes",
         "u": lambda: "yes" if shape["type"] == "string" else 5 if "fully" in _supports(passages, task) else 1,
         "d": lambda: bool(near) if shape["type"] == "boolean" else shape["enum"][0],
         "c": lambda: shape["enum"][0],
         "n": lambda: "yes",
         "t": lambda: _answered(question, passages),
-        "w": lambda: ["for the words"] * shape["maxItems"] if listed else "for the words",
+        "w": lambda: ["for the words"] * shape["maxItems"] if "maxItems" in shape else "for the words",
     }
     return values.get(key, lambda: "yes")()
 
@@ -78,6 +83,6 @@ def _supports(passages, task):
     """Of each sentence of the answer in a task: does it stand in a passage?"""
     held = [" ".join(content.split()) for content in passages.values()]
     answer = re.search(r"<answer>\n(.*?)\n</answer>", task, re.DOTALL)[1]
-    sentences = re.findall(r"^\d+\. (.*) \(cites .*\)$", answer, re.MULTILINE)
+    sentences = re.findall(r"^\d+\. (.*?)(?: \[[\d, ]+\])?$", answer, re.MULTILINE)
     plain = sentences or [one.text for one in text.claims(answer)]
     return ["fully" if any(one in passage for passage in held) else "no" for one in plain]

@@ -300,9 +300,9 @@ def test_the_registry_stands_in_the_name():
 GOOD = [
     '{"d": "vectorstore"}',
     '{"n": "yes"}',
-    '{"r": ["yes", "no", "yes"]}',
+    '{"r": "yes no yes"}',
     ANSWER,
-    '{"s": ["fully", "fully"], "u": 5}',
+    '{"s": "fully fully", "u": 5}',
     '{"t": "On Saturdays the library opens at 10:00.", "d": false}',
     "library saturday opening hours, lost card fee",
     "When does the library open on weekdays?",
@@ -344,7 +344,7 @@ def test_the_trial_for_people(there, capsys):
 
 def test_verdicts_in_the_wrong_form_are_told_and_fail(there, capsys):
     chatty = "Sure! The first passage is relevant."
-    there.script(*GOOD[:2], chatty, chatty, GOOD[3], "yes", '{"s": ["no", "no"], "u": 1}', *GOOD[5:])
+    there.script(*GOOD[:2], chatty, chatty, GOOD[3], "yes", '{"s": "no no", "u": 1}', *GOOD[5:])
     assert run(["models", "try"]) == 1
     shown = capsys.readouterr().out
     assert re.search(r"^relevance +NO .* unparsed +\?, \?, \?$", shown, re.MULTILINE)

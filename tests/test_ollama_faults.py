@@ -53,7 +53,7 @@ def impatient(monkeypatch):
 
 
 def test_a_good_reply_is_taken(ollama):
-    verdicts = graded(ollama, '{"r": ["yes", "no"]}')
+    verdicts = graded(ollama, '{"r": "yes no"}')
     assert labels(verdicts) == ["relevant", "irrelevant"]
     assert (verdicts[0].usage.calls, verdicts[0].usage.retries, verdicts[0].usage.notes) == (1, 0, ())
 
@@ -363,7 +363,7 @@ def test_a_later_attempt_is_told_what_was_wrong(ollama):
     with soon(), engine_on(ollama) as engine:
         answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
     assert ollama.chats[0]["options"]["temperature"] == 0.7
-    assert "- It is free [1]. (rejected: not supported)" in contents(ollama.chats[0])[1][1]
+    assert "- It is free. (rejected: not supported)" in contents(ollama.chats[0])[1][1]
 
 
 def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):

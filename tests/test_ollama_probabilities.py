@@ -126,19 +126,21 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from("abw"), JSON), JSON, st.sampled_from([None, 1]), st.booleans())
 def test_a_value_is_found_behind_anything(before, after, indent, ascii_only):
-    whole = before | {"r": ["yes", "no"], "z": after}
+    whole = before | {"r": ["yes", "no"], "s": "fully no", "z": after}
     reply = json.dumps(whole, indent=indent, ensure_ascii=ascii_only)
     assert reply[value_start(reply, ("r", 1)) :].startswith('no"')
     assert reply[value_start(reply, ("r",)) :].startswith("[")
+    assert reply[value_start(reply, ("s",)) :].startswith("fully no")
+    assert reply[value_start(reply, ("s", 1)) :].startswith('no"')
 
 
-@given(st.lists(st.sampled_from(YES_NO), min_size=1, max_size=6), st.data())
-def test_however_a_reply_is_cut_into_tokens_each_verdict_has_its_own_figures(labels, data):
+@given(st.lists(st.sampled_from(YES_NO), min_size=1, max_size=6), st.booleans(), st.data())
+def test_however_a_reply_is_cut_into_tokens_each_verdict_has_its_own_figures(labels, listed, data):
     """Every token tells its own place; the figures of a verdict are those of the token that holds its first letter."""
-    reply = json.dumps({"r": labels})
+    reply = json.dumps({"r": labels if listed else " ".join(labels)})
     cuts = [0, *sorted(data.draw(st.sets(st.integers(1, len(reply) - 1)))), len(reply)]
     tokens = [
-        Token(reply[start:end], math.log(1e-12), ((" yes", 0.0), (" no", math.log(1 / (number + 2)))))
+        Token(reply[start:end], math.log(1e-12), (("\tyes", 0.0), ("\tno", math.log(1 / (number + 2)))))
         for number, (start, end) in enumerate(pairwise(cuts))
     ]
     for place in range(len(labels)):

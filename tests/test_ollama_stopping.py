@@ -140,7 +140,7 @@ def test_closing_the_engine_while_it_loads_a_model(ollama):
 
 def about(body):
     """An answer that tells which question it is for."""
-    question = body["messages"][1]["content"].partition("\n")[0].removeprefix("Question: ")
+    question = body["messages"][1]["content"].rpartition("Question: ")[2].partition("\n")[0]
     return say(f"About {question}", pace=0.03)
 
 

@@ -125,10 +125,10 @@ WRONG = {
     "a number": '{"r": [1, 1]}',
     "a truth value": '{"r": [true, true]}',
     "a word, not a list": '{"r": "yes"}',
-    "too short": '{"r": ["yes"]}',
-    "too long": '{"r": ["yes", "yes", "yes"]}',
+    "too short": '{"r": "yes"}',
+    "too long": '{"r": "yes yes yes"}',
     "another key": '{"scores": ["yes", "yes"]}',
-    "an extra key": '{"r": ["yes", "yes"], "why": "because"}',
+    "an extra key": '{"r": "yes yes", "why": "because"}',
     "the name, not the key": '{"binary_scores": ["yes", "yes"]}',
     "a list": '["yes", "yes"]',
     "nothing": "{}",
@@ -140,7 +140,7 @@ WRONG = {
 
 @pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
 def test_what_is_no_verdict_is_asked_for_again_with_the_error(ollama, reply):
-    verdicts = graded(ollama, reply, '{"r": ["no", "yes"]}')
+    verdicts = graded(ollama, reply, '{"r": "no yes"}')
     assert labels(verdicts) == ["irrelevant", "relevant"]
     assert (verdicts[0].usage.retries, verdicts[0].usage.unparsed) == (1, 0)
     first, second = map(contents, ollama.chats)
@@ -165,17 +165,17 @@ def test_what_is_no_verdict_twice_is_unparsed(ollama, reply):
 
 
 WRONG_GRADES = {
-    "a number as text": '{"s": ["fully"], "u": "5"}',
-    "a broken number": '{"s": ["fully"], "u": 4.5}',
-    "a truth value": '{"s": ["fully"], "u": true}',
-    "out of range": '{"s": ["fully"], "u": 6}',
-    "nought": '{"s": ["fully"], "u": 0}',
-    "another label": '{"s": ["yes"], "u": 5}',
-    "no list": '{"s": "fully", "u": 5}',
-    "a sentence too many": '{"s": ["fully", "no"], "u": 5}',
-    "no sentence": '{"s": [], "u": 5}',
-    "half of it": '{"s": ["fully"]}',
-    "cut off": '{"s": ["fully"], "u": ',
+    "a number as text": '{"s": "fully", "u": "5"}',
+    "a broken number": '{"s": "fully", "u": 4.5}',
+    "a truth value": '{"s": "fully", "u": true}',
+    "out of range": '{"s": "fully", "u": 6}',
+    "nought": '{"s": "fully", "u": 0}',
+    "another label": '{"s": "yes", "u": 5}',
+    "a list": '{"s": ["fully"], "u": 5}',
+    "a sentence too many": '{"s": "fully no", "u": 5}',
+    "no sentence": '{"s": "", "u": 5}',
+    "half of it": '{"s": "fully"}',
+    "cut off": '{"s": "fully", "u": ',
 }
 
 
@@ -252,7 +252,7 @@ def numbers_in(body):
 def test_by_the_counts_of_the_server_one_more_try_is_enough(ollama):
     ollama.script(
         too_long("counts", n_prompt=3000, n_ctx=2048),
-        lambda body: say(json.dumps({"r": ["yes"] * len(numbers_in(body))})),
+        lambda body: say(json.dumps({"r": " ".join(["yes"] * len(numbers_in(body)))})),
     )
     verdicts = graded(ollama, documents=passages(8, WORDS))
     kept = labels(verdicts).count("relevant")
@@ -334,8 +334,8 @@ def test_a_check_keeps_what_the_answer_cites(ollama):
 @pytest.mark.parametrize(("read", "who"), [(4096, "the window is full"), (500, "the beginning is gone")])
 def test_a_prompt_that_was_cut_in_silence_is_too_long(ollama, read, who):
     """The counts of a server that ignores `truncate`: the old one read a window full, the new one half of it."""
-    ollama.script(say(json.dumps({"r": ["yes"] * 8}), prompt_tokens=read), lambda body: say("{}"))
-    ollama.always = lambda body: say(json.dumps({"r": ["no"] * len(numbers_in(body))}))
+    ollama.script(say(json.dumps({"r": " ".join(["yes"] * 8)}), prompt_tokens=read), lambda body: say("{}"))
+    ollama.always = lambda body: say(json.dumps({"r": " ".join(["no"] * len(numbers_in(body)))}))
     verdicts = graded(ollama, documents=passages(8, WORDS))
     assert "relevant" not in labels(verdicts), who
     assert set(labels(verdicts)) == {"irrelevant", "unparsed"}

@@ -23,7 +23,9 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     tries, usage = counted(state, "generations"), usage_of(state)
     attempt = replace(attempt_of(state, tries), scored=True)
     drafts: list[Candidate] = []
-    for number, part in enumerate(ranking.parts(len(documents), deps.self_rag.candidates), start=1):
+    best = sorted(range(len(documents)), key=lambda place: -float(documents[place].metadata.get("rank_score") or 0.0))
+    for number, turns in enumerate(ranking.parts(len(documents), deps.self_rag.candidates), start=1):
+        part = sorted(best[turn] for turn in turns)  # as they were shown before
         mine = [documents[place] for place in part]
         text, cost, logprobs = write(asked(state), mine, attempt, deps, emit, number)
         usage += cost

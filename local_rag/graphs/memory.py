@@ -76,6 +76,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "status": state.get("status", "abstained"),
         "reason": state.get("reason", ""),
         "sources": [asdict(citation) for citation in checked.citations],
+        "shown": state.get("shown", []),
         "graph": deps.graph,
         "engine": deps.engine.name,
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),

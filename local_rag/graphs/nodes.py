@@ -7,6 +7,7 @@ returns at once with what there is, so a graph ends within one task of its deadl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from langchain_core.documents import Document
 
@@ -26,10 +27,12 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     query = state.get("query") or asked(state)
     found = deps.index.search(query, deps.k, within=deps.within, exclude=state.get("rejected", ()))
     emit(Retrieved(query, tuple(found)))
+    found = as_shown_before(found, shown_before(state))
     return {
         "query": query,
         "tried": state.get("tried") or [query],
         "documents": found,
+        "shown": [id_of(document) for document in found],
         "nearest": nearest([*state.get("nearest", ()), *found]),
         "generation": state.get("generation", ""),
     }
@@ -115,6 +118,24 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
 def give_up(state: State, deps: Deps, emit: Emit) -> Update:
     """Out of budget: the best rejected draft, marked as what it is, or an abstention. Never an unmarked guess."""
     return outcome.best_or_abstention(state, deps)
+
+
+def shown_before(state: State) -> list[str]:
+    """The chunk ids of the passages that the engine was shown last, in this question or in the one before it."""
+    turns = state.get("turns") or [{}]
+    before: list[str] = state.get("shown") or turns[-1].get("shown", [])
+    return before
+
+
+def as_shown_before(documents: Sequence[Document], before: Sequence[str]) -> list[Document]:
+    """The documents with those first that the engine was shown first before, in that order; the others by rank.
+
+    A language model need not read again what stands unchanged at the beginning of its prompt, so only a run from the
+    beginning counts.
+    """
+    by_id = {id_of(document): document for document in documents}
+    first = [by_id[one] for one in takewhile(by_id.__contains__, before)]
+    return [*first, *(document for document in documents if document not in first)]
 
 
 def nearest(documents: Sequence[Document]) -> list[Document]:

@@ -81,7 +81,8 @@ class State(TypedDict, total=False):
     that a checkpoint keeps of them; `query` is what is searched for. `tries` counts per `Kind`, `spent` names the
     budgets that are used up. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those
     found irrelevant, `nearest` the best passages seen at all, `tried` every query so far, `dropped` the numbers
-    in the last generation that name no passage, `removed` its sentences that were taken out. `scores` are those of the
+    in the last generation that name no passage, `removed` its sentences that were taken out. `shown` are the chunk ids
+    of the passages that were retrieved last, in the order in which the engine is shown them. `scores` are those of the
     passages by chunk id, `action` is CRAG's; `thoughts` are the sentences of reasoning, `step` says whether they go on.
     """
 
@@ -103,6 +104,7 @@ class State(TypedDict, total=False):
     retrieved: Annotated[int, UntrackedValue]
     rejected: Annotated[list[str], UntrackedValue]
     nearest: Annotated[list[Document], UntrackedValue]
+    shown: Annotated[list[str], UntrackedValue]
     tried: Annotated[list[str], UntrackedValue]
     usage: Annotated[Usage, UntrackedValue]
     removed: Annotated[list[str], UntrackedValue]

@@ -79,14 +79,14 @@ def _tokens(text: str) -> int:
 class Fit:
     """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
 
-    `order` names all of them, the most wanted first, so the last is given up first. `cap` is the reply in tokens.
-    Raises EngineError where not even one passage fits.
+    `order` names all of them, the most wanted first, so the last is given up first; of the last `spare` of them nobody
+    is told. `cap` is the reply in tokens. Raises EngineError where not even one passage fits.
     """
 
-    def __init__(self, prompt: Prompt, order: Sequence[int], use: Use, cap: int) -> None:
+    def __init__(self, prompt: Prompt, order: Sequence[int], use: Use, cap: int, spare: int = 0) -> None:
         self._prompt, self._use, self._cap = prompt, use, cap + use.thoughts
         self._wanted = list(order)
-        self._all = len(self._wanted)
+        self._all = len(self._wanted) - spare
         room = use.num_ctx - self._cap
         while estimate(self.messages) > room and len(self._wanted) > 1:
             self._wanted.pop()
@@ -117,7 +117,7 @@ class Fit:
     def note(self) -> str:
         """What a person should know of it, empty if nothing was given up."""
         gone = self._all - len(self._wanted)
-        if not gone:
+        if gone <= 0:
             return ""
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
         return f"{who}: the window of {self._use.model} is {self._use.num_ctx:,} tokens"

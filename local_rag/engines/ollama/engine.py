@@ -16,6 +16,7 @@ from local_rag.engines.ollama import prompts, schemas, scores
 from local_rag.engines.ollama.budget import Message, Use
 from local_rag.engines.ollama.calls import Caller
 from local_rag.engines.ollama.grader import YES_NO, Grader
+from local_rag.engines.ollama.layout import Layouts, Renumbering
 from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task, same
 from local_rag.models import OllamaModelSpec, Role
@@ -66,7 +67,8 @@ class OllamaEngine:
         self._version = version
         self._digests: Mapping[str, str] = {}
         self._caller = Caller(server, settings)
-        self._grader = Grader(self.task, each=settings.grading == "each", explain=explain)
+        self._layouts = Layouts()
+        self._grader = Grader(self.task, self._layouts, each=settings.grading == "each", explain=explain)
 
     @classmethod
     def open(
@@ -122,7 +124,10 @@ class OllamaEngine:
         self._caller.preload(self.uses["grader"])
 
     def forget(self) -> None:
-        """Nothing is remembered here; the server remembers the last prompt, which the next question does not share."""
+        """Which passages were shown last; the server remembers its last prompts, too, which the next question does not
+        share.
+        """
+        self._layouts.forget()
 
     def close(self) -> None:
         """Hang up whatever is running."""
@@ -139,7 +144,9 @@ class OllamaEngine:
         if len(catalog.allowed) == 1 and not catalog.multi:
             return Route(first, "direct" if first == "direct" else "single")
         task = self.task()
-        messages: Sequence[Message] = prompts.chat(prompts.opening(question, (), ()), prompts.route_task(catalog))
+        messages: Sequence[Message] = prompts.chat(
+            prompts.route_task(catalog), question, before=prompts.picture(catalog)
+        )
         schema = schemas.route_among(catalog.allowed, catalog.multi)
         if self._explain:
             messages, schema = prompts.because(messages), schemas.explained(schema)
@@ -151,7 +158,7 @@ class OllamaEngine:
     def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
         """Retrieve of Self-RAG; what cannot be parsed is a yes."""
         task = self.task()
-        messages: Sequence[Message] = prompts.chat(prompts.opening(question, (), ()), prompts.need_task(catalog))
+        messages: Sequence[Message] = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
         schema = schemas.GradeNeed
         if self._explain:
             messages, schema = prompts.because(messages), schemas.explained(schema)
@@ -168,16 +175,27 @@ class OllamaEngine:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
         task = self.task()
         if documents or attempt.direct:
-            wanted = prompts.DIRECT if attempt.direct else prompts.answer_task(attempt)
-
-            def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-                return prompts.chat(prompts.opening(question, documents, numbers), wanted)
-
-            for token in task.text("generator", prompt, len(documents), attempt.number - 1, scored=attempt.scored):
-                yield Piece("", restart=True) if token is None else Piece(token.text, token.logprob)
+            yield from self._written(task, question, documents, attempt)
         else:
             yield Piece(NOT_IN_PASSAGES)
         yield Piece("", usage=task.usage())
+
+    def _written(self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+        layout = self._layouts.of(question, documents)
+
+        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
+            wanted = prompts.DIRECT if attempt.direct else prompts.answer_task(attempt, layout.only(numbers))
+            return prompts.chat(wanted, question, layout.shown, numbers)
+
+        ours, variant = Renumbering(layout), attempt.number - 1
+        for token in task.text("generator", prompt, layout.order, variant, spare=layout.spare, scored=attempt.scored):
+            if token is None:
+                ours = Renumbering(layout)
+                yield Piece("", restart=True)
+            else:
+                yield Piece(ours.feed(token.text), token.logprob)
+        if rest := ours.end():
+            yield Piece(rest)
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """The hallucination grader and the answer grader: one call, or two with `grading: each`; see `Grader`.
@@ -191,7 +209,7 @@ class OllamaEngine:
         task = self.task()
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.opening(question, documents, numbers), prompts.reason_task(thoughts))
+            return prompts.chat(prompts.reason_task(thoughts), question, documents, numbers)
 
         order = range(len(documents))
         verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
@@ -202,7 +220,7 @@ class OllamaEngine:
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
-        messages = prompts.chat(prompts.opening(question, (), ()), prompts.rewrite_task(tried, target))
+        messages = prompts.chat(prompts.rewrite_task(tried, target), question)
         return self.task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Text:
@@ -213,7 +231,7 @@ class OllamaEngine:
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             turns = [history[number] for number in numbers]
-            return prompts.chat(prompts.opening(question, (), ()), prompts.standalone_task(turns))
+            return prompts.chat(prompts.STANDALONE, question, before=prompts.chat_so_far(turns))
 
         line = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return line if line else Text(question, line.usage)

@@ -62,9 +62,7 @@ class Examiner:
             raise ValueError("a judge needs at least one reference answer")
         cancel.check()
         task = self.engine.task()
-        messages = prompts.chat(
-            prompts.opening(question, (), ()), prompts.judge_task(known, without_marks(answer).strip())
-        )
+        messages = prompts.chat(prompts.judge_task(known, without_marks(answer).strip()), question)
         verdict = task.single("grader", "judge", messages, schemas.JudgeAnswer)
         return Judgement(verdict.found.verdict if verdict.found else "unparsed", verdict.wrong, task.usage())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.engines.ollama import prompts, schemas, scores
 from local_rag.engines.ollama.budget import Message
+from local_rag.engines.ollama.layout import Layout, Layouts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
 from local_rag.engines.ollama.verdict import Verdict
@@ -29,8 +30,9 @@ _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 class Grader:
     """Asks for verdicts by lists, or with the tutorials' calls (`each`); `explain` asks for their reasons, too."""
 
-    def __init__(self, task: Callable[[], Task], each: bool, explain: bool) -> None:
+    def __init__(self, task: Callable[[], Task], layouts: Layouts, each: bool, explain: bool) -> None:
         self._task = task
+        self._layouts = layouts
         self._each = each
         self._explain = explain
 
@@ -54,17 +56,17 @@ class Grader:
 
     def _relevance_of_all(self, question: str, documents: Sequence[Document]) -> tuple[list[Relevance], Sequence[int]]:
         """The verdicts, and the numbers of the passages that fitted the window."""
-        task = self._task()
+        task, order = self._task(), _plain(documents).order
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            opening = prompts.opening(question, documents, numbers)
-            return self._asked(prompts.chat(opening, prompts.grade_task(len(numbers))), several=True)
+            wanted = prompts.chat(prompts.grade_task(len(numbers)), question, documents, numbers)
+            return self._asked(wanted, several=True)
 
         verdict = task.verdict(
             "grader",
             "retrieval_grader",
             prompt,
-            range(len(documents)),
+            order,
             lambda count: self._shape(schemas.grades_of(count), count),
             scored=True,
         )
@@ -75,6 +77,9 @@ class Grader:
             for place, (number, word) in enumerate(zip(verdict.kept, verdict.found.binary_scores, strict=True)):
                 score = scores.yes(verdict.chances(("r", place), YES_NO))
                 verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(place))
+        shown = sorted(verdict.kept)
+        rejected = [place for place, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
+        self._layouts.graded(question, [documents[number] for number in shown], rejected)
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
@@ -91,7 +96,7 @@ class Grader:
         """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
 
         def prompt(kept: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.opening(question, documents, kept), prompts.levels_task(len(kept)))
+            return prompts.chat(prompts.levels_task(len(kept)), question, documents, kept)
 
         verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schemas.levels_of)
         levels = verdict.found.levels if verdict.found else ()
@@ -112,18 +117,21 @@ class Grader:
         if not sentences:
             return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            told = prompts.check_task(generation, sentences, len(documents), check)
-            return self._asked(prompts.chat(prompts.opening(question, documents, numbers), told))
+        layout = self._layouts.of(question, documents)
+        shown = layout.theirs(generation)
 
-        order = _cited_first(documents, generation)
+        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
+            told = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
+            return self._asked(prompts.chat(told, question, layout.shown, numbers))
+
+        order, spare = _cited_first(layout, shown), layout.spare
         if check == "usefulness":
-            useful = self._verdict(task, "answer_grader", prompt, order, lambda _: schemas.GradeUsefulness)
+            useful = self._verdict(task, "answer_grader", prompt, order, lambda _: schemas.GradeUsefulness, spare=spare)
             level = useful.found.usefulness if useful.found else 0
             return Grade("unparsed", level, why=useful.why, usefulness_score=_usefulness(useful))
         shape = schemas.support_of if check == "support" else schemas.generation_of
         label = "hallucination_grader" if check == "support" else "generation_grader"
-        verdict = self._verdict(task, label, prompt, order, shape, len(sentences))
+        verdict = self._verdict(task, label, prompt, order, shape, len(sentences), spare)
         if verdict.found is None:
             return Grade("unparsed", 0, why=verdict.wrong)
         found: list[Support] = list(verdict.found.support)
@@ -165,7 +173,7 @@ class Grader:
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             return self._asked(prompts.each_hallucination(documents, numbers, generation))
 
-        order = _cited_first(documents, generation)
+        order = _cited_first(_plain(documents), generation)
         verdict = self._verdict(task, "hallucination_grader", prompt, order, lambda _: schemas.GradeHallucinations)
         if verdict.found is None:
             return Grade("unparsed", 0, why=verdict.wrong)
@@ -182,6 +190,7 @@ class Grader:
         order: Sequence[int],
         shape: Callable[[int], type[R]],
         entries: int = 1,
+        spare: int = 0,
     ) -> Verdict[R]:
         """A verdict on a generation, with one reason at most."""
         return task.verdict(
@@ -191,6 +200,7 @@ class Grader:
             order,
             lambda count: self._shape(shape(count)),
             entries=entries,
+            spare=spare,
             scored=True,
         )
 
@@ -205,7 +215,11 @@ def _usefulness(verdict: Verdict[R]) -> float | None:
     return scores.usefulness(verdict.chances(("u",), LEVELS))
 
 
-def _cited_first(documents: Sequence[Document], generation: str) -> list[int]:
-    """The passages' numbers in the order in which a check wants them: what the answer cites comes first."""
-    cited = {number - 1 for _, numbers in marks(generation) for number in numbers}
-    return sorted(range(len(documents)), key=lambda number: number not in cited)
+def _plain(documents: Sequence[Document]) -> Layout:
+    return Layout(tuple(documents), tuple(range(len(documents))))
+
+
+def _cited_first(layout: Layout, generation: str) -> list[int]:
+    """The places of the passages in the order in which a check wants them: what the answer cites comes first."""
+    cited = {number - 1 for _, numbers in marks(generation) for number in numbers} & set(layout.used)
+    return sorted(layout.order, key=lambda place: place not in cited)

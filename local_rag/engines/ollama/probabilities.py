@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,13 @@ def value_start(reply: str, path: Sequence[str | int]) -> int:
 
 
 def _members(text: str, at: int) -> dict[str | int, int]:
-    """Where each value of the object or array at this place begins; of a name that stands twice, the last."""
+    """Where each value of the object or array at this place begins, or each word of the string, by its number.
+
+    Of a name that stands twice the last counts.
+    """
+    if text[at] == '"':
+        end = _DECODER.raw_decode(text, at)[1] - 1
+        return {number: word.start() for number, word in enumerate(_WORD.finditer(text, at + 1, end))}
     if text[at] not in "{[":
         raise KeyError(f"no object and no list at {at}")
     closing, named, number = {"{": "}", "[": "]"}[text[at]], text[at] == "{", 0
@@ -85,6 +92,7 @@ def _members(text: str, at: int) -> dict[str | int, int]:
 
 
 _DECODER = json.JSONDecoder()
+_WORD = re.compile(r"\S+")
 
 
 def _skip(text: str, at: int) -> int:

@@ -1,15 +1,16 @@
 """The replies in JSON: the tutorials' schemas and field names, short keys on the wire, strict validation.
 
-A generated token costs the most, so keys are single letters, verdicts are enums and arrays have a fixed length
+A generated token costs the most, so keys are single letters, verdicts are enums, and a verdict for each of several
+things is one string of so many words: each word is one token, where an array puts three marks between two of them.
 (RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of the LangGraph tutorials).
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 
 YesNo = Literal["yes", "no"]
 Supported = Literal["fully", "partially", "no"]
@@ -122,7 +123,7 @@ class ProposeMissing(Reply):
 @cache
 def grades_of(count: int) -> type[DocumentGrades]:
     """The schema for exactly so many documents."""
-    return _fixed(DocumentGrades, "binary_scores", list[YesNo], "r", count)
+    return _fixed(DocumentGrades, "binary_scores", _words(YesNo, count), "r", count)
 
 
 @cache
@@ -134,13 +135,26 @@ def levels_of(count: int) -> type[DocumentLevels]:
 @cache
 def support_of(count: int) -> type[GradeSupport]:
     """The schema for exactly so many sentences."""
-    return _fixed(GradeSupport, "support", list[Supported], "s", count)
+    return _fixed(GradeSupport, "support", _words(Supported, count), "s", count)
 
 
 @cache
 def generation_of(count: int) -> type[GradeGeneration]:
     """The schema for exactly so many sentences."""
-    return _fixed(GradeGeneration, "support", list[Supported], "s", count)
+    return _fixed(GradeGeneration, "support", _words(Supported, count), "s", count)
+
+
+def _words(word: Any, count: int) -> Any:
+    """A list of these words, on the wire a string of exactly so many with a blank between two."""
+    one = f"({'|'.join(get_args(word))})"
+    wire = {"type": "string", "pattern": f"^{' '.join([one] * count)}$"}
+    return Annotated[list[word], BeforeValidator(_split), WithJsonSchema(wire)]
+
+
+def _split(value: object) -> list[str]:
+    if not isinstance(value, str):
+        raise ValueError("it should be one string")
+    return value.split(" ")
 
 
 def _fixed(base: type[R], name: str, kind: Any, alias: str, count: int) -> type[R]:

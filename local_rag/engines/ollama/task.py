@@ -68,19 +68,21 @@ class Task:
         schema: Callable[[int], type[R]],
         *,
         entries: int | None = None,
+        spare: int = 0,
         scored: bool = False,
     ) -> Verdict[R]:
         """One verdict, or one for each passage.
 
-        `label` names the call; `order` lists the passages, the most wanted first; `schema` is for so many passages, or
-        for so many `entries` where the lists of the reply have another length. `scored` asks how sure the model is.
+        `label` names the call; `order` lists the passages, the most wanted first, the last `spare` of them read already
+        and not needed; `schema` is for so many passages, or for so many `entries` where the lists of the reply have
+        another length. `scored` asks how sure the model is.
         """
         use = self._uses[role]
 
         def count(passages: int) -> int:
             return passages if entries is None else entries
 
-        fit = Fit(prompt, order, use, schemas.most_tokens(schema(count(len(order))), count(len(order))))
+        fit = Fit(prompt, order, use, schemas.most_tokens(schema(count(len(order))), count(len(order))), spare)
         while True:
             many = count(len(fit.kept))
             shape = schema(many)
@@ -104,13 +106,15 @@ class Task:
         return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored)
 
     def text(
-        self, label: str, prompt: Prompt, count: int, variant: int, *, scored: bool = False
+        self, label: str, prompt: Prompt, order: Sequence[int], variant: int, *, spare: int = 0, scored: bool = False
     ) -> Iterator[Token | None]:
         """An answer as it is written, with as many of the passages as fit; None where it begins anew.
 
+        `order` and `spare` as in `verdict`.
+
         A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
         """
-        fit = Fit(prompt, range(count), self._uses["generator"], ANSWER_TOKENS)
+        fit = Fit(prompt, order, self._uses["generator"], ANSWER_TOKENS, spare)
         figures = 0 if self._asks(scored) else None
         ask = Ask(label, self._uses["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
