@@ -1,0 +1,87 @@
+"""How long a person waits: commands from the shell to the last byte, on a warm disk, and what they load."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import corpora
+from benchmarks.commands import environment, must, program, timed
+from benchmarks.report import Cell, Report, Table, percentile
+
+FILES, CHARACTERS = 2_700, 2_000
+"""About 10,000 passages."""
+
+BASELINE = """
+import sys
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu")
+print(model.encode([sys.argv[2]]).shape)
+"""
+BASE = "sentence-transformers"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of this benchmark."""
+    parser.add_argument("--times", type=int, default=9, metavar="N", help="runs of each command (default: %(default)s)")
+    parser.add_argument("--text", type=Path, metavar="FOLDER|JSONL", help="text to index instead of the installed one")
+
+
+def run(options: argparse.Namespace, data: Path) -> Report:
+    """Time the commands in turns, so that a busy moment meets them all."""
+    corpora.ready(data)
+    index = corpora.index(data, corpora.folder(data, "start", FILES, CHARACTERS, options.text))
+    question, env = corpora.QUESTIONS[0], environment(data)
+    words = {
+        BASE: [sys.executable, "-c", BASELINE, str(weights_of_minilm()), question],
+        "--help": [*program(), "--help"],
+        "search": [*program(), "search", question, "--index", str(index)],
+        "ask (extractive)": [*program(), "ask", question, "--index", str(index)],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in words}
+    for number in range(options.times + 1):
+        for name, command in words.items():
+            seconds = must(timed(command, env)).seconds
+            if number:  # the first one of each warms the disk
+                taken[name].append(seconds)
+    base = statistics.median(taken[BASE])
+    report = Report("cold-start", "importing sentence-transformers, loading the model and embedding one question")
+    rows: list[list[Cell]] = [
+        [name, statistics.median(found), min(found), percentile(found, 0.95), statistics.median(found) / base]
+        for name, found in taken.items()
+    ]
+    report.tables.append(
+        Table("seconds from the shell to the last byte", ["", "median", "least", "p95", "ratio"], rows)
+    )
+    report.tables.append(_profile(words["ask (extractive)"], env))
+    status = must(timed([*program(), "status", "--index", str(index)], env)).out
+    report.facts["index"] = [line for line in status.splitlines() if line.startswith(("files", "runtime"))]
+    report.notes += [*report.facts["index"], "aims: --help 0.25 s, search 0.8 s, ask 1.5 s"]
+    return report
+
+
+def _profile(command: Sequence[str], env: dict[str, str]) -> Table:
+    """What importing costs, by package (python -X importtime counts a little itself)."""
+    words = [sys.executable, "-X", "importtime", "-m", "local_rag.cli", *command[len(program()) :]]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    spent: Counter[str] = Counter()
+    for line in done.stderr.splitlines():
+        own, _, name = line.removeprefix("import time:").partition("|")
+        if own.strip().isdigit():
+            spent[name.rpartition("|")[2].strip().partition(".")[0]] += int(own)
+    rows: list[list[Cell]] = [[name, micro / 1e6] for name, micro in spent.most_common(14)]
+    rows.append(["all imports", sum(spent.values()) / 1e6])
+    return Table("what an ask imports, seconds", ["package", "seconds"], rows)
+
+
+def weights_of_minilm() -> Path:
+    from local_rag.config import Settings
+    from local_rag.index import weights
+    from local_rag.models import load_models
+
+    return weights.folder(load_models(Settings.load()).embedder("minilm"))
