@@ -73,8 +73,3 @@ def terms_of(text: str) -> list[str]:
     distinct = list(dict.fromkeys(terms))
     kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
     return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
-
-
-def match_query(text: str) -> str:
-    """The same as an FTS5 query for any of them; "" for no words."""
-    return " OR ".join(terms_of(text))
