@@ -14,27 +14,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from local_rag.config import Settings
-    from local_rag.errors import LocalRagError
+    from local_rag.config.settings import Settings
+    from local_rag.core.errors import LocalRagError
+    from local_rag.core.types import Answer, Citation
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
     from local_rag.graphs.plain import plain
     from local_rag.graphs.self_rag import self_rag
     from local_rag.graphs.state import Deps, State
     from local_rag.index.index import Index
-    from local_rag.rag import Rag
-    from local_rag.types import Answer, Citation
+    from local_rag.runtime.rag import Rag
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "local_rag.types",
-    "Citation": "local_rag.types",
+    "Answer": "local_rag.core.types",
+    "Citation": "local_rag.core.types",
     "Deps": "local_rag.graphs.state",
     "Index": "local_rag.index.index",
-    "LocalRagError": "local_rag.errors",
-    "Rag": "local_rag.rag",
-    "Settings": "local_rag.config",
+    "LocalRagError": "local_rag.core.errors",
+    "Rag": "local_rag.runtime.rag",
+    "Settings": "local_rag.config.settings",
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
     "crag": "local_rag.graphs.crag",

@@ -1,4 +1,4 @@
-"""Fit `local_rag/engines/answerability.json` on questions in SQuAD v2's JSON, and measure what it refuses.
+"""Fit `local_rag/engines/extractive/answerability.json` on questions in SQuAD v2's JSON, and measure what it refuses.
 
     python scripts/fit_answerability.py DEV.json TEST.json [--more PASSAGES.jsonl …] [--cache FILE.npz] [--write]
 
@@ -19,12 +19,12 @@ import numpy as np
 from measure_extractive import Asked, CachedEmbedder, Floats, articles, ask, fit, passages
 from numpy.typing import NDArray
 
-from local_rag.config import Settings
-from local_rag.engines import extractive, scoring
-from local_rag.engines.answerability import FILE, Answerability, read
-from local_rag.engines.evidence import Evidence, evidence
-from local_rag.engines.quotes import as_written, quotes
-from local_rag.models import load_models
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.engines.extractive import engine, scoring
+from local_rag.engines.extractive.answerability import FILE, Answerability, read
+from local_rag.engines.extractive.evidence import Evidence, evidence
+from local_rag.engines.extractive.quotes import as_written, quotes
 
 PRESENT = Evidence._fields[:10]
 ANSWERS = (
@@ -66,7 +66,7 @@ def rows(asked: Sequence[Asked], open_to_all: Answerability) -> list[Row]:
         if not reading.quotes:
             continue
         best = int(np.argmax(reading.answers))
-        chosen = extractive.choose(reading, "", open_to_all, 0.0) or [reading.quotes[best]]
+        chosen = engine.choose(reading, "", open_to_all, 0.0) or [reading.quotes[best]]
         quoted = " ".join(as_written(quote, set(reading.weights)) for quote in chosen)
         right = not one.outside and any(gold in quoted for gold in one.question.gold)
         cosine = max(features.cosine for features in reading.features)
@@ -142,10 +142,10 @@ def answered(asked: Sequence[Asked], memo: scoring.Memo, models: Answerability) 
         kept = [
             document
             for document, logit in zip(one.reading.documents, one.reading.passages, strict=True)
-            if scoring.probability(logit) >= extractive.RELEVANT
+            if scoring.probability(logit) >= engine.RELEVANT
         ]
         reading = scoring.Reading(one.question.text, kept, quotes(kept), memo, one.corpus) if kept else None
-        chosen = extractive.choose(reading, "", models, 0.0) if reading else []
+        chosen = engine.choose(reading, "", models, 0.0) if reading else []
         if reading is None or not chosen:
             found.append(Answered(kind_of(one), 0.0, False))
             continue

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "scripts" / "demo_documents"
-DOCUMENTS = ROOT / "local_rag" / "demo" / "documents"
+DOCUMENTS = ROOT / "local_rag" / "diagnostics" / "demo" / "documents"
 AUTHOR = "The local-rag authors"
 WRITTEN = datetime(2026, 1, 1)
 """The date inside both files, whenever they are made."""

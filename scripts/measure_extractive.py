@@ -22,15 +22,17 @@ import numpy as np
 from langchain_core.documents import Document
 from numpy.typing import NDArray
 
-from local_rag import text
-from local_rag.config import Settings
-from local_rag.engines import extractive, scoring
-from local_rag.engines.answerability import Judged, shipped
-from local_rag.engines.quotes import as_written, quotes
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.core.types import Attempt, Catalog
+from local_rag.engines.extractive import engine as extractive_engine
+from local_rag.engines.extractive import scoring
+from local_rag.engines.extractive.answerability import Judged, shipped
+from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.graphs import edges
-from local_rag.index.embedding import SentenceTransformerEmbedder
-from local_rag.models import load_models
-from local_rag.types import Attempt, Catalog
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.text.words import content_stems
+from local_rag.text.words import stem as stem_of
 
 K = 4
 Floats = NDArray[np.float64]
@@ -83,7 +85,7 @@ class Passages:
         self.embedder = embedder
         self.documents = [document for document in documents if document.metadata["title"] != without]
         self.rows = embedder.embed_documents([document.page_content for document in self.documents])
-        stems = (set(text.content_stems(document.page_content)) for document in self.documents)
+        stems = (set(content_stems(document.page_content)) for document in self.documents)
         self.frequency = Counter(stem for found in stems for stem in found)
 
     def search(self, query: str, k: int, **_: Any) -> list[Document]:
@@ -100,7 +102,7 @@ class Passages:
         return [None] * len(documents)
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        return {term: self.frequency[text.stem(term)] for term in terms}
+        return {term: self.frequency[stem_of(term)] for term in terms}
 
 
 def articles(file: Path) -> list[dict[str, Any]]:
@@ -187,11 +189,11 @@ def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
         relevant = [
             place
             for place, quote in enumerate(reading.quotes)
-            if scoring.probability(reading.passages[quote.document]) >= extractive.RELEVANT
+            if scoring.probability(reading.passages[quote.document]) >= extractive_engine.RELEVANT
         ]
         best = max(relevant, key=lambda place: reading.answers[place], default=None)
         judged = Judged(0.0, 0.0) if best is None else shipped().judge(reading, best)
-        decides = judged.present if judged.score >= extractive.ANSWERS else 0.0
+        decides = judged.present if judged.score >= extractive_engine.ANSWERS else 0.0
         kinds[1 if outside else 0 if question.gold else 2].append(decides)
     return np.array(kinds[0]), np.array(kinds[1]), np.array(kinds[2])
 
@@ -199,7 +201,7 @@ def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
 def report(name: str, asked: Sequence[Asked]) -> None:
     """Refusals of the final decision, and how many answers hold the gold string."""
     inside, outside, adversarial = scores(asked)
-    limit = extractive.PRESENT
+    limit = extractive_engine.PRESENT
     refused, wrongly = int((outside < limit).sum()), int((inside < limit).sum())
     print(
         f"{name}: not in the corpus: precision {refused / (refused + wrongly):.3f} recall {refused / len(outside):.3f}"
@@ -214,7 +216,9 @@ def report(name: str, asked: Sequence[Asked]) -> None:
     rest = (adversarial < limit).mean(), (inside < limit).mean()
     print("  adversarial: refused {:.3f}; answerable: refused {:.3f}".format(*rest))
     answers = [
-        (a.question, a.reading, extractive.choose(a.reading, "")) for a in asked if a.question.gold and not a.outside
+        (a.question, a.reading, extractive_engine.choose(a.reading, ""))
+        for a in asked
+        if a.question.gold and not a.outside
     ]
     texts = [(q.gold, " ".join(as_written(quote, set(r.weights)) for quote in chosen)) for q, r, chosen in answers]
     hits = sum(any(gold in answer for gold in golds) for golds, answer in texts)
@@ -224,10 +228,10 @@ def report(name: str, asked: Sequence[Asked]) -> None:
 
 def report_grounded(asked: Sequence[Asked], embedder: CachedEmbedder) -> None:
     """How many first attempts come out as grounded (usefulness 4 and 5), and how many of them hold the gold string."""
-    engines: dict[int, extractive.ExtractiveEngine] = {}
+    engines: dict[int, extractive_engine.ExtractiveEngine] = {}
     found: dict[str, list[tuple[int, bool]]] = {"answerable": [], "adversarial": [], "article left out": []}
     for question, outside, reading, corpus in asked:
-        engine = engines.setdefault(id(corpus), extractive.ExtractiveEngine(embedder, corpus))
+        engine = engines.setdefault(id(corpus), extractive_engine.ExtractiveEngine(embedder, corpus))
         verdicts = engine.relevance(question.text, reading.documents)
         kept = [one for one, verdict in zip(reading.documents, verdicts, strict=True) if verdict.label == "relevant"]
         written = "".join(piece.text for piece in engine.answer(question.text, kept, Attempt()))

@@ -21,10 +21,10 @@ def generated(what: str) -> str:
     """The content of one block: "graph NAME" or "help COMMAND"."""
     kind, _, name = what.partition(" ")
     if kind == "graph":
-        from local_rag.drawing import mermaid_drawing
+        from local_rag.graphs.drawing import mermaid_drawing
 
         return f"```mermaid\n{mermaid_drawing(name)}\n```"
-    command = [sys.executable, "-m", "local_rag.cli", *name.split(), "--help"]
+    command = [sys.executable, "-m", "local_rag", *name.split(), "--help"]
     environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100"}
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
     return f"```text\n{shown.strip()}\n```"

@@ -11,9 +11,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-from local_rag.bundle import pieces
+from local_rag.bundle import large_files
 from local_rag.bundle.machine import here
-from local_rag.bundle.own import install_program
+from local_rag.bundle.own_wheel import install_program
 
 PYTHON = "{}.{}".format(*sys.version_info[:2])
 
@@ -52,8 +52,8 @@ def pip_wheel(folder):
 
 def show_every_piece(monkeypatch, size=10):
     """Progress after each piece of so many bytes, as of a file of gigabytes."""
-    monkeypatch.setattr(pieces, "PIECE", size)
-    monkeypatch.setattr(pieces, "EVERY", 0.0)
+    monkeypatch.setattr(large_files, "PIECE", size)
+    monkeypatch.setattr(large_files, "EVERY", 0.0)
 
 
 def sha256(file):

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from local_rag import cancel, text
-from local_rag.errors import Stopped
-from local_rag.protocols import Engine
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn, Usage
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped
+from local_rag.core.protocols import Engine
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn, Usage
+from local_rag.text.words import claims, marks, sentences
 
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}
@@ -80,7 +81,7 @@ class EngineContract:
         answer = _answer(engine, question, documents)
         if answer == NOT_IN_PASSAGES:
             return
-        cited = [number for _, numbers in text.marks(answer) for number in numbers]
+        cited = [number for _, numbers in marks(answer) for number in numbers]
         assert cited, f"an answer without a citation mark: {answer!r}"
         assert all(1 <= number <= len(documents) for number in cited)
         assert NOT_IN_PASSAGES not in answer
@@ -107,7 +108,7 @@ class EngineContract:
             grade = engine.grade(question, documents, draft)
             assert grade.support in SUPPORTS
             assert set(grade.sentences) <= SUPPORTS
-            assert len(grade.sentences) in {0, len(text.claims(draft))}
+            assert len(grade.sentences) in {0, len(claims(draft))}
             assert 0 <= grade.usefulness <= 5
             assert grade.usage.seconds > 0
             assert grade.support_score is None or 0 <= grade.support_score <= 1
@@ -119,7 +120,7 @@ class EngineContract:
         draft = "The warranty of a pump ends two years after delivery [1]. Pumps fly to the moon on 3 May 1999 [2]."
         grade = engine.grade(question, documents, draft, check=check)
         assert grade.support in SUPPORTS
-        assert len(grade.sentences) in {0, len(text.claims(draft))}
+        assert len(grade.sentences) in {0, len(claims(draft))}
         if check == "usefulness":
             assert 1 <= grade.usefulness <= 5
         else:
@@ -129,7 +130,7 @@ class EngineContract:
         for given, thoughts in (([], []), (documents, []), (documents, ["A pump has a warranty."])):
             thought = engine.reason(question, given, thoughts)
             assert thought.done or thought.text.strip()
-            assert len(text.sentences(thought.text)) <= 1
+            assert len(sentences(thought.text)) <= 1
             assert thought.usage.seconds > 0
 
     def test_files_are_needed_or_not(self, engine, question):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
+from local_rag.core.types import NOT_IN_PASSAGES, Answer, Call, Citation, Graded, Usage
 from local_rag.evaluation.cases import Case, Target
-from local_rag.show import plain
-from local_rag.types import NOT_IN_PASSAGES, Answer, Call, Citation, Graded, Usage
+from local_rag.terminal.show import plain
 
 GRAPHS = ("plain", "self-rag", "crag", "adaptive")
 MODES = ("hybrid", "dense", "words")

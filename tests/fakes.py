@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
-from local_rag.types import (
+from local_rag.core.types import (
     NOT_IN_PASSAGES,
     Catalog,
     Found,

@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from local_rag.config import Settings
-from local_rag.index.embedding import SentenceTransformerEmbedder
-from local_rag.models import load_models
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 
 class HashingEmbedder:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from fakes import passage
 
-from local_rag.config import Ollama
+from local_rag.config.models import ROLES, OllamaModelSpec
+from local_rag.config.settings import Ollama
+from local_rag.core.types import Attempt
 from local_rag.engines.ollama.engine import OllamaEngine
 from local_rag.engines.ollama.server import Server
-from local_rag.models import ROLES, OllamaModelSpec
-from local_rag.types import Attempt
 
 QUESTION = "What does the plan cost?"
 YES = '{"r": "yes yes"}'

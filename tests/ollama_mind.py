@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from local_rag import text
-from local_rag.types import NOT_IN_PASSAGES
+from local_rag.core.types import NOT_IN_PASSAGES
+from local_rag.text.words import claims, content_stems
+from local_rag.text.words import sentences as sentences_of
 
 ONLY = re.compile(r"(?:Use|Go by) only passages? [^:]*: the others were found irrelevant\. ")
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^\n]*>\n(.*?)\n</passage>', re.DOTALL)
@@ -52,7 +53,7 @@ def _value(key, shape, question, passages, task):
 
 
 def _near(question, content):
-    return len(set(text.content_stems(question)) & set(text.content_stems(content))) >= 2
+    return len(set(content_stems(question)) & set(content_stems(content))) >= 2
 
 
 def _yes(true):
@@ -60,12 +61,12 @@ def _yes(true):
 
 
 def _answered(question, passages):
-    asked = set(text.content_stems(question))
+    asked = set(content_stems(question))
     best, number = max(
         (
-            (len(asked & set(text.content_stems(content[span.start : span.end]))), -number)
+            (len(asked & set(content_stems(content[span.start : span.end]))), -number)
             for number, content in passages.items()
-            for span in text.sentences(content)
+            for span in sentences_of(content)
         ),
         default=(0, 0),
     )
@@ -73,8 +74,8 @@ def _answered(question, passages):
         return NOT_IN_PASSAGES
     content = passages[-number]
     found = max(
-        (content[span.start : span.end] for span in text.sentences(content)),
-        key=lambda sentence: len(asked & set(text.content_stems(sentence))),
+        (content[span.start : span.end] for span in sentences_of(content)),
+        key=lambda sentence: len(asked & set(content_stems(sentence))),
     )
     return f"{' '.join(found.split())} [{-number}]"
 
@@ -84,5 +85,5 @@ def _supports(passages, task):
     held = [" ".join(content.split()) for content in passages.values()]
     answer = re.search(r"<answer>\n(.*?)\n</answer>", task, re.DOTALL)[1]
     sentences = re.findall(r"^\d+\. (.*?)(?: \[[\d, ]+\])?$", answer, re.MULTILINE)
-    plain = sentences or [one.text for one in text.claims(answer)]
+    plain = sentences or [one.text for one in claims(answer)]
     return ["fully" if any(one in passage for passage in held) else "no" for one in plain]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_rag import cancel
-from local_rag.errors import Stopped
-from local_rag.index.ahead import Ahead
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped
+from local_rag.index.sync.prefetch import Ahead
 
 
 @settings(deadline=None, max_examples=60)

@@ -8,14 +8,14 @@ import pytest
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag import text
-from local_rag.engines import opposites
-from local_rag.engines.answerability import FILE, Logistic, read, shipped
-from local_rag.engines.evidence import Evidence, evidence
-from local_rag.engines.extractive import ExtractiveEngine, choose
-from local_rag.engines.quotes import quotes
-from local_rag.engines.scoring import Memo, Reading
-from local_rag.types import NOT_IN_PASSAGES, Attempt
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt
+from local_rag.engines.extractive.answerability import FILE, Logistic, read, shipped
+from local_rag.engines.extractive.engine import ExtractiveEngine, choose
+from local_rag.engines.extractive.evidence import Evidence, evidence
+from local_rag.engines.extractive.quotes import quotes
+from local_rag.engines.extractive.scoring import Memo, Reading
+from local_rag.text import lexicon
+from local_rag.text.words import stem, words
 
 PUMP = passage(
     1,
@@ -80,8 +80,8 @@ def test_evidence(memo, question, place, field, value):
     ],
 )
 def test_opposite_words(question, sentence, expected):
-    asked, said = (set(map(text.stem, text.words(one))) for one in (question, sentence))
-    assert opposites.opposite(asked, said) is expected
+    asked, said = (set(map(stem, words(one))) for one in (question, sentence))
+    assert lexicon.opposite(asked, said) is expected
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_opposite_words(question, sentence, expected):
     ],
 )
 def test_negative_prefixes(question, sentence, expected):
-    assert opposites.negated(text.words(question), text.words(sentence)) is expected
+    assert lexicon.negated(words(question), words(sentence)) is expected
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_negative_prefixes(question, sentence, expected):
     [("It isn't there.", True), ("It never was.", True), ("They lack water.", True), ("It is there.", False)],
 )
 def test_denial(said, denied):
-    assert opposites.denies(text.words(said)) is denied
+    assert lexicon.denies(words(said)) is denied
 
 
 def test_words_that_admit_one_case_only():
-    assert opposites.narrowing("Which was the only and largest forest of the West?") == {"only", "largest"}
+    assert lexicon.narrowing("Which was the only and largest forest of the West?") == {"only", "largest"}
 
 
 def test_the_coefficients_are_well_formed():

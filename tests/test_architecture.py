@@ -172,8 +172,8 @@ NATIVE_CLIENTS = {"ddgs", "primp", "hf_xet", "openvino_telemetry"}
 
 def test_importing_the_package_and_asking_for_help_load_nothing_heavy():
     assert not loaded_by("import local_rag") & (HEAVY | {"pydantic", "yaml", "sqlite3"})
-    assert not loaded_by("from local_rag.cli import run; run(['--help'])") & HEAVY
-    assert not loaded_by("from local_rag.cli import run; run(['config', 'show'])") & HEAVY
+    assert not loaded_by("from local_rag.cli.app import run; run(['--help'])") & HEAVY
+    assert not loaded_by("from local_rag.cli.app import run; run(['config', 'show'])") & HEAVY
 
 
 def test_the_public_names_are_there():

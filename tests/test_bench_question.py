@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fakes import passage
 
-from local_rag import text
+from local_rag.core.types import Attempt
 from local_rag.engines.ollama import prompts, schemas
-from local_rag.types import Attempt
+from local_rag.text.words import claims, marks
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "scripts" / "benchmarks"
 QUESTION = "What does the plan cost?"
@@ -63,8 +63,8 @@ def test_the_passages_of_a_case_are_rejected_by_ours_and_by_the_tutorials_calls(
 def test_an_answer_cites_what_is_relevant():
     written = prompts.chat(prompts.answer_task(Attempt()), QUESTION, DOCUMENTS, range(4))
     said = reply(body(written), [SECOND])
-    assert {number for _, cited in text.marks(said) for number in cited} == {1, 3, 4}
-    assert len(text.claims(said)) == 3
+    assert {number for _, cited in marks(said) for number in cited} == {1, 3, 4}
+    assert len(claims(said)) == 3
 
 
 def test_passages_are_the_same_each_time_and_turned_round_for_a_second_question():

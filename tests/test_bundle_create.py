@@ -19,14 +19,14 @@ from fakes_index import HashingEmbedder
 from local_rag.bundle import embedder, ollama_store
 from local_rag.bundle.checking import UNFINISHED, problems, read
 from local_rag.bundle.create import create, order
+from local_rag.bundle.index_snapshot import snapshot
 from local_rag.bundle.machine import here
-from local_rag.bundle.snapshot import snapshot
 from local_rag.bundle.target import Target
-from local_rag.bundle_cli import bundle_app
-from local_rag.config import Settings
-from local_rag.errors import IndexMissing, LocalRagError, ModelMissing, UsageError
+from local_rag.cli.bundle import bundle_app
+from local_rag.config.models import load_models, packaged_file
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing, UsageError
 from local_rag.index.index import Index
-from local_rag.models import load_models, packaged_file
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from bundle_parts import PYTHON, ollama_model, seal, sha256, show_every_piece, t
 from local_rag.bundle import installer, machine
 from local_rag.bundle.installer import Wish, install
 from local_rag.bundle.machine import Refused
-from local_rag.config import Settings
+from local_rag.config.settings import Settings
 
 SQLITE = b"SQLite format 3\0" + b"\0" * 100
 

@@ -20,7 +20,7 @@ pytestmark = [
 PERSON = {"HOME": str(Path.home())}
 """What fetches wheels has the settings and the cache of the person's pip; all else has the home of the test."""
 
-BUNDLE = "from local_rag.bundle_cli import bundle_app; raise SystemExit(bundle_app(standalone_mode=False))"
+BUNDLE = "from local_rag.cli.bundle import bundle_app; raise SystemExit(bundle_app(standalone_mode=False))"
 
 
 def run(*command, **variables):

@@ -10,8 +10,8 @@ from bundle_parts import ollama_model, seal, sha256
 
 from local_rag.bundle.checking import problems, read
 from local_rag.bundle.machine import Refused
-from local_rag.bundle_cli import bundle_app
-from local_rag.errors import LocalRagError
+from local_rag.cli.bundle import bundle_app
+from local_rag.core.errors import LocalRagError
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from bundle_parts import wheel
 
 from local_rag.bundle import wheels as module
 from local_rag.bundle.machine import here
-from local_rag.bundle.own import install_program, own_wheel
+from local_rag.bundle.own_wheel import install_program, own_wheel
 from local_rag.bundle.target import PLATFORMS, Target
 from local_rag.bundle.wheels import Wheels, wheel_of
-from local_rag.errors import LocalRagError, UsageError
+from local_rag.core.errors import LocalRagError, UsageError
 
 LINUX = Target("linux-x86_64", "3.12")
 

@@ -10,13 +10,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.cli import run
-from local_rag.config import Settings, Thresholds
-from local_rag.errors import ConfigError
-from local_rag.evaluation.calibration import Scored, chosen, cross_fitted, point, shown, standard_error, thresholds
+from local_rag.cli.app import run
+from local_rag.config.calibrated import FILE, calibrated, keep, thresholds_for
+from local_rag.config.settings import Settings, Thresholds
+from local_rag.core.errors import ConfigError
 from local_rag.evaluation.reports.trade_off import HEAD, lines, trade_off_chart
-from local_rag.rag import Rag
-from local_rag.thresholds import FILE, calibrated, keep, thresholds_for
+from local_rag.evaluation.threshold_fit import Scored, chosen, cross_fitted, point, shown, standard_error, thresholds
+from local_rag.runtime.rag import Rag
 
 
 def of(positives, negatives):

@@ -15,14 +15,14 @@ import pytest
 from fakes import FakeCorpus, ScriptedEngine
 from rich.console import Console
 
-from local_rag.asking import Asking
-from local_rag.chat import Chat
-from local_rag.choosing import Choice
-from local_rag.cli import run
-from local_rag.config import Settings
-from local_rag.errors import EngineError
-from local_rag.rag import Rag
-from local_rag.types import Text
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError
+from local_rag.core.types import Text
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.chat import Chat
+from local_rag.terminal.question import Asking
 
 
 class Corpus(FakeCorpus):
@@ -176,10 +176,10 @@ def test_what_is_wrong_with_the_options_is_said_before_the_first_question(argume
 PROGRAM = """
 import fcntl, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
-from local_rag.cli import main
-from local_rag.engines.extractive import ExtractiveEngine
+from local_rag.cli.app import main
+from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag import cancel
-from local_rag.types import Piece
+from local_rag.core.types import Piece
 
 quick = ExtractiveEngine.answer
 

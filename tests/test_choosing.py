@@ -9,9 +9,9 @@ from fakes import FakeCorpus
 from fakes_index import HashingEmbedder
 from ollama_server import Model
 
-from local_rag.choosing import choose_engine
-from local_rag.config import Settings
-from local_rag.errors import LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
+from local_rag.runtime.engine_choice import choose_engine
 
 OURS = "qwen3:4b-instruct"
 
@@ -25,7 +25,7 @@ def chosen(**flags):
 @pytest.fixture(autouse=True)
 def sixteen(monkeypatch):
     """A machine with 16 GB, whatever runs the tests."""
-    monkeypatch.setattr("local_rag.memory.total_memory", lambda: 16_000_000_000)
+    monkeypatch.setattr("local_rag.config.machine.total_memory", lambda: 16_000_000_000)
 
 
 @pytest.fixture

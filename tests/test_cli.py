@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from local_rag.cli import run
+from local_rag.cli.app import run
 from local_rag.graphs import GRAPHS
 
 PLAN = """# Garden plan
@@ -52,7 +52,7 @@ def world(tmp_path_factory):
 
 
 def process(arguments, env, **options):
-    command = [sys.executable, "-m", "local_rag.cli", *arguments]
+    command = [sys.executable, "-m", "local_rag", *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, **options)
 
 
@@ -334,17 +334,17 @@ def test_debug_shows_the_traceback(world):
 
 def test_a_pipe_that_closes_is_no_error(world):
     _, _, env = world
-    command = f'"{sys.executable}" -m local_rag.cli graph adaptive | true'
+    command = f'"{sys.executable}" -m local_rag graph adaptive | true'
     done = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
 
 
 SLOW = """
 import sys, time
-from local_rag.cli import main
-from local_rag.engines.extractive import ExtractiveEngine
+from local_rag.cli.app import main
+from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag import cancel
-from local_rag.types import Piece
+from local_rag.core.types import Piece
 
 def answer(self, question, documents, attempt):
     while True:
@@ -384,7 +384,7 @@ def test_ctrl_c_while_indexing_loses_nothing_that_was_stored(world, tmp_path):
     _, _, env = world
     for number in range(300):
         (tmp_path / f"{number:03}.txt").write_text(f"Entry {number}. " + "The harbour was calm that day. " * 40)
-    command = [sys.executable, "-m", "local_rag.cli", "index", str(tmp_path), "--index", "harbour"]
+    command = [sys.executable, "-m", "local_rag", "index", str(tmp_path), "--index", "harbour"]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and child.poll() is None:

@@ -7,14 +7,14 @@ import json
 import pytest
 from scipy import stats
 
-from local_rag.errors import UsageError
+from local_rag.core.errors import UsageError
+from local_rag.core.types import Answer, Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.compare import compare, lines
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
-from local_rag.evaluation.verdict import Difference, amount, difference, in_words, told, worded
-from local_rag.show import plain
-from local_rag.types import Answer, Usage
+from local_rag.evaluation.paired_figure import Difference, amount, difference, in_words, told, worded
+from local_rag.terminal.show import plain
 
 RECORD = {
     "format": 1,

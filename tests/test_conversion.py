@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from test_embedding import TEXTS, copy_of_minilm
 
-from local_rag import cancel
-from local_rag.config import Settings
-from local_rag.errors import Stopped
-from local_rag.index import conversion, converter, encoders
-from local_rag.index.embedding import SentenceTransformerEmbedder
-from local_rag.models import load_models
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped
+from local_rag.index.embed import conversion, converter, encoders
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 SPEC = load_models(Settings.load()).embedder("minilm")
 
@@ -60,8 +60,8 @@ def test_the_record_says_how_near_it_is_and_what_made_it(converted):
 def test_a_question_needs_neither_torch_nor_telemetry(converted):
     code = """
 import sys
-from local_rag.config import Settings
-from local_rag.rag import open_embedder
+from local_rag.config.settings import Settings
+from local_rag.runtime.rag import open_embedder
 embedder = open_embedder(Settings.load())
 assert embedder.ready
 assert embedder.embed_queries(["What is lit at dusk?"]).shape == (1, 384)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from fakes_index import HashingEmbedder, minilm
 
-from local_rag import demo
-from local_rag.config import Values
+from local_rag.config.settings import Values
+from local_rag.diagnostics import demo
 from local_rag.evaluation.cases import line_of, read_cases
 from local_rag.evaluation.matching import holds, quoted, same_file
 from local_rag.index.index import Index
-from local_rag.text import fold
+from local_rag.text.words import fold
 
 FILE = Path(demo.__file__).parent / "cases.jsonl"
 CASES = {case.id: case for case in read_cases(FILE)}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from local_rag.config import Values
-from local_rag.text import sentences
+from local_rag.config.settings import Values
+from local_rag.text.words import sentences
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-DOCUMENTS = CHECKOUT / "local_rag" / "demo" / "documents"
+DOCUMENTS = CHECKOUT / "local_rag" / "diagnostics" / "demo" / "documents"
 NAMES = ("self-rag.md", "corrective-rag.html", "adaptive-rag.docx", "rag-evaluation.pdf", "local-rag.txt")
 
 ANSWERED = [

@@ -7,11 +7,11 @@ import json
 import pytest
 from ollama_server import Model, OllamaServer, empty, error
 
-from local_rag import doctor_ollama
-from local_rag.config import Settings
-from local_rag.doctor import examine
-from local_rag.doctor_ollama import NO_CLOUD, no_cloud, ollama_checks
-from local_rag.show import check_lines
+from local_rag.config.settings import Settings
+from local_rag.diagnostics import ollama_checks as module
+from local_rag.diagnostics.doctor import examine
+from local_rag.diagnostics.ollama_checks import NO_CLOUD, no_cloud, ollama_checks
+from local_rag.terminal.show import check_lines
 
 SMALL = Model(size=1_000_000, window=16_384)
 VERDICTS = '{"r": "yes no"}'
@@ -196,7 +196,7 @@ def test_an_mlx_build(there):
     [(5, "ok", "takes about 5 B of this machine's 10 B"), (8, "note", "more than 70%"), (11, "bad", "was not tried")],
 )
 def test_memory_against_the_size_of_the_model(there, monkeypatch, size, state, found):
-    monkeypatch.setattr(doctor_ollama, "total_memory", lambda: 10)
+    monkeypatch.setattr(module, "total_memory", lambda: 10)
     there.models["tiny:latest"] = Model(size=size)
     checks = checked()
     assert checks["model memory"].state == state
@@ -206,10 +206,10 @@ def test_memory_against_the_size_of_the_model(there, monkeypatch, size, state, f
 
 def test_a_large_model_that_is_loaded_is_tried(there, monkeypatch):
     checked()
-    monkeypatch.setattr(doctor_ollama, "total_memory", lambda: 10)
+    monkeypatch.setattr(module, "total_memory", lambda: 10)
     checks = checked()
     assert (checks["model memory"].state, checks["schema"].state) == ("note", "ok")
-    monkeypatch.setattr(doctor_ollama, "total_memory", lambda: None)
+    monkeypatch.setattr(module, "total_memory", lambda: None)
     assert checked()["model memory"].state == "note"
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from fakes_index import HashingEmbedder, minilm
 
-from local_rag import cancel
-from local_rag.config import Settings
-from local_rag.errors import ConfigError, ModelChanged, ModelMissing, Stopped
-from local_rag.index import weights
-from local_rag.index.embedding import SentenceTransformerEmbedder
-from local_rag.models import load_models
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.core import cancel
+from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
+from local_rag.index.embed import weights
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
 
@@ -64,9 +64,9 @@ class TestContract:
 def test_making_one_loads_nothing_and_loading_says_nothing():
     code = """
 import sys
-from local_rag.config import Settings
-from local_rag.index.embedding import SentenceTransformerEmbedder
-from local_rag.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.config.models import load_models
 embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
 assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
 assert "torch" not in sys.modules and "transformers" not in sys.modules

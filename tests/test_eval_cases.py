@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.errors import UsageError
+from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case, Target, case_of, line_of, read_cases
 from local_rag.evaluation.formats import guess, open_cases, sampled, whole
 

@@ -13,7 +13,7 @@ import pytest
 from ollama_mind import mind
 from ollama_server import Model
 
-from local_rag.cli import run
+from local_rag.cli.app import run
 
 PLAN = "# Garden plan\n\n## Costs\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n"
 LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
@@ -55,7 +55,7 @@ def world(tmp_path_factory):
     env |= {"LOCAL_RAG_CONFIG_DIR": str(base / "config"), "LOCAL_RAG_DATA_DIR": str(base / "data")}
     env |= {"HOME": str(base), "COLUMNS": "100", "PYTHONWARNINGS": "error", "OLLAMA_HOST": "127.0.0.1:1"}
     done = subprocess.run(
-        [sys.executable, "-m", "local_rag.cli", "index", str(notes)], env=env, capture_output=True, text=True
+        [sys.executable, "-m", "local_rag", "index", str(notes)], env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return base, env
@@ -237,7 +237,7 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, mon
 def test_ctrl_c_loses_no_answer_and_the_same_command_goes_on(world, tmp_path):
     _, env = world
     many = [{**case, "id": f"{case['id']} {number}"} for number in range(16) for case in CASES]
-    command = [sys.executable, "-m", "local_rag.cli", "eval", str(cases_file(tmp_path, many)), "--out"]
+    command = [sys.executable, "-m", "local_rag", "eval", str(cases_file(tmp_path, many)), "--out"]
     command += [str(tmp_path / "run"), "--graph", "self-rag"]
     records = tmp_path / "run" / "records.jsonl"
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

@@ -20,21 +20,21 @@ from ollama_engine import engine_on
 from ollama_server import OllamaServer
 from rich.console import Console
 
-from local_rag.config import Settings
-from local_rag.engines.ollama.examiner import Examiner
-from local_rag.errors import DiskFull, IndexMissing, UsageError
+from local_rag.config.settings import Settings
+from local_rag.core.errors import DiskFull, IndexMissing, UsageError
+from local_rag.core.types import NOT_IN_PASSAGES
+from local_rag.engines.ollama.judge import Examiner
 from local_rag.evaluation.cases import Case, Target, read_cases
-from local_rag.evaluation.make_file import CaseFile
-from local_rag.evaluation.make_missing import FOREIGN, foreign, unsaid
-from local_rag.evaluation.make_rules import ideas
-from local_rag.evaluation.make_words import is_contents, is_english, is_prose, located, sentence_at
-from local_rag.evaluation.making import RULES_NOTE, make_cases
+from local_rag.evaluation.making.case_file import CaseFile
+from local_rag.evaluation.making.proposals import USELESS, Proposer, named, same, tails
+from local_rag.evaluation.making.rules import ideas
+from local_rag.evaluation.making.session import RULES_NOTE, make_cases
+from local_rag.evaluation.making.unanswerable import FOREIGN, foreign, unsaid
+from local_rag.evaluation.making.wording import is_contents, is_english, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
-from local_rag.evaluation.proposing import USELESS, Proposer, named, same, tails
 from local_rag.index.index import Index
-from local_rag.index.rows import Passage
-from local_rag.text import Span
-from local_rag.types import NOT_IN_PASSAGES
+from local_rag.index.store.rows import Passage
+from local_rag.text.words import Span
 
 NOTES = {
     "contract/lease.md": "# Rental contract\n\n## Termination\n\nThe notice period is three months. The notice must be "
@@ -719,8 +719,8 @@ def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path,
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no pty")
 def test_in_a_real_terminal(world, tmp_path):
     program = (
-        "from pathlib import Path; from rich.console import Console; from local_rag.config import Settings;"
-        "from local_rag.evaluation.making import make_cases;"
+        "from pathlib import Path; from rich.console import Console; from local_rag.config.settings import Settings;"
+        "from local_rag.evaluation.making.session import make_cases;"
         "make_cases(Settings.load(index='notes'), Path('my.jsonl'), Console(stderr=True), count=3, unanswerable=0)"
     )
     leader, follower = pty.openpty()

@@ -12,9 +12,9 @@ from fakes import ScriptedEngine
 from fakes_index import HashingEmbedder
 from langchain_core.documents import Document
 
-from local_rag.choosing import Choice
-from local_rag.config import Settings
-from local_rag.errors import DeadlineExceeded, EngineError, Stopped, UsageError
+from local_rag.config.settings import Settings
+from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageError
+from local_rag.core.types import Graded, LoadedDocument
 from local_rag.evaluation.cases import Case, CaseSet, Target
 from local_rag.evaluation.corpus import index_of
 from local_rag.evaluation.folder import ROWS, RunFolder, held
@@ -22,8 +22,8 @@ from local_rag.evaluation.formats import titled
 from local_rag.evaluation.manifest import differences, identity, name_of, record_of
 from local_rag.evaluation.run import IN_A_ROW, Plan, Runner
 from local_rag.index.index import Index
-from local_rag.rag import Rag
-from local_rag.types import Graded, LoadedDocument
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
 
 DOCUMENTS = (
     ("pumps", titled("Pumps", "The blue pump costs 100 euros.")),
@@ -223,7 +223,7 @@ class Judge:
         self.asked = []
 
     def judge(self, question, references, answer):
-        from local_rag.types import Usage
+        from local_rag.core.types import Usage
 
         self.asked.append((question, tuple(references), answer))
 
@@ -309,8 +309,8 @@ def test_a_run_is_for_its_owner_alone(started):
 
 
 def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
-    from local_rag.evaluation.rows import answer_row
-    from local_rag.types import Answer, Retrieved
+    from local_rag.core.types import Answer, Retrieved
+    from local_rag.evaluation.run_rows import answer_row
 
     def passage(number, source, text):
         about = {"source": source, "page": None, "chunk_id": str(number), "start": 0, "end": len(text), "score": 0.5}
@@ -384,8 +384,8 @@ def test_a_router_out_of_time_ends_no_run(started):
 
 
 def test_a_verdict_that_could_not_be_parsed_is_no_route():
-    from local_rag.evaluation.rows import route_row
-    from local_rag.types import Route, Usage
+    from local_rag.core.types import Route, Usage
+    from local_rag.evaluation.run_rows import route_row
 
     assert route_row(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None
     assert route_row(CASES[0], Route("vectorstore"), 0.1)["source"] == "vectorstore"
@@ -424,8 +424,8 @@ def test_equal_texts_in_two_files_are_both_ranked(tmp_path):
 
 
 def test_a_citation_holds_what_its_own_passage_holds():
-    from local_rag.evaluation.rows import answer_row
-    from local_rag.types import Answer, Citation, Retrieved
+    from local_rag.core.types import Answer, Citation, Retrieved
+    from local_rag.evaluation.run_rows import answer_row
 
     def passage(key, page, start, text):
         about = {"source": "a.pdf", "page": page, "chunk_id": key, "start": start, "end": start + len(text)}
@@ -453,8 +453,8 @@ def test_a_citation_holds_what_its_own_passage_holds():
 
 
 def test_a_long_sentence_is_backed_by_its_citation_and_a_short_one_by_whole_words():
-    from local_rag.evaluation.rows import answer_row
-    from local_rag.types import Answer, Citation
+    from local_rag.core.types import Answer, Citation
+    from local_rag.evaluation.run_rows import answer_row
 
     long = "The pump " + "is blue and " * 60 + "old."
     citation = Citation(1, "a", None, "", "q", 0, 1, "", True, long[:399] + "…")
@@ -502,7 +502,7 @@ def test_another_index_is_another_run_and_another_address_is_not(started):
 
 def test_a_ranking_is_cut_to_its_depth():
     from local_rag.evaluation.matching import Ranking
-    from local_rag.evaluation.rows import retrieval_row
+    from local_rag.evaluation.run_rows import retrieval_row
 
     found = Ranking(tuple(map(str, range(30))), {"x": 1.0}, tuple(map(str, range(30))))
     row = retrieval_row(CASES[0], "hybrid", found, 20, 0.1)

@@ -18,12 +18,13 @@ from evaluation_run import FOLDER, GRAPHS, MODES, RECORD, answer_row, cases_of, 
 from lxml import etree, html
 
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.reports import charts, figures, markdown, page, terminal
+from local_rag.evaluation.reports import charts, figures, markdown, page
 from local_rag.evaluation.reports.drawings import save, svg
 from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
 from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
+from local_rag.terminal import evaluation
 
 NOTHING = {
     "cases": {},
@@ -81,7 +82,7 @@ def test_figures_are_written_with_three_digits(form, value, shown):
 
 def test_every_figure_is_in_every_report(run, written):
     text = html.document_fromstring(written).text_content()
-    lines = "\n".join(terminal.lines(RECORD, run[3], None))
+    lines = "\n".join(evaluation.lines(RECORD, run[3], None))
     marked = markdown.report(*run).replace("\\", "")
     seen = 0
     for table in tables(run[3]):
@@ -108,7 +109,7 @@ def test_the_figures_of_a_real_summary_fit_the_tables(run):
 
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_the_terminal_is_never_wider_than_it_is(width):
-    lines = list(terminal.lines(RECORD, summary_of(), width))
+    lines = list(evaluation.lines(RECORD, summary_of(), width))
     assert max(map(len, lines)) <= width
     assert not any(line != line.rstrip() for line in lines)
     start = lines.index("Answers")
@@ -122,7 +123,7 @@ def test_the_terminal_is_never_wider_than_it_is(width):
 def test_one_empty_line_stands_between_the_tables_and_none_at_the_end():
     without = summary_of() | {"failures": []}
     for made in (without, summary_of()):
-        lines = list(terminal.lines(RECORD | {"finished": None}, made, 80))
+        lines = list(evaluation.lines(RECORD | {"finished": None}, made, 80))
         assert not any(one == other == "" for one, other in pairwise(lines))
         assert lines[0].startswith("The run is not finished") and lines[-1]
 
@@ -132,7 +133,7 @@ def test_every_figure_has_a_meaning(run):
         unsaid = {column.head for column in table.columns if not column.meaning}
         cuts = {column.head for column in RETRIEVAL if "@" in column.head}
         assert unsaid <= cuts - {"R@1", "P@1"} or table.title == "Routes"
-    lines = " ".join(" ".join(terminal.lines(RECORD, run[3], 80)).split())
+    lines = " ".join(" ".join(evaluation.lines(RECORD, run[3], 80)).split())
     assert "answers: share of the answerable answered; balanced: mean of recall and answers" in lines
     assert "P@5 at most .200 for one place" in lines
     assert "EM is near 0 where whole sentences are quoted" in lines
@@ -158,7 +159,7 @@ def test_a_table_that_is_missing_says_which_labels_it_needs():
     assert list(missing(record | {"retrieval_only": True}, bare)) == told[:1]
     assert list(missing(record, bare | {"cases": counts | {"with_answers": 1, "answerable": 1}})) == told[:2]
     assert list(missing(record, summary_of())) == list(missing(record, NOTHING)) == []
-    assert list(terminal.lines(record, bare, 80)) == told
+    assert list(evaluation.lines(record, bare, 80)) == told
     lines = markdown.report(record, [], [], bare).splitlines()
     shown = html.document_fromstring(page.report(record, [], [], bare))
     assert shown.xpath("//ul[@class='missing']/li/text()") == told
@@ -172,7 +173,7 @@ def test_a_judge_that_had_nothing_to_judge_says_so():
     for number, about in enumerate(made["graphs"].values()):
         about["judge"] = None if number else about["judge"] | {"verdicts": 0}
     assert list(missing(RECORD, made)) == [told]
-    assert told in terminal.lines(RECORD, made, None)
+    assert told in evaluation.lines(RECORD, made, None)
     assert told in markdown.report(RECORD, [], [], made) and told in page.report(RECORD, [], [], made)
     failed = {"kind": "judgement", "case": "q1", "graph": "crag", "error": "ServerDown: x"}
     assert list(missing(RECORD, made | {"failures": [failed]})) == []
@@ -188,7 +189,7 @@ def test_cases_that_rules_made_are_told_to_flatter():
         "questions, and foreign questions are easy to refuse."
     )
     assert origin(cases) == told
-    assert " ".join(terminal.lines(RECORD, NOTHING, 60, cases)).replace("  ", " ") == told
+    assert " ".join(evaluation.lines(RECORD, NOTHING, 60, cases)).replace("  ", " ") == told
     assert told in markdown.report(RECORD, cases, [], summary_of())
     shown = html.document_fromstring(page.report(RECORD, cases, [], summary_of()))
     assert told in shown.xpath("//p[@class='warn']/text()")
@@ -200,7 +201,7 @@ def test_cases_that_rules_made_are_told_to_flatter():
 
 
 def test_what_is_empty_is_left_out():
-    assert list(terminal.lines(RECORD, NOTHING, 80)) == []
+    assert list(evaluation.lines(RECORD, NOTHING, 80)) == []
     assert charts.charts(NOTHING) == ()
     shown = html.document_fromstring(page.report(RECORD, [], [], NOTHING))
     assert not shown.xpath("//table|//svg|//details[@class='case']")
@@ -211,7 +212,7 @@ def test_a_run_of_retrieval_alone(run):
     record = RECORD | {"retrieval_only": True, "graphs": [], "judge": None}
     rows = [row for row in run[2] if row["kind"] == "retrieval"]
     made = run[3] | {"graphs": {}, "routes": None, "refusal_curve": None, "failures": []}
-    lines = "\n".join(terminal.lines(record, made, 80))
+    lines = "\n".join(evaluation.lines(record, made, 80))
     assert "Retrieval" in lines and "Answers" not in lines and "fail" not in lines
     shown = html.document_fromstring(page.report(record, run[1], rows, made))
     assert [one.get("id") for one in shown.iter("svg")] == ["chart-recall"]
@@ -223,7 +224,7 @@ def test_a_run_of_retrieval_alone(run):
 
 def test_a_run_that_was_stopped_says_so(run):
     record = RECORD | {"finished": None}
-    assert "not finished" in next(iter(terminal.lines(record, run[3], 80)))
+    assert "not finished" in next(iter(evaluation.lines(record, run[3], 80)))
     assert "not finished" in markdown.report(record, run[1], run[2], NOTHING)
     assert "not finished" in page.report(record, run[1], run[2], NOTHING)
 
@@ -494,7 +495,7 @@ def test_hostile_texts_stay_texts():
         text = (
             markdown.report(record, cases, rows, made)
             if name == "markdown"
-            else "\n".join(terminal.lines(record, made, 80))
+            else "\n".join(evaluation.lines(record, made, 80))
         )
         text.encode()
         assert not re.search("[\x00\x07\x1b\u202a-\u202e\u2066-\u2069]", text)

@@ -8,9 +8,9 @@ from ollama_engine import contents, engine_on, soon
 from ollama_server import cut, empty, error, no_done
 from pydantic import ValidationError
 
+from local_rag.core.errors import EngineError
 from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.examiner import REFERENCES, Examiner
-from local_rag.errors import EngineError
+from local_rag.engines.ollama.judge import REFERENCES, Examiner
 
 QUESTION = "What does the plan cost?"
 RIGHT, WRONG = '{"j": "right"}', '{"j": "wrong"}'

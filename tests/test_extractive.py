@@ -7,10 +7,10 @@ from engine_contract import EngineContract
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag import text
-from local_rag.engines import questions
-from local_rag.engines.extractive import ExtractiveEngine
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
+from local_rag.engines.extractive import questions
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.text.words import content_stems, stem, words
 
 TERMS = passage(
     1,
@@ -51,8 +51,8 @@ class SmallCorpus:
         return [None] * len(documents)
 
     def document_frequency(self, terms):
-        held = [set(text.content_stems(one.page_content)) for one in PASSAGES]
-        return {term: sum(text.stem(term) in stems for stems in held) for term in terms}
+        held = [set(content_stems(one.page_content)) for one in PASSAGES]
+        return {term: sum(stem(term) in stems for stems in held) for term in terms}
 
 
 @pytest.fixture(scope="module")
@@ -349,8 +349,8 @@ def test_quotes_that_lack_the_kind_asked_for(kind, quoted, lacks):
 def test_a_rewrite_for_the_files_borrows_words_from_the_nearest_passages(engine):
     query = engine.rewrite("When does the warranty end?", ["When does the warranty end?"], "vectorstore")
     assert query.startswith("warranty end ")
-    near = {word for one in PASSAGES for word in text.words(one.page_content)}
-    assert set(text.words(query)) - {"warranty", "end"} <= near
+    near = {word for one in PASSAGES for word in words(one.page_content)}
+    assert set(words(query)) - {"warranty", "end"} <= near
 
 
 def test_a_rewrite_for_the_web_holds_only_words_of_the_question(engine):
@@ -358,7 +358,7 @@ def test_a_rewrite_for_the_web_holds_only_words_of_the_question(engine):
     tried = [question]
     for _ in range(6):
         query = engine.rewrite(question, tried, "web")
-        assert set(text.words(query)) <= set(text.words(question))
+        assert set(words(query)) <= set(words(question))
         assert len(query.split()) <= 6
         tried.append(query)
 

@@ -12,9 +12,9 @@ import zlib
 import pytest
 from web_server import WebServer, drip, fetcher, head, html, refusal, reply, silence
 
-from local_rag import cancel
-from local_rag.cancel import Cancel
-from local_rag.errors import DeadlineExceeded, Stopped
+from local_rag.core import cancel
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import DeadlineExceeded, Stopped
 from local_rag.web.fetch import Fetcher, FetchLimits
 
 PAGE = "<html><body><p>Hello from a page.</p></body></html>"

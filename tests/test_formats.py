@@ -12,8 +12,8 @@ from hostile import (
 )
 from test_loaders import one, outline, reason, write
 
-from local_rag.index.loaders import load
-from local_rag.index.pdf import ranges
+from local_rag.index.parse.loaders import load
+from local_rag.index.parse.pdf import ranges
 
 # --- PDF -------------------------------------------------------------------------------------------------------
 

@@ -11,14 +11,14 @@ from fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_rag.cancel import Cancel
-from local_rag.config import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
-from local_rag.errors import Stopped
-from local_rag.graphs import GRAPHS, ranking
+from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import Stopped
+from local_rag.core.types import NOT_IN_PASSAGES, Grade, Piece, Relevance, Route, Thought, Turn, Usage
+from local_rag.graphs import GRAPHS, candidate_ranking
 from local_rag.graphs.edges import action_by_scores, found_new, goes_on, route_taken
-from local_rag.graphs.memory import REMEMBERED, remember
+from local_rag.graphs.nodes.conversation import REMEMBERED, remember
 from local_rag.graphs.state import Deps, Options, recursion_limit
-from local_rag.types import NOT_IN_PASSAGES, Grade, Piece, Relevance, Route, Thought, Turn, Usage
 from local_rag.web.search import Off
 
 QUESTION = "What does the plan cost?"
@@ -287,13 +287,13 @@ def test_candidates_are_ranked_by_the_papers_weights(grades, given, best):
     ],
 )
 def test_the_rank_of_a_draft_is_the_papers_sum(grade, probability, score):
-    assert ranking.score(0.7, grade, probability) == pytest.approx(score)
+    assert candidate_ranking.score(0.7, grade, probability) == pytest.approx(score)
 
 
 def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
-    assert ranking.probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
-    assert ranking.probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
-    assert ranking.probability([]) is None
+    assert candidate_ranking.probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
+    assert candidate_ranking.probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
+    assert candidate_ranking.probability([]) is None
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
     [(5, 2, [[0, 2, 4], [1, 3]]), (2, 3, [[0], [1]]), (1, 4, [[0]]), (4, 1, [[0, 1, 2, 3]]), (0, 2, [])],
 )
 def test_passages_are_dealt_out(count, candidates, parts):
-    assert ranking.parts(count, candidates) == parts
+    assert candidate_ranking.parts(count, candidates) == parts
 
 
 def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():

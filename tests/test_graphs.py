@@ -7,12 +7,12 @@ from pprint import pformat
 import pytest
 from fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
-from local_rag.cancel import Cancel
-from local_rag.config import Limits
-from local_rag.errors import ContextMissing
+from local_rag.config.settings import Limits
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import ContextMissing
+from local_rag.core.types import NOT_IN_PASSAGES, Started, WebQuery
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, recursion_limit
-from local_rag.types import NOT_IN_PASSAGES, Started, WebQuery
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}

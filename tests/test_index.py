@@ -12,12 +12,12 @@ from fakes_index import HashingEmbedder, minilm
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from local_rag import cancel
-from local_rag.errors import IndexDamaged, IndexMismatch, IndexMissing, Stopped, UsageError
+from local_rag.core import cancel
+from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, Stopped, UsageError
+from local_rag.core.types import Catalog
 from local_rag.index.index import Index
 from local_rag.index.search import fuse
 from local_rag.index.within import matching
-from local_rag.types import Catalog
 
 KEYS = "source title page heading start end chunk_id score rank_score origin url".split()
 
@@ -300,7 +300,7 @@ class TestReembedding:
         assert found == fresh.search("rescue boat", 4)
 
     def test_an_interruption_keeps_the_old_vectors_and_the_new_work(self, index, tmp_path, monkeypatch):
-        from local_rag.index import reembed
+        from local_rag.index.sync import reembed
 
         monkeypatch.setattr(reembed, "_BATCH", 2)
         expected = index.search("rescue boat", 4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from fakes_index import HashingEmbedder
 
-from local_rag import cancel
-from local_rag.errors import Stopped
-from local_rag.index import texts
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped
+from local_rag.core.types import Heading, LoadedDocument
 from local_rag.index.index import Index
-from local_rag.types import Heading, LoadedDocument
+from local_rag.index.sync import texts
 
 LONG = "The pump is blue. " * 40
 TEXTS = (

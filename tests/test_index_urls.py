@@ -11,14 +11,15 @@ from fakes_index import HashingEmbedder
 from rich.console import Console
 from web_server import WebServer, fetcher, html, redirect, reply
 
-from local_rag import citations, indexing
-from local_rag.config import Settings
-from local_rag.errors import FileSkipped, IndexMismatch, UsageError
+from local_rag.config.settings import Settings
+from local_rag.core.errors import FileSkipped, IndexMismatch, UsageError
 from local_rag.index.index import Index
-from local_rag.index.pages import WebPage
+from local_rag.index.sync.pages import WebPage
 from local_rag.index.urls import is_url, normal
 from local_rag.index.within import matching
-from local_rag.indexing import index_files, listed_urls, named, reader
+from local_rag.terminal import indexing
+from local_rag.terminal.indexing import index_files, listed_urls, named, reader
+from local_rag.text import citations
 
 BOATS = "Rescue boats leave the harbour when the keeper lights the lamp.\n"
 WHALES = "Whales sing below the ice, and nobody knows why.\n"

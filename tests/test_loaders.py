@@ -12,11 +12,11 @@ from hostile import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.errors import FileSkipped
-from local_rag.index.encoding import decode
-from local_rag.index.loaders import LOADERS, load, loader
-from local_rag.index.parsed import Parsed, from_wire, to_wire
-from local_rag.types import Heading, LoadedDocument
+from local_rag.core.errors import FileSkipped
+from local_rag.core.types import Heading, LoadedDocument
+from local_rag.index.parse.encoding import decode
+from local_rag.index.parse.loaders import LOADERS, load, loader
+from local_rag.index.parse.parsed import Parsed, from_wire, to_wire
 
 
 def write(folder: Path, name: str, text: str) -> Path:

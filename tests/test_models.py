@@ -8,11 +8,11 @@ import os
 import pytest
 import yaml
 
-from local_rag import memory
-from local_rag.config import Settings
-from local_rag.errors import ConfigError, ModelMissing
-from local_rag.index import weights
-from local_rag.models import ROLES, EmbedderSpec, Models, load_models, packaged_file
+from local_rag.config import machine as memory
+from local_rag.config.models import ROLES, EmbedderSpec, Models, load_models, packaged_file
+from local_rag.config.settings import Settings
+from local_rag.core.errors import ConfigError, ModelMissing
+from local_rag.index.embed import weights
 
 TOY = {"path": "toy", "dimension": 3, "window": 20}
 

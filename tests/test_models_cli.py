@@ -14,12 +14,12 @@ import pytest
 from ollama_server import Model, cut, error, raw, say
 from rich.console import Console
 
-from local_rag.cli import run
-from local_rag.config import Settings
-from local_rag.model_report import model_report, report_lines, room
-from local_rag.pulling import Totals, pull_models, registry
-from local_rag.show import fitting_lines, wrapped
-from local_rag.trying import ANSWER, run_tasks
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.diagnostics.model_list import model_report, report_lines, room
+from local_rag.diagnostics.pull import Totals, pull_models, registry
+from local_rag.diagnostics.trial import ANSWER, run_tasks
+from local_rag.terminal.show import fitting_lines, wrapped
 
 GIGABYTE = 1_000_000_000
 SMALL = Model(size=1_000_000, window=16_384)
@@ -271,7 +271,7 @@ def test_pull_without_a_server(capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
 def test_ctrl_c_stops_a_pull(there):
     there.pull_pace = 20
-    command = [sys.executable, "-m", "local_rag.cli", "models", "pull"]
+    command = [sys.executable, "-m", "local_rag", "models", "pull"]
     with subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE, text=True) as child:
         for line in child.stderr:
             if line == "pulling manifest\n":
@@ -380,7 +380,7 @@ def test_a_reply_cannot_drive_the_terminal(there, capsys):
 
 
 def test_tasks_are_told_before_they_start(there):
-    from local_rag.choosing import open_ollama
+    from local_rag.runtime.engine_choice import open_ollama
 
     engine = open_ollama(Settings.load())
     told = []

@@ -34,10 +34,10 @@ from ollama_server import (
     stall,
 )
 
-from local_rag import cancel
-from local_rag.engines.ollama import calls
-from local_rag.errors import EngineError, ModelMissing, NotLocal, ServerDown
-from local_rag.types import Attempt
+from local_rag.core import cancel
+from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
+from local_rag.core.types import Attempt
+from local_rag.engines.ollama import call as ollama_call
 
 ANSWER = "It costs 100 euros [1]."
 OUT_OF_MEMORY = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
@@ -48,7 +48,7 @@ WITHOUT_END = "broke off without an end"
 @pytest.fixture
 def impatient(monkeypatch):
     """Settings for a server that must answer at once; the time to read a prompt is left out."""
-    monkeypatch.setattr(calls, "READING", 1e6)
+    monkeypatch.setattr(ollama_call, "READING", 1e6)
     return {"idle_seconds": 0.3, "load_seconds": 0.7}
 
 

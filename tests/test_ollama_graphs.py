@@ -11,11 +11,11 @@ from ollama_engine import engine_on
 from ollama_mind import ONLY
 from ollama_server import no_done, say, tokens
 
-from local_rag.cancel import Cancel
-from local_rag.choosing import Choice
-from local_rag.config import Settings
-from local_rag.rag import Rag
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Called, Catalog, Done, Note, Token
+from local_rag.config.settings import Settings
+from local_rag.core.cancel import Cancel
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Called, Catalog, Done, Note, Token
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
 
 QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ollama_server import recordings
 
-from local_rag.engines.ollama import scores
-from local_rag.engines.ollama.probabilities import Token, chances, tokens_of, value_start
-from local_rag.scales import answered
-from local_rag.types import Grade
+from local_rag.core.critique import answered
+from local_rag.core.types import Grade
+from local_rag.engines.ollama import critique_scores
+from local_rag.engines.ollama.token_probabilities import Token, chances, tokens_of, value_start
 
 YES_NO = ("yes", "no")
 SUPPORT = ("fully", "partially", "no")
@@ -186,15 +186,15 @@ def test_the_recorded_stream_has_a_position_and_no_second_label(version):
 
 
 def test_scores_of_self_rag():
-    assert scores.yes({"yes": 0.7, "no": 0.3}) == 0.7
-    assert scores.yes(None) is None
-    assert scores.support([{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]) == pytest.approx(
-        0.85
-    )
-    assert scores.support([{"fully": 1.0, "no": 0.0}, None]) is None
-    assert scores.support([]) is None
-    assert scores.usefulness({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
-    assert scores.usefulness(None) is None
+    assert critique_scores.yes({"yes": 0.7, "no": 0.3}) == 0.7
+    assert critique_scores.yes(None) is None
+    assert critique_scores.support(
+        [{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]
+    ) == pytest.approx(0.85)
+    assert critique_scores.support([{"fully": 1.0, "no": 0.0}, None]) is None
+    assert critique_scores.support([]) is None
+    assert critique_scores.usefulness({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
+    assert critique_scores.usefulness(None) is None
 
 
 ANSWERED = [

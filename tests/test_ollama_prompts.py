@@ -9,8 +9,8 @@ import pytest
 from fakes import passage
 from pydantic import ValidationError
 
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
 from local_rag.engines.ollama import prompts, schemas
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
 
 QUESTION = "What does the plan cost?"
 

@@ -9,8 +9,8 @@ import pytest
 from ollama_engine import QUESTION, answered, engine_on, labels, passages, soon
 from ollama_server import OllamaServer, Reply, raw, recordings, replay
 
+from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.server import Server
-from local_rag.errors import LocalRagError
 
 NEW, OLD = VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}

@@ -11,10 +11,10 @@ import pytest
 from ollama_engine import FULLY, QUESTION, YES, answered, engine_on, labels, passages, soon
 from ollama_server import say, slow, stall
 
-from local_rag import cancel
-from local_rag.engines.ollama import calls
-from local_rag.errors import EngineError, Stopped
-from local_rag.types import Attempt
+from local_rag.core import cancel
+from local_rag.core.errors import EngineError, Stopped
+from local_rag.core.types import Attempt
+from local_rag.engines.ollama import call
 
 PROMPT = 1.0
 """Seconds within which a stopped call lets go."""
@@ -145,7 +145,7 @@ def about(body):
 
 
 def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
-    monkeypatch.setattr(calls, "READING", 1e6)
+    monkeypatch.setattr(call, "READING", 1e6)
     first = say("The first answer, which takes its time to come.", pace=0.1)
     ollama.script(first)
     ollama.always = about

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ollama_server import recordings
 
-from local_rag.config import Ollama
-from local_rag.engines.ollama.budget import Fit, TooLong, Use, estimate, too_long, was_cut
-from local_rag.engines.ollama.loads import duration, lasting
+from local_rag.config.settings import Ollama
+from local_rag.core.errors import EngineError
+from local_rag.engines.ollama.context_window import Fit, TooLong, Use, estimate, too_long, was_cut
+from local_rag.engines.ollama.model_loads import duration, lasting
 from local_rag.engines.ollama.server import is_cloud_name, same_model
 from local_rag.engines.ollama.task import first_line
-from local_rag.engines.ollama.thoughts import Thoughts
-from local_rag.errors import EngineError
+from local_rag.engines.ollama.thinking import Thoughts
 
 VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}

@@ -8,11 +8,11 @@ import threading
 import pytest
 from web_server import WebServer
 
-from local_rag import cancel
-from local_rag.cancel import Cancel
-from local_rag.errors import Stopped
+from local_rag.core import cancel
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import Stopped
+from local_rag.web.extraction import _known, decode, page, read
 from local_rag.web.fetch import Fetched, FetchRefused
-from local_rag.web.pages import _known, decode, page, read
 
 URL = "https://example.org/a/page"
 ARTICLE = """<!doctype html><html><head><title>Otters | Example</title>

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hostile import SENTENCE, make_good, make_hostile
 
-from local_rag.errors import FileSkipped
-from local_rag.index.parser import Parser
+from local_rag.core.errors import FileSkipped
+from local_rag.index.parse.parser import Parser
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, or needs a limit that only Linux enforces")
@@ -153,7 +153,7 @@ def test_ctrl_c_ends_the_parent_and_the_worker_at_once(slow):
         """
         import sys, threading
         from pathlib import Path
-        from local_rag.index.parser import Parser
+        from local_rag.index.parse.parser import Parser
         with Parser() as parser:
             threading.Timer(1.0, lambda: print(parser._worker._process.pid, flush=True)).start()
             parser.parse(Path(sys.argv[1]))
@@ -176,7 +176,7 @@ def test_the_worker_dies_with_a_parent_that_was_killed_even_in_the_middle_of_a_f
         """
         import os, signal, sys, threading
         from pathlib import Path
-        from local_rag.index.parser import Parser
+        from local_rag.index.parse.parser import Parser
         parser = Parser()
         def die():
             print(parser._worker._process.pid, flush=True)
@@ -212,7 +212,7 @@ def test_noise_of_libraries_does_not_reach_the_pipe():
     child = python(
         """
         import os
-        from local_rag.index.worker import _channel
+        from local_rag.index.parse.worker import _channel
         requests, replies = _channel()
         os.write(1, b"noise of a native library")
         print("noise of Python", flush=True)
@@ -229,7 +229,7 @@ def test_nothing_heavy_is_imported_to_parse(tmp_path):
         """
         import sys
         from pathlib import Path
-        from local_rag.index.worker import _answer
+        from local_rag.index.parse.worker import _answer
         for path in Path(sys.argv[1]).iterdir():
             if path.is_file():
                 assert "documents" in _answer(path), path

@@ -38,7 +38,7 @@ if tests:
     os.environ["LOCAL_RAG_PROFILE"] = "16gb"
     allowed = ("127.0.0.1", int(server.host.rpartition(":")[2]))
 
-from local_rag.cli import run
+from local_rag.cli.app import run
 assert run(["index", notes]) == 0
 for graph in ("plain", "self-rag", "crag", "adaptive"):
     assert run(["ask", "What does the greenhouse cost?", "--graph", graph]) == 0, graph
@@ -123,7 +123,7 @@ os.environ["NO_PROXY"] = "127.0.0.1"
 
 import asyncio
 from local_rag import Rag
-from local_rag.cli import run
+from local_rag.cli.app import run
 from langchain_core.tracers.langchain import wait_for_all_tracers
 notes, = sys.argv[1:]
 assert run(["index", notes]) == 0

@@ -11,12 +11,12 @@ from fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 
-from local_rag.cancel import check
-from local_rag.choosing import Choice
-from local_rag.config import Settings
-from local_rag.errors import EngineError, Stopped, UsageError
-from local_rag.rag import Rag
-from local_rag.types import Done, Graded, Piece, Started, Step, Token
+from local_rag.config.settings import Settings
+from local_rag.core.cancel import check
+from local_rag.core.errors import EngineError, Stopped, UsageError
+from local_rag.core.types import Done, Graded, Piece, Started, Step, Token
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
 
 
 class Corpus(FakeCorpus):
@@ -254,7 +254,7 @@ def test_the_backstop_is_above_the_longest_path():
 
 
 def test_every_passage_that_a_query_brings_is_an_event():
-    from local_rag.types import Retrieved
+    from local_rag.core.types import Retrieved
 
     engine = ScriptedEngine(relevant=["n", "y"])
     events = list(opened(engine).stream("What does the plan cost?", graph="self-rag"))
@@ -264,7 +264,7 @@ def test_every_passage_that_a_query_brings_is_an_event():
 
 
 def test_pages_of_the_web_are_events_too():
-    from local_rag.types import Retrieved
+    from local_rag.core.types import Retrieved
 
     rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
     rag.web = FakeWeb()

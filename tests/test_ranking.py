@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from local_rag.chunking import Chunk
-from local_rag.index import lookups, ranking, schema, tables
-from local_rag.index.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store import Store
-from local_rag.types import LoadedDocument
+from local_rag.core.types import LoadedDocument
+from local_rag.index.store import bm25, reads, schema, writes
+from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.store import Store
+from local_rag.text.chunking import Chunk
 
 WORDS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
 CHUNKS = 1500
@@ -36,27 +36,27 @@ def opened(tmp_path_factory):
         for number in range(CHUNKS // 10):
             texts = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(10)]
             found = [NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts]
-            tables.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), found)
+            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), found)
     yield made
     made.close()
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(ranking, "_PLAIN", 10)
-    monkeypatch.setattr(ranking, "_FIRST", 40)
-    monkeypatch.setattr(ranking, "_MOST", 40_000)
+    monkeypatch.setattr(bm25, "_PLAIN", 10)
+    monkeypatch.setattr(bm25, "_FIRST", 40)
+    monkeypatch.setattr(bm25, "_MOST", 40_000)
 
 
 def every_match(opened, query, limit, files=None, exclude=()):
     terms = " OR ".join(schema.terms_of(query))
-    return opened.read(lookups.matching, terms, limit, files, exclude)
+    return opened.read(reads.matching, terms, limit, files, exclude)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("limit", [1, 10, 50])
 def test_the_first_ranks_are_exact_where_the_bound_is(opened, monkeypatch, query, limit):
-    monkeypatch.setattr(ranking, "_USUAL", 2.2)
+    monkeypatch.setattr(bm25, "_USUAL", 2.2)
     found = opened.matching(schema.terms_of(query), limit, None, ())
     expected = every_match(opened, query, limit)
     assert [chunk for chunk, _ in found] == [chunk for chunk, _ in expected]
@@ -65,8 +65,8 @@ def test_the_first_ranks_are_exact_where_the_bound_is(opened, monkeypatch, query
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_files_and_passages_narrow_it(opened, monkeypatch, query):
-    monkeypatch.setattr(ranking, "_USUAL", 2.2)
-    files = [file.id for file in opened.read(lookups.files)][::3]
+    monkeypatch.setattr(bm25, "_USUAL", 2.2)
+    files = [file.id for file in opened.read(reads.files)][::3]
     left_out = [chunk for chunk, _ in every_match(opened, query, 5)]
     found = opened.matching(schema.terms_of(query), 10, files, left_out)
     assert [chunk for chunk, _ in found] == [chunk for chunk, _ in every_match(opened, query, 10, files, left_out)]
@@ -79,8 +79,8 @@ def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
         ranked.append(query)
         return plain(db, query, *rest)
 
-    plain = lookups.matching
-    monkeypatch.setattr(lookups, "matching", matching)
+    plain = reads.matching
+    monkeypatch.setattr(reads, "matching", matching)
     terms = schema.terms_of("waa wab wac wee wff")
     found = opened.matching(terms, 50, None, ())[:10]
     assert ranked and all(query.startswith('("w') and ") AND (" in query for query in ranked)
@@ -90,7 +90,7 @@ def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
 
 
 def test_no_more_is_ranked_than_was_allowed(opened, monkeypatch):
-    monkeypatch.setattr(ranking, "_MOST", 40)
+    monkeypatch.setattr(bm25, "_MOST", 40)
     _, counts = opened.read(opened._frequencies.of, schema.terms_of("waa wab wkk"))
     found = opened.matching(schema.terms_of("waa wab wkk"), CHUNKS, None, ())
     assert len(found) == counts['"wkk"'] < 40
@@ -103,6 +103,6 @@ def test_frequencies_follow_the_index(tmp_path):
         text = "a lamp"
         with made.writing() as db:
             document = NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])
-            tables.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
         assert made.read(made._frequencies.of, ['"lamps"', '"boat"']) == (number, {'"lamps"': number, '"boat"': 0})
     made.close()

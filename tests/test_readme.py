@@ -34,8 +34,8 @@ def test_each_graph_and_command_is_in_the_readme():
 
 
 def test_the_table_of_profiles_is_that_of_models_yaml():
-    from local_rag.config import Settings
-    from local_rag.models import load_models
+    from local_rag.config.models import load_models
+    from local_rag.config.settings import Settings
 
     models = load_models(Settings.load())
     rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in README.splitlines() if "gb` | `" in row]

@@ -16,12 +16,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from local_rag.config import Settings
-from local_rag.errors import IndexMissing
-from local_rag.recorder import daemon, record, recording_lines, run_network, settings_args, strongest
-from local_rag.recorder.audit import audited
-from local_rag.recorder.contacts import Contact, Recording, contact, is_loopback, lookup
-from local_rag.recorder.methods import usable, watch
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMissing
+from local_rag.diagnostics.recorder import daemon, record, recording_lines, run_network, settings_args, strongest
+from local_rag.diagnostics.recorder.audit import audited
+from local_rag.diagnostics.recorder.contacts import Contact, Recording, contact, is_loopback, lookup
+from local_rag.diagnostics.recorder.methods import usable, watch
 
 LONG = 60
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local_rag.recorder.strace import traced
+from local_rag.diagnostics.recorder.strace import traced
 
 PLAIN = r"""
 9476  connect(3, {sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 EINPROGRESS (Operation now in progress)

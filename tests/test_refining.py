@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from local_rag import citations
-from local_rag.config import Crag
+from local_rag.config.settings import Crag
+from local_rag.core.types import Relevance, Usage
 from local_rag.graphs import GRAPHS, strips
 from local_rag.graphs.state import Deps
-from local_rag.types import Relevance, Usage
+from local_rag.text import citations
 from local_rag.web.search import Off
 
 WORDS = ["The", "pump", "costs", "900", "euros", "Ada", "wrote", "it", "down", "in", "May", "lease"]
@@ -132,7 +132,7 @@ def test_pages_of_the_web_are_left_as_they_were_selected():
     web = passage(9, LONG, origin="web", url="https://web.test/9")
     kept = strips.recomposed([web], strips.of_passage(web))
     assert isinstance(kept[0], Document)
-    from local_rag.graphs.refining import refine_documents
+    from local_rag.graphs.nodes.refining import refine_documents
 
     class Runtime:
         context = Deps(FakeCorpus(), ScriptedEngine(), Off(), crag=Crag(refine=True))
@@ -169,7 +169,7 @@ def test_strips_that_stand_beside_each_other_grow_together_again():
 
 
 def test_pages_of_the_web_stay_beside_what_is_left_of_the_files_and_the_cost_is_counted():
-    from local_rag.graphs.refining import refine_documents
+    from local_rag.graphs.nodes.refining import refine_documents
 
     class Runtime:
         context = Deps(FakeCorpus(), ScriptedEngine(relevant=["nny"]), Off(), crag=Crag(refine=True))

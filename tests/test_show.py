@@ -9,15 +9,9 @@ import pytest
 from fakes import FakeCorpus, ScriptedEngine, passage
 from rich.console import Console
 
-from local_rag.choosing import Choice
-from local_rag.config import Settings, Thresholds
-from local_rag.index.sync import Progress
-from local_rag.indexing import progress_line, showing
-from local_rag.live import Live, idle_lines, say_terms, trace_line, usage_line
-from local_rag.rag import Rag
-from local_rag.show import answer_lines, citation_line, place_lines, report_lines, short_path, source_lines
-from local_rag.thresholds import keep
-from local_rag.types import (
+from local_rag.config.calibrated import keep
+from local_rag.config.settings import Settings, Thresholds
+from local_rag.core.types import (
     Answer,
     Call,
     Called,
@@ -34,6 +28,12 @@ from local_rag.types import (
     Usage,
     WebQuery,
 )
+from local_rag.index.sync.sync import Progress
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.indexing import progress_line, showing
+from local_rag.terminal.live import Live, idle_lines, say_terms, trace_line, usage_line
+from local_rag.terminal.show import answer_lines, citation_line, place_lines, report_lines, short_path, source_lines
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
 

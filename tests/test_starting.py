@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from local_rag import starting
+from local_rag.core.errors import ServerDown
 from local_rag.engines.ollama.address import address, knock
-from local_rag.errors import ServerDown
+from local_rag.runtime import warm_up
 
 
 def python(code):
@@ -22,7 +22,7 @@ def python(code):
 def test_langgraph_comes_without_langsmiths_models_and_they_can_be_had_afterwards():
     said = python("""
 import sys
-from local_rag.starting import import_langgraph
+from local_rag.runtime.warm_up import import_langgraph
 import_langgraph()
 import langgraph.graph
 print(sum(name.startswith("langsmith.types.") for name in sys.modules) < 10, "langsmith.types" in sys.modules)
@@ -34,16 +34,16 @@ print(len(dir(types)) > 50)
 
 def test_a_module_that_is_there_or_that_nobody_has_is_left_alone():
     before = sys.modules["json"]
-    with starting.hollow("json"):
+    with warm_up.hollow("json"):
         assert sys.modules["json"] is before
-    with starting.hollow("no_such_package_at_all"):
+    with warm_up.hollow("no_such_package_at_all"):
         assert "no_such_package_at_all" not in sys.modules
     assert sys.modules["json"] is before
 
 
 def test_one_that_was_imported_meanwhile_stays():
     assert "xml.sax.expatreader" not in sys.modules or sys.modules.pop("xml.sax.expatreader")
-    with starting.hollow("xml.sax.expatreader"):
+    with warm_up.hollow("xml.sax.expatreader"):
         sys.modules["xml.sax.expatreader"] = mine = type(sys)("mine")
     assert sys.modules.pop("xml.sax.expatreader") is mine
 

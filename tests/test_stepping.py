@@ -6,9 +6,9 @@ import pytest
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag.engines.extractive import ExtractiveEngine
-from local_rag.engines.stepping import complexity
-from local_rag.types import Catalog
+from local_rag.core.types import Catalog
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.engines.extractive.reasoning import complexity
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from local_rag.chunking import Chunk
-from local_rag.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
-from local_rag.index import lookups, schema, store, tables, vectors, view
-from local_rag.index.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store import Store, destroy, writer
-from local_rag.types import LoadedDocument
+from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
+from local_rag.core.types import LoadedDocument
+from local_rag.index.store import codes_file, reads, schema, store, vector_index, writes
+from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.store import Store, destroy, writer
+from local_rag.text.chunking import Chunk
 
 RECIPE = Recipe("toy", "toy-1", 4, 50, 0)
 
@@ -35,7 +35,7 @@ def put(opened, path, *texts, rows=None, page=None):
         for text, row in zip(texts, rows, strict=True)
     ]
     with opened.writing() as db:
-        tables.write(db, FileRow(path, "/", "hash", 1, 1), documents)
+        writes.write(db, FileRow(path, "/", "hash", 1, 1), documents)
 
 
 def hash_of(text, i):
@@ -50,18 +50,18 @@ def opened(tmp_path):
 
 
 def ids_of(opened, query):
-    return [chunk for chunk, _ in opened.read(lookups.matching, " OR ".join(schema.terms_of(query)), 10, None, ())]
+    return [chunk for chunk, _ in opened.read(reads.matching, " OR ".join(schema.terms_of(query)), 10, None, ())]
 
 
 def texts(opened, ids):
-    return [passage.text for passage in opened.read(lookups.passages, ids)]
+    return [passage.text for passage in opened.read(reads.passages, ids)]
 
 
 def test_what_was_written_is_found_by_words_and_by_vectors(opened):
     put(opened, "/a", "the lamps are burning", "a boat", rows=[unit(1, 0, 0, 0), unit(0, 1, 0, 0)], page=3)
     (lamp,) = ids_of(opened, "burn lamp")
     assert [chunk for chunk, _ in opened.nearest(unit(1, 0.1, 0, 0), 5, None, ())] == [lamp, lamp + 1]
-    (found,) = opened.read(lookups.passages, [lamp])
+    (found,) = opened.read(reads.passages, [lamp])
     assert (found.source, found.title, found.page, found.heading, found.text) == (
         "/a",
         "A title",
@@ -75,50 +75,50 @@ def test_what_was_written_is_found_by_words_and_by_vectors(opened):
 def test_writing_a_file_again_replaces_it_everywhere(opened):
     put(opened, "/a", "the old lamp", "an old boat")
     put(opened, "/b", "another lamp")
-    before = opened.read(lookups.passages, ids_of(opened, "another"))[0]
+    before = opened.read(reads.passages, ids_of(opened, "another"))[0]
     put(opened, "/a", "the new lamp")
     assert ids_of(opened, "old") == ids_of(opened, "boat") == []
     assert sorted(texts(opened, ids_of(opened, "lamp"))) == ["another lamp", "the new lamp"]
-    assert opened.read(lookups.frequencies, ["lamp", "old", "boat"]) == {"lamp": 2}
+    assert opened.read(reads.frequencies, ["lamp", "old", "boat"]) == {"lamp": 2}
     assert len(opened.nearest(unit(1, 1, 1, 1), 9, None, ())) == 2
     with opened.writing() as db:
-        tables.remove(db, ["/a"])
-    assert opened.read(lookups.counts) == (1, 1, 1) and opened.read(lookups.damage) == ""
-    assert opened.read(lookups.passages, ids_of(opened, "lamp")) == [before]
+        writes.remove(db, ["/a"])
+    assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
+    assert opened.read(reads.passages, ids_of(opened, "lamp")) == [before]
 
 
 def test_keys_stay_the_same_for_the_same_text_in_the_same_place(opened):
     put(opened, "/a", "one", "two")
-    keys = [passage.key for passage in opened.read(lookups.passages, opened.read(lookups.chunk_ids).tolist())]
+    keys = [passage.key for passage in opened.read(reads.passages, opened.read(reads.chunk_ids).tolist())]
     put(opened, "/a", "one", "2")
-    again = [passage.key for passage in opened.read(lookups.passages, opened.read(lookups.chunk_ids).tolist())]
+    again = [passage.key for passage in opened.read(reads.passages, opened.read(reads.chunk_ids).tolist())]
     assert again[0] == keys[0] and again[1] != keys[1] and len(set(keys + again)) == 3
 
 
 def test_narrowing_by_file_and_by_passage(opened):
     for name in "abc":
         put(opened, f"/{name}", f"lamp {name}", f"boat {name}")
-    numbers = {file.path: file.id for file in opened.read(lookups.files)}
-    ids = opened.read(lookups.chunks_of, [numbers["/b"]])
+    numbers = {file.path: file.id for file in opened.read(reads.files)}
+    ids = opened.read(reads.chunks_of, [numbers["/b"]])
     for found in (
         opened.nearest(unit(1, 1, 1, 1), 9, [numbers["/b"]], ()),
-        opened.read(lookups.matching, "lamp OR boat", 9, [numbers["/b"]], ()),
+        opened.read(reads.matching, "lamp OR boat", 9, [numbers["/b"]], ()),
     ):
         assert sorted(chunk for chunk, _ in found) == sorted(ids)
     for found in (
         opened.nearest(unit(1, 1, 1, 1), 9, None, ids),
-        opened.read(lookups.matching, "lamp OR boat", 9, None, ids),
+        opened.read(reads.matching, "lamp OR boat", 9, None, ids),
     ):
         assert len(found) == 4 and not {chunk for chunk, _ in found} & set(ids)
 
 
 def test_a_failed_transaction_leaves_nothing(opened):
     put(opened, "/a", "the lamp")
-    generation = opened.read(lookups.meta)["generation"]
+    generation = opened.read(reads.meta)["generation"]
     with pytest.raises(RuntimeError), opened.writing() as db:
-        tables.remove(db, ["/a"])
+        writes.remove(db, ["/a"])
         raise RuntimeError
-    assert len(ids_of(opened, "lamp")) == 1 and opened.read(lookups.meta)["generation"] == generation
+    assert len(ids_of(opened, "lamp")) == 1 and opened.read(reads.meta)["generation"] == generation
 
 
 class TestQueries:
@@ -133,7 +133,7 @@ class TestQueries:
         query = " OR ".join(schema.terms_of(text))
         with memory() as db:
             if query:
-                lookups.matching(db, query, 5, None, ())
+                reads.matching(db, query, 5, None, ())
 
     def test_stop_words_count_only_when_there_is_nothing_else(self):
         assert " OR ".join(schema.terms_of("What is the lamp?")) == '"lamp"'
@@ -165,7 +165,7 @@ def memory():
 
 class TestFiles:
     def test_nobody_else_may_read(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(view, "_TAIL", 0)
+        monkeypatch.setattr(vector_index, "_TAIL", 0)
         old = os.umask(0)
         try:
             opened = Store.create(tmp_path / "data" / "index", RECIPE)
@@ -173,7 +173,7 @@ class TestFiles:
             opened.refresh()
             modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in opened.folder.iterdir()}
             assert {"index.sqlite", "index.sqlite-wal", "writer.lock"} < set(modes)
-            assert any(name.startswith(vectors.NAME) for name in modes)
+            assert any(name.startswith(codes_file.NAME) for name in modes)
             assert set(modes.values()) == {0o600}
             assert stat.S_IMODE(opened.folder.stat().st_mode) == 0o700
             opened.close()
@@ -213,7 +213,7 @@ class TestFiles:
             (folder / name).write_bytes(b"")
         (folder / "new-index.sqlite").write_bytes(b"half")
         opened = Store.create(folder, RECIPE)
-        assert opened.read(lookups.counts) == (0, 0, 0)
+        assert opened.read(reads.counts) == (0, 0, 0)
         opened.close()
 
 
@@ -233,7 +233,7 @@ class TestTrouble:
     def test_pages_overwritten(self, opened):
         put(opened, "/a", *(f"text {n} " * 300 for n in range(50)))
         with opened.writing() as db:
-            tables.remove(db, ["/none"])
+            writes.remove(db, ["/none"])
         opened._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         opened.close()
         file = opened.folder / "index.sqlite"
@@ -241,26 +241,26 @@ class TestTrouble:
         file.write_bytes(data[:20_000] + b"\xff" * (len(data) - 24_000) + data[-4_000:])
         again = Store(opened.folder)
         with pytest.raises(IndexDamaged):
-            again.read(lookups.passages, list(range(1, 50)))
+            again.read(reads.passages, list(range(1, 50)))
         again.close()
 
     def test_lost_vectors(self, opened):
         put(opened, "/a", "one", "two")
         with opened.writing() as db:
             db.execute("UPDATE vectors SET vector = x'00' WHERE chunk = 2")
-        assert opened.read(lookups.damage) == ""
+        assert opened.read(reads.damage) == ""
         with pytest.raises(IndexDamaged, match="has lost vectors"):
             opened.nearest(unit(1, 1, 1, 1), 2, None, ())
         with opened.writing() as db:
             db.execute("DELETE FROM vectors WHERE chunk = 2")
-        assert "2 passages, 1 vectors" in opened.read(lookups.damage)
+        assert "2 passages, 1 vectors" in opened.read(reads.damage)
 
     @pytest.mark.parametrize(
         ("version", "age", "hint"), [("0", "older", "remove --index"), ("99", "newer", "quickstart.py")]
     )
     def test_another_schema(self, opened, version, age, hint):
         with opened.writing() as db:
-            tables.set_meta(db, {"schema": version})
+            writes.set_meta(db, {"schema": version})
         with pytest.raises(IndexMismatch, match=f"schema {version}, which is {age}") as caught:
             Store(opened.folder)
         assert hint in caught.value.hint
@@ -272,7 +272,7 @@ class TestTrouble:
         with pytest.raises(DiskFull, match="no space left") as caught:
             put(opened, "/b", *(f"text {n} " * 500 for n in range(100)))
         assert "goes on where it stopped" in caught.value.hint
-        assert opened.read(lookups.counts) == (1, 1, 1) and opened.read(lookups.damage) == ""
+        assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
         opened._db.execute("PRAGMA max_page_count = 1000000")
         put(opened, "/b", "the boat")
         assert len(ids_of(opened, "boat")) == 1
@@ -306,4 +306,4 @@ def test_a_connection_ends_with_its_thread(opened):
     thread.join()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         held[0].execute("SELECT 1")
-    assert opened.read(lookups.counts) == (1, 1, 1)
+    assert opened.read(reads.counts) == (1, 1, 1)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from fakes_index import HashingEmbedder
 
-from local_rag.chunking import Chunk
-from local_rag.errors import DiskFull
-from local_rag.index import lookups
+from local_rag.core.errors import DiskFull
+from local_rag.core.types import LoadedDocument
 from local_rag.index.index import Index
-from local_rag.index.reading import ReadFile
-from local_rag.index.rows import FileRow
-from local_rag.index.storing import Writer
-from local_rag.types import LoadedDocument
+from local_rag.index.store import reads
+from local_rag.index.store.rows import FileRow
+from local_rag.index.sync.reader import ReadFile
+from local_rag.index.sync.store_thread import Writer
+from local_rag.text.chunking import Chunk
 
 TEXT = "One lamp. Two lamps. Three lamps."
 PIECES = [Chunk(0, 9, ""), Chunk(10, 20, ""), Chunk(21, 33, "")]
@@ -34,7 +34,7 @@ def rows(count):
 
 
 def paths(store):
-    return [file.path for file in store.read(lookups.files)]
+    return [file.path for file in store.read(reads.files)]
 
 
 def test_slices_need_not_end_where_files_do(opened):
@@ -44,15 +44,15 @@ def test_slices_need_not_end_where_files_do(opened):
         for part in (rows(2), rows(5), rows(0), rows(2)):
             writer.rows(part)
     assert list(writer.stored()) == paths(opened) == ["a", "b", "c"]
-    assert opened.read(lookups.counts) == (3, 3, 9)
-    assert opened.read(lookups.files)[0].indexed_at == 5.0  # when it was read: the file may have changed since
+    assert opened.read(reads.counts) == (3, 3, 9)
+    assert opened.read(reads.files)[0].indexed_at == 5.0  # when it was read: the file may have changed since
 
 
 def test_a_file_without_passages_in_one_document_takes_no_rows(opened):
     with Writer(opened) as writer:
         writer.file(ReadFile(read("a").file, [(LoadedDocument(TEXT, "x"), []), (LoadedDocument(TEXT, "y"), PIECES)]))
         writer.rows(rows(3))
-    assert opened.read(lookups.counts) == (1, 2, 3)
+    assert opened.read(reads.counts) == (1, 2, 3)
 
 
 def test_what_did_not_come_whole_is_not_there_at_all(opened):
@@ -62,7 +62,7 @@ def test_what_did_not_come_whole_is_not_there_at_all(opened):
         writer.rows(rows(4))
         raise KeyboardInterrupt
     assert list(writer.stored()) == paths(opened) == ["a"]
-    assert opened.read(lookups.damage) == "" and opened.read(lookups.counts) == (1, 1, 3)
+    assert opened.read(reads.damage) == "" and opened.read(reads.counts) == (1, 1, 3)
 
 
 def test_what_the_store_says_of_the_last_file_is_raised_at_the_end(opened):

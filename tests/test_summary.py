@@ -7,11 +7,11 @@ from math import log2
 
 import pytest
 
+from local_rag.core.types import Answer, Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.summary import summary
-from local_rag.show import plain
-from local_rag.types import Answer, Usage
+from local_rag.terminal.show import plain
 
 RED = Case("red", "What colour?", ("red",), True, (Target("a.txt"), Target("b.txt")), "vectorstore", hops=2)
 NINE = Case("nine", "How many?", ("nine", "9"), True, (Target("a.txt"),), "vectorstore")

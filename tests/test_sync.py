@@ -15,11 +15,11 @@ import pytest
 from fakes_index import HashingEmbedder
 from hostile import SENTENCE, make_good, make_hostile, make_pdf
 
-from local_rag import cancel
-from local_rag.errors import DiskFull, IndexBusy, Stopped, UsageError
-from local_rag.index import store
+from local_rag.core import cancel
+from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import writer
+from local_rag.index.store import store
+from local_rag.index.store.store import writer
 
 TESTS = Path(__file__).parent
 

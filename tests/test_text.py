@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.text import claims, content_stems, marks, names, numbers, sentences, shorten, without_marks
+from local_rag.text.words import claims, content_stems, marks, names, numbers, sentences, shorten, without_marks
 
 
 def split(text):

@@ -19,14 +19,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from local_rag.choosing import Choice
-from local_rag.cli import run
-from local_rag.config import Settings
-from local_rag.errors import EngineError, LocalRagError, UsageError
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.types import Piece, Started, Step, Text, Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
-from local_rag.rag import Rag
-from local_rag.transcript import answer_of, escaped, markdown, thread_lines
-from local_rag.types import Piece, Started, Step, Text, Usage
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.transcript import answer_of, escaped, markdown, thread_lines
 
 
 class Corpus(FakeCorpus):

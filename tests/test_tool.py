@@ -11,10 +11,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langsmith.run_helpers import get_tracing_context
 
-from local_rag.choosing import Choice
-from local_rag.config import Settings
-from local_rag.errors import EngineError
-from local_rag.rag import Rag
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
 
 
 class Corpus(FakeCorpus):

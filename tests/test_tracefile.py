@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from fakes import FakeCorpus, ScriptedEngine
 
-from local_rag.choosing import Choice
-from local_rag.config import Settings
-from local_rag.errors import LocalRagError, UsageError
-from local_rag.rag import Rag
-from local_rag.tracefile import TraceFile, as_data
-from local_rag.types import Step, Usage
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.types import Step, Usage
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.runtime.trace_file import TraceFile, as_data
 
 
 class Corpus(FakeCorpus):

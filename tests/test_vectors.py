@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local_rag.chunking import Chunk
-from local_rag.errors import IndexDamaged
-from local_rag.index import codes, lookups, store, tables, vectors, view
-from local_rag.index.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store import Store
-from local_rag.types import LoadedDocument
+from local_rag.core.errors import IndexDamaged
+from local_rag.core.types import LoadedDocument
+from local_rag.index.store import codes, codes_file, reads, store, vector_index, writes
+from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.store import Store
+from local_rag.text.chunking import Chunk
 
 DIMENSION = 16
 RECIPE = Recipe("toy", "toy-1", DIMENSION, 50, 0)
@@ -38,17 +38,17 @@ def put(opened, number, count=PER_FILE):
     pieces = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
     document = NewDocument(LoadedDocument(text, f"file {number}", None), pieces, list(rows_of(number + 1, count)))
     with opened.writing() as db:
-        tables.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+        writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
 
 
 def remove(opened, *numbers):
     with opened.writing() as db:
-        tables.remove(db, [f"/{number}" for number in numbers])
+        writes.remove(db, [f"/{number}" for number in numbers])
 
 
 def by_all_vectors(opened, k, files=None, exclude=()):
     """What every vector of the database says."""
-    ids = opened.read(lookups.chunk_ids).tolist() if files is None else opened.read(lookups.chunks_of, files)
+    ids = opened.read(reads.chunk_ids).tolist() if files is None else opened.read(reads.chunks_of, files)
     scores = opened.cosines(QUERY, [chunk for chunk in ids if chunk not in exclude])
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
 
@@ -62,11 +62,11 @@ def by_a_new_reader(folder, k=20):
 
 
 def files_of_codes(folder):
-    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(vectors.NAME))
+    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(codes_file.NAME))
 
 
 def token(opened):
-    return opened.read(lookups.meta).get("base", "")
+    return opened.read(reads.meta).get("base", "")
 
 
 @pytest.fixture
@@ -128,17 +128,17 @@ class TestNearest:
         reader = Store(large.folder)
         reader.nearest(QUERY, 5, None, ())
         near = {chunk for chunk, _ in reader.nearest(QUERY, 700, None, ())}
-        gone = [file.path for file in large.read(lookups.files) if near & set(large.read(lookups.chunks_of, [file.id]))]
+        gone = [file.path for file in large.read(reads.files) if near & set(large.read(reads.chunks_of, [file.id]))]
         with large.writing() as db:
-            tables.remove(db, gone[:29])
+            writes.remove(db, gone[:29])
         assert reader.nearest(QUERY, 60, None, ()) == by_all_vectors(large, 60)
         assert len(reader.nearest(QUERY, 5000, None, ())) == 100
         reader.close()
 
     @pytest.mark.parametrize("few", [0, 2000])
     def test_files_and_passages_narrow_it(self, large, monkeypatch, few):
-        monkeypatch.setattr(view, "_FEW", few)
-        files = [file.id for file in large.read(lookups.files)][::2]
+        monkeypatch.setattr(vector_index, "_FEW", few)
+        files = [file.id for file in large.read(reads.files)][::2]
         left_out = [chunk for chunk, _ in by_all_vectors(large, 9)]
         assert large.nearest(QUERY, 30, files, ()) == by_all_vectors(large, 30, files)
         assert large.nearest(QUERY, 30, files, left_out) == by_all_vectors(large, 30, files, left_out)
@@ -148,10 +148,10 @@ class TestNearest:
     def test_another_embedder_leaves_nothing_of_the_old_codes(self, large):
         reader = Store(large.folder)
         reader.nearest(QUERY, 5, None, ())
-        ids = large.read(lookups.chunk_ids)
+        ids = large.read(reads.chunk_ids)
         with large.writing(vectors_change=True) as db:
-            tables.add_fresh(db, ids.tolist(), rows_of(99, len(ids)))
-            tables.adopt_fresh(db)
+            writes.add_fresh(db, ids.tolist(), rows_of(99, len(ids)))
+            writes.adopt_fresh(db)
         assert reader.nearest(QUERY, 40, None, ()) == by_all_vectors(large, 40) == by_a_new_reader(large.folder, 40)
         reader.close()
 
@@ -181,9 +181,9 @@ class TestNearest:
     @given(st.lists(st.tuples(st.sampled_from("put remove refresh open ask".split()), st.integers(0, 8)), max_size=25))
     def test_whatever_came_before(self, tmp_path_factory, steps):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(view, "_TAIL", 4)
-            patch.setattr(view, "_OLD_ENOUGH", 12)
-            patch.setattr(view, "_SPARE", 3)
+            patch.setattr(vector_index, "_TAIL", 4)
+            patch.setattr(vector_index, "_OLD_ENOUGH", 12)
+            patch.setattr(vector_index, "_SPARE", 3)
             opened = Store.create(tmp_path_factory.mktemp("property") / "index", RECIPE)
             for step, number in steps:
                 if step == "put":
@@ -215,7 +215,7 @@ class TestFile:
         for number in range(40, 60):
             put(large, number)
             large.refresh()
-        assert files_of_codes(large.folder) == first == [f"{vectors.NAME}.{token(large)}"]
+        assert files_of_codes(large.folder) == first == [f"{codes_file.NAME}.{token(large)}"]
         put(large, 60)
         large.refresh()
         assert len(files_of_codes(large.folder)) == 1 and files_of_codes(large.folder) != first
@@ -229,15 +229,15 @@ class TestFile:
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
 
     def test_codes_are_taken_over_as_they_would_be_made(self, large, monkeypatch):
-        monkeypatch.setattr(view, "_OLD_ENOUGH", 100)
+        monkeypatch.setattr(vector_index, "_OLD_ENOUGH", 100)
         remove(large, 3, 4, 5)
-        before = vectors.load(large.folder, token(large), DIMENSION)
-        monkeypatch.setattr(view, "_TAIL", 10)
+        before = codes_file.load(large.folder, token(large), DIMENSION)
+        monkeypatch.setattr(vector_index, "_TAIL", 10)
         large.refresh()
-        after = vectors.load(large.folder, token(large), DIMENSION)
-        ids = large.read(lookups.chunk_ids)
+        after = codes_file.load(large.folder, token(large), DIMENSION)
+        ids = large.read(reads.chunk_ids)
         assert after.bound == before.bound and after.ids.tolist() == ids.tolist()
-        _, matrix = large.read(lookups.chunk_vectors, ids.tolist(), DIMENSION)
+        _, matrix = large.read(reads.chunk_vectors, ids.tolist(), DIMENSION)
         assert (after.rows == codes.encoded(matrix, before.bound)).all()
 
     def test_all_passages_gone(self, large):
@@ -253,7 +253,7 @@ class TestFile:
     )
     def test_any_harm_to_it_costs_only_time(self, large, tmp_path, harm):
         expected = by_all_vectors(large, 20)
-        file = vectors.place(large.folder, token(large))
+        file = codes_file.place(large.folder, token(large))
         data = file.read_bytes()
         head, body = data[:4096], data[4096:]
         if harm == "missing":
@@ -263,7 +263,7 @@ class TestFile:
             for number in range(50, 80):
                 put(other, number)
             other.refresh()
-            stranger = vectors.place(other.folder, token(other)).read_bytes()
+            stranger = codes_file.place(other.folder, token(other)).read_bytes()
             file.write_bytes(stranger.replace(token(other).encode(), token(large).encode()))
             other.close()
         else:
@@ -288,7 +288,7 @@ class TestFile:
         assert by_a_new_reader(large.folder) == expected == by_all_vectors(large, 20)
 
     def test_a_flipped_bit_does_not_show(self, large):
-        file = vectors.place(large.folder, token(large))
+        file = codes_file.place(large.folder, token(large))
         data = bytearray(file.read_bytes())
         data[-9] ^= 64
         file.write_bytes(bytes(data))
@@ -310,13 +310,13 @@ class TestFile:
         copy.close()
 
     def test_what_a_killed_writer_left_is_swept_away(self, large):
-        (large.folder / f"{vectors.NAME}.0123456789abcdef").write_bytes(b"half")
-        (large.folder / vectors.NAME).write_bytes(b"local-rag vectors 1\n{}")
+        (large.folder / f"{codes_file.NAME}.0123456789abcdef").write_bytes(b"half")
+        (large.folder / codes_file.NAME).write_bytes(b"local-rag vectors 1\n{}")
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
         for number in range(40, 62):
             put(large, number)
         large.refresh()
-        assert files_of_codes(large.folder) == [f"{vectors.NAME}.{token(large)}"]
+        assert files_of_codes(large.folder) == [f"{codes_file.NAME}.{token(large)}"]
 
     def test_where_it_cannot_be_named_it_is_not_left(self, large, monkeypatch):
         monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
@@ -333,7 +333,7 @@ class TestFile:
 
         for name in files_of_codes(large.folder):
             (large.folder / name).unlink()
-        monkeypatch.setattr(vectors.os, "fsync", full)
+        monkeypatch.setattr(codes_file.os, "fsync", full)
         large.refresh()
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and files_of_codes(large.folder) == []
 
@@ -341,7 +341,7 @@ class TestFile:
         """An index of an earlier version, or of a bundle."""
         large._db.execute("DELETE FROM meta WHERE name = 'base'")
         for name in files_of_codes(large.folder):
-            (large.folder / name).rename(large.folder / vectors.NAME)
+            (large.folder / name).rename(large.folder / codes_file.NAME)
         assert not large.cache_is_fresh()
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
         assert large.cache_is_fresh() and len(files_of_codes(large.folder)) == 1

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hostile import make_good, make_hostile
 
-from local_rag.index.walk import SECRET, Walk, is_secret_name, walk
+from local_rag.index.sync.walk import SECRET, Walk, is_secret_name, walk
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 

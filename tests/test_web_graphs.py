@@ -13,19 +13,20 @@ from ollama_mind import mind
 from search_page import SearchPage
 from web_server import WebServer, html, redirect, silence
 
-from local_rag import cancel, text
-from local_rag.choosing import Choice
-from local_rag.cli import run
-from local_rag.config import Settings
-from local_rag.engines.extractive import ExtractiveEngine
-from local_rag.errors import UsageError
-from local_rag.options import with_web
-from local_rag.rag import Rag, open_web
-from local_rag.show import answer_lines
-from local_rag.types import Graded, Note, WebQuery
-from local_rag.web import asking, querylog
+from local_rag.cli.app import run
+from local_rag.cli.options import with_web
+from local_rag.config.settings import Settings
+from local_rag.core import cancel
+from local_rag.core.errors import UsageError
+from local_rag.core.types import Graded, Note, WebQuery
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag, open_web
+from local_rag.terminal.show import answer_lines
+from local_rag.text.words import words as words_of
+from local_rag.web import ddgs_process, query_log
+from local_rag.web.extraction import page as read
 from local_rag.web.fetch import Fetcher, FetchLimits
-from local_rag.web.pages import page as read
 from local_rag.web.search import DdgsSearch
 
 DRAFT = "Which player did the Chicago Bears draft first in the 2024 NFL draft?"
@@ -63,7 +64,7 @@ def answering(results, pages, tmp_path, ollama):
         settings = Settings.load(graph=graph, web__enabled="on", **flags)
         corpus = Corpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
         rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(minilm(), corpus)))
-        command = [*asking.COMMAND, "--search-url", results.url]
+        command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)
         return rag
 
@@ -96,18 +97,18 @@ def test_no_word_that_only_private_passages_hold_leaves(answering, results, tmp_
     answered(answering(engine, graph))
     left = [asked["q"] for asked in results.asked]
     assert left
-    mine = set(text.words(DRAFT.casefold()))
+    mine = set(words_of(DRAFT.casefold()))
     for query in left:
         assert set(re.findall(r"[^\W\d]+", query.casefold())) <= mine, query
-    log = (tmp_path / querylog.NAME).read_text(encoding="utf-8")
+    log = (tmp_path / query_log.NAME).read_text(encoding="utf-8")
     assert [json.loads(line)["query"] for line in log.splitlines()] == left
-    assert not [word for word in text.words(PRIVATE) if len(word) > 5 and word in log]
+    assert not [word for word in words_of(PRIVATE) if len(word) > 5 and word in log]
 
 
 def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tmp_path):
     rag, order = answering("extractive", "crag"), []
     rag.may_search = lambda query: order.append(("shown", query.query)) or True
-    results.when_asked = lambda: order.append(("asked", (tmp_path / querylog.NAME).read_text(encoding="utf-8")))
+    results.when_asked = lambda: order.append(("asked", (tmp_path / query_log.NAME).read_text(encoding="utf-8")))
     answered(rag)
     (shown, query), (asked, log) = order
     assert (shown, asked) == ("shown", "asked")
@@ -120,7 +121,7 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     answer, events = answered(rag)
     assert answer.status == "abstained" and not answer.used_web
     assert "the web was not asked" in answer.reason
-    assert results.asked == [] and not (tmp_path / querylog.NAME).exists()
+    assert results.asked == [] and not (tmp_path / query_log.NAME).exists()
     assert any(one.verdict == "refused" for one in answer.decisions)
     assert [event for event in events if isinstance(event, WebQuery)]
 

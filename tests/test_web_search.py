@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import pytest
 from search_page import SearchPage
 
-from local_rag import cancel, config
-from local_rag.config import Settings, Web
-from local_rag.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped
-from local_rag.web import asking, querylog, reading, results, search
-from local_rag.web.cache import Cache
+from local_rag.config import settings as settings_module
+from local_rag.config.settings import Settings, Web
+from local_rag.core import cancel
+from local_rag.core.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped
+from local_rag.web import ddgs_process, page_documents, query_log, search, search_results
 from local_rag.web.search import DdgsSearch
+from local_rag.web.search_cache import Cache
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="file modes")
 GREENHOUSE = ("Greenhouses", "https://garden.test/greenhouse", "A greenhouse costs 4,200 euros.")
@@ -41,7 +42,7 @@ def page():
 
 
 def searching(page, folder, read_page=None, **settings):
-    return DdgsSearch(Web(**settings), folder, read_page, [*asking.COMMAND, "--search-url", page.url])
+    return DdgsSearch(Web(**settings), folder, read_page, [*ddgs_process.COMMAND, "--search-url", page.url])
 
 
 def child(code):
@@ -50,7 +51,7 @@ def child(code):
 
 
 def logged(folder):
-    return [json.loads(line) for line in (folder / querylog.NAME).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / query_log.NAME).read_text(encoding="utf-8").splitlines()]
 
 
 # --- what is asked, and what is made of the page ---------------------------------------------------------------
@@ -63,7 +64,7 @@ def test_a_search_posts_the_words_and_its_snippets_are_documents(page, tmp_path)
     assert found.notes == ()
     assert [one.page_content for one in found.documents] == [GREENHOUSE[2], FENCE[2]]
     about = found.documents[1].metadata
-    assert about.keys() == reading.METADATA
+    assert about.keys() == page_documents.METADATA
     assert about == about | {
         "source": "garden.test/fence/oak",
         "title": "Fences",
@@ -142,13 +143,13 @@ def test_the_next_engine_is_asked_only_where_the_one_before_had_nothing(page, tm
 def test_the_engines_are_those_of_the_installed_library():
     code = "from ddgs.engines import ENGINES; print(*sorted(ENGINES['text']))"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert tuple(listed.split()) == config.ENGINES
+    assert tuple(listed.split()) == settings_module.ENGINES
 
 
 def test_an_unknown_engine_is_refused_with_the_list():
     with pytest.raises(ConfigError, match="gogle is no search engine") as caught:
         Settings.load(web__engines="duckduckgo, gogle")
-    assert all(name in str(caught.value) for name in config.ENGINES)
+    assert all(name in str(caught.value) for name in settings_module.ENGINES)
     with pytest.raises(ConfigError, match="none is no search engine"):
         Settings.load(web__engines="")
     assert Web(engines="mojeek, duckduckgo, mojeek").engines == ("mojeek", "duckduckgo")
@@ -173,7 +174,7 @@ def test_the_words_are_in_the_log_before_they_leave(page, tmp_path):
 
 @POSIX
 def test_the_log_is_for_its_owner_only(page, tmp_path):
-    log = tmp_path / querylog.NAME
+    log = tmp_path / query_log.NAME
     log.write_text("")
     log.chmod(0o644)
     searching(page, tmp_path).search("greenhouse", 1)
@@ -181,10 +182,10 @@ def test_the_log_is_for_its_owner_only(page, tmp_path):
 
 
 def test_what_cannot_be_logged_is_not_sent(page, tmp_path):
-    (tmp_path / querylog.NAME).mkdir()
+    (tmp_path / query_log.NAME).mkdir()
     found = searching(page, tmp_path).search("greenhouse", 1)
     assert not found.documents and not page.asked
-    assert "cannot be logged" in found.notes[0] and str(tmp_path / querylog.NAME) in found.notes[0]
+    assert "cannot be logged" in found.notes[0] and str(tmp_path / query_log.NAME) in found.notes[0]
 
 
 def test_proxies_of_the_environment_are_not_used(page, tmp_path, monkeypatch):
@@ -203,7 +204,7 @@ def test_a_proxy_that_is_found_anyhow_is_not_used(page, tmp_path):
 import os, runpy, sys
 os.environ["ALL_PROXY"] = os.environ["HTTP_PROXY"] = {proxy.root!r}
 sys.argv[1:] = ["--search-url", {page.url!r}]
-runpy.run_path({asking.COMMAND[-1]!r}, run_name="__main__")
+runpy.run_path({ddgs_process.COMMAND[-1]!r}, run_name="__main__")
 """
         assert DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).documents
         assert not proxy.asked and len(page.asked) == 1
@@ -217,7 +218,7 @@ def test_the_child_gets_hardly_any_environment(tmp_path, monkeypatch):
     (one,) = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).documents
     names = set(one.page_content.split())
     assert {"PATH", "LC_ALL", "NO_PROXY"} <= names
-    assert names <= asking.KEPT | {"LC_ALL", "LC_CTYPE", "NO_PROXY"}
+    assert names <= ddgs_process.KEPT | {"LC_ALL", "LC_CTYPE", "NO_PROXY"}
 
 
 @pytest.mark.parametrize("status", [302, 307])
@@ -235,10 +236,10 @@ def test_the_library_is_never_loaded_in_this_process(page, tmp_path):
 
 
 def test_the_seam_for_tests_leads_nowhere_but_here(page, tmp_path):
-    command = [*asking.COMMAND, "--search-url", "http://search.test/"]
+    command = [*ddgs_process.COMMAND, "--search-url", "http://search.test/"]
     found = DdgsSearch(Web(), tmp_path, None, command).search("greenhouse", 1)
     assert not found.documents and "--search-url takes http://127.0.0.1:PORT" in found.notes[0]
-    assert "--search-url" not in asking.COMMAND
+    assert "--search-url" not in ddgs_process.COMMAND
     for engine in ("wikipedia", "yahoo", "startpage"):
         (note,) = searching(page, tmp_path, engines=(engine,)).search("greenhouse", 1).notes
         assert "a test asked for https://" in note
@@ -289,7 +290,7 @@ def test_an_engine_that_does_not_answer_is_left_at_the_deadline(page, tmp_path):
     page.hold = True
     started = time.monotonic()
     found = searching(page, tmp_path, seconds=0.5).search("greenhouse", 1)
-    assert found.notes == (results.late("duckduckgo"),) and not found.documents
+    assert found.notes == (search_results.late("duckduckgo"),) and not found.documents
     assert time.monotonic() - started < 10
 
 
@@ -325,7 +326,7 @@ def test_what_the_library_prints_is_no_reply(page, tmp_path):
 import os, runpy, sys
 sys.addaudithook(lambda event, about: event == "import" and about[0].startswith("ddgs") and os.write(1, b"hello"))
 sys.argv[1:] = ["--search-url", {page.url!r}]
-runpy.run_path({asking.COMMAND[-1]!r}, run_name="__main__")
+runpy.run_path({ddgs_process.COMMAND[-1]!r}, run_name="__main__")
 """
     assert DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).documents
 
@@ -338,7 +339,7 @@ del ENGINES["text"]["duckduckgo"]
 for one in ENGINES["text"].values():
     one.search_url = {page.url!r}
 sys.argv[1:] = ["--search-url", {page.url!r}]
-runpy.run_path({asking.COMMAND[-1]!r}, run_name="__main__")
+runpy.run_path({ddgs_process.COMMAND[-1]!r}, run_name="__main__")
 """
     (note,) = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).notes
     assert "no such engine" in note and not page.asked
@@ -351,7 +352,7 @@ def test_a_child_that_cannot_be_started(tmp_path):
 
 def test_without_the_library_the_note_says_what_to_install(page, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
-    command = [sys.executable, "-I", "-S", asking.COMMAND[-1], "--search-url", page.url]
+    command = [sys.executable, "-I", "-S", ddgs_process.COMMAND[-1], "--search-url", page.url]
     (note,) = DdgsSearch(Web(), tmp_path, None, command).search("greenhouse", 1).notes
     assert note == "searching the web needs the package ddgs: pip install ddgs" and not page.asked
 
@@ -374,13 +375,15 @@ def test_without_the_library_the_note_says_what_to_install(page, tmp_path, monke
     ],
 )
 def test_replies_without_a_usable_result(found):
-    reply = results.read({"results": found, "seen": [200], "error": "DDGSException: No results found."}, "duckduckgo")
-    assert reply == results.Reply(trouble="duckduckgo found nothing: try other words")
+    reply = search_results.read(
+        {"results": found, "seen": [200], "error": "DDGSException: No results found."}, "duckduckgo"
+    )
+    assert reply == search_results.Reply(trouble="duckduckgo found nothing: try other words")
 
 
 @pytest.mark.parametrize("seen", [None, "200", [], [None], [[]], [{}], [True]])
 def test_replies_that_do_not_say_what_happened(seen):
-    reply = results.read({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
+    reply = search_results.read({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
     assert reply.trouble and not reply.results and not reply.limited
 
 
@@ -394,16 +397,16 @@ def test_replies_that_do_not_say_what_happened(seen):
     ],
 )
 def test_what_the_library_raises_by_name(error, limited, trouble):
-    reply = results.read({"results": [], "seen": [], "error": error}, "duckduckgo")
+    reply = search_results.read({"results": [], "seen": [], "error": error}, "duckduckgo")
     assert reply.limited is limited and trouble in reply.trouble
 
 
 def test_missing_and_endless_fields_of_a_result():
     long = "word " * 5000
     said = {"results": [{"href": "https://a.test/"}, {"href": "https://b.test/", "title": long, "body": long}]}
-    bare, full = results.read(said, "duckduckgo").results
+    bare, full = search_results.read(said, "duckduckgo").results
     assert (bare.title, bare.body) == ("", "")
-    assert len(full.title) <= results.TITLE and len(full.body) <= results.BODY
+    assert len(full.title) <= search_results.TITLE and len(full.body) <= search_results.BODY
 
 
 # --- stopping --------------------------------------------------------------------------------------------------
@@ -458,8 +461,8 @@ def test_pages_are_read_and_one_that_cannot_be_leaves_its_snippet(page, tmp_path
 def test_search_page_fetcher_and_reader_together(page, tmp_path):
     from web_server import WebServer, reply
 
+    from local_rag.web.extraction import page as read
     from local_rag.web.fetch import Fetcher
-    from local_rag.web.pages import page as read
 
     with WebServer() as web:
         fetch = Fetcher(allow=[web.netloc])
@@ -474,11 +477,11 @@ def test_search_page_fetcher_and_reader_together(page, tmp_path):
 
 
 def lines(count, body="snippet"):
-    return [results.Result(f"https://a.test/{number}", "title", body) for number in range(count)]
+    return [search_results.Result(f"https://a.test/{number}", "title", body) for number in range(count)]
 
 
 def test_two_links_to_one_page_are_one_document():
-    made, notes = reading.documents(lines(3), lambda url: Page("https://a.test/", "t", "", "text"), 5)
+    made, notes = page_documents.documents(lines(3), lambda url: Page("https://a.test/", "t", "", "text"), 5)
     assert [one.metadata["rank_score"] for one in made] == [1 / 61] and not notes
 
 
@@ -486,7 +489,7 @@ def test_a_page_without_text_and_without_snippet_is_none():
     def read_page(url):
         raise LocalRagError("no readable text")
 
-    made, notes = reading.documents(lines(1, body=""), read_page, 5)
+    made, notes = page_documents.documents(lines(1, body=""), read_page, 5)
     assert not made and notes == ["https://a.test/0: no readable text; nothing of it is used"]
 
 
@@ -503,12 +506,12 @@ def test_at_most_three_pages_are_read_at_once():
             now -= 1
         return Page(url, "t", "", "text")
 
-    made, _ = reading.documents(lines(8), read_page, 5)
-    assert most <= reading.THREADS and [one.metadata["url"] for one in made] == [one.url for one in lines(8)]
+    made, _ = page_documents.documents(lines(8), read_page, 5)
+    assert most <= page_documents.THREADS and [one.metadata["url"] for one in made] == [one.url for one in lines(8)]
 
 
 def test_a_page_that_hangs_is_left_behind(monkeypatch):
-    monkeypatch.setattr(reading, "GRACE", 0.1)
+    monkeypatch.setattr(page_documents, "GRACE", 0.1)
     end = threading.Event()
 
     def read_page(url):
@@ -516,7 +519,7 @@ def test_a_page_that_hangs_is_left_behind(monkeypatch):
             end.wait(20)
         return Page(url, "t", "", "text")
 
-    made, notes = reading.documents(lines(3), read_page, 0.5)
+    made, notes = page_documents.documents(lines(3), read_page, 0.5)
     end.set()
     assert [one.page_content for one in made] == ["text", "snippet", "text"]
     assert notes == ["https://a.test/1: took longer than 0.5 s to read; its snippet is used"]
@@ -531,7 +534,7 @@ def test_reading_pages_can_be_stopped():
         cancel.check()
 
     with cancel.scope(run), pytest.raises(Stopped):
-        reading.documents(lines(2), read_page, 20)
+        page_documents.documents(lines(2), read_page, 20)
     end.set()
 
 
@@ -540,12 +543,12 @@ def test_a_stop_that_only_a_page_saw_is_passed_on():
         raise DeadlineExceeded("out of time")
 
     with pytest.raises(DeadlineExceeded):
-        reading.documents(lines(2), read_page, 20)
+        page_documents.documents(lines(2), read_page, 20)
 
 
 def test_an_endless_page_is_cut_with_a_note():
-    (one,), notes = reading.documents(lines(1), lambda url: Page(url, "t", "", "x" * 200_000), 5)
-    assert len(one.page_content) == reading.TEXT == one.metadata["end"]
+    (one,), notes = page_documents.documents(lines(1), lambda url: Page(url, "t", "", "x" * 200_000), 5)
+    assert len(one.page_content) == page_documents.TEXT == one.metadata["end"]
     assert notes == ["https://a.test/0: only its first 100,000 characters are used"]
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import Refused, quoted
-from local_rag.bundle.pieces import Progress, sum_of
 
 FORMAT = 1
 WHAT = "local-rag bundle"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local_rag.bundle.pieces import Progress, sum_of
-from local_rag.errors import DiskFull, LocalRagError
+from local_rag.bundle.large_files import Progress, sum_of
+from local_rag.core.errors import DiskFull, LocalRagError
 
 Say = Callable[[str], None]
 """Shows a line of progress."""

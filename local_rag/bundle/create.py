@@ -11,22 +11,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from local_rag.bundle import embedder, ollama_store, own
+from local_rag.bundle import embedder, ollama_store, own_wheel
 from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, UNFINISHED, WHAT
 from local_rag.bundle.copying import Say, translated, write
+from local_rag.bundle.index_snapshot import snapshot
+from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import quoted
-from local_rag.bundle.pieces import Progress, sum_of
-from local_rag.bundle.readme import readme
-from local_rag.bundle.snapshot import snapshot
+from local_rag.bundle.readme_text import readme
 from local_rag.bundle.target import Target
 from local_rag.bundle.wheels import Wheel, Wheels
-from local_rag.config import Settings
-from local_rag.errors import IndexMissing, LocalRagError, UsageError
-from local_rag.index import place
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
-from local_rag.rag import missing
-from local_rag.show import size
+from local_rag.index.store import folder as index_folder
+from local_rag.runtime.rag import missing
+from local_rag.terminal.show import size
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
 _FOLDERS = ("wheels", "embedders", "indexes", "ollama")
@@ -77,7 +77,7 @@ def order(
     status = None
     if index:
         try:
-            place.must_be_index(settings.index_path)
+            index_folder.must_be_index(settings.index_path)
             status = Index.inspect(settings.index_path)
         except IndexMissing as error:
             raise missing(settings) from error
@@ -106,7 +106,7 @@ def create(folder: Path, order: Order, say: Say) -> Made:
     write(folder / "models.yaml", text)
     contents["models"] = "packaged" if is_packaged else "own"
     if order.index:
-        path = f"indexes/{order.index_name}/{place.DATABASE}"
+        path = f"indexes/{order.index_name}/{index_folder.DATABASE}"
         say(f"copying the index {order.index_name}: {size(order.index.bytes)}")
         with translated(folder / path):
             copied = snapshot(order.index.path, folder / path, say)
@@ -118,14 +118,14 @@ def create(folder: Path, order: Order, say: Say) -> Made:
         keep |= {f"ollama/{model.manifest}" for model in order.models}
         keep |= {f"ollama/blobs/sha256-{digest}" for model in order.models for digest, _ in model.blobs}
     needs = order.target.needs(wheel.tags for wheel in wheels)
-    write(folder / "install.py", own.install_program())
+    write(folder / "install.py", own_wheel.install_program())
     write(folder / "README.txt", readme(order.target, needs, contents, wheels).encode())
     return _seal(folder, order.target, needs, contents, keep, say)
 
 
 def _note(order: Order, say: Say) -> None:
     """An index can only be asked with the embedder that made it."""
-    from local_rag.index.embedding import SentenceTransformerEmbedder
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     spec, index = order.carried.spec, order.index
     if index and SentenceTransformerEmbedder(spec, order.settings.cache_folder).fingerprint != index.fingerprint:
@@ -163,7 +163,7 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
 
     gathered = Wheels(folder / "wheels", order.target, order.options, say)
     with translated(folder), tempfile.TemporaryDirectory() as build:
-        built = own.own_wheel(distribution("local-rag"), Path(build), order.options)
+        built = own_wheel.own_wheel(distribution("local-rag"), Path(build), order.options)
         for older in (folder / "wheels").glob("local_rag-*.whl"):
             older.unlink()
         write(folder / "wheels" / built.name, built.read_bytes())

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.bundle.copying import Say, copy
-from local_rag.bundle.pieces import Progress
-from local_rag.config import Settings
-from local_rag.errors import LocalRagError
-from local_rag.index import weights
-from local_rag.models import EmbedderSpec, Models, load_models, packaged_file
+from local_rag.bundle.large_files import Progress
+from local_rag.config.models import EmbedderSpec, Models, load_models, packaged_file
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError
+from local_rag.index.embed import weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.bundle.checking import AGAIN, MANIFEST, REQUIREMENTS, Bundle, digest_of, problems, read
+from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import Refused, folders, must_fit, ollama_store, quoted, say
-from local_rag.bundle.pieces import Progress, sum_of
 
 DATABASE, LOCK = "index.sqlite", "writer.lock"
-"""As in local_rag/index/place.py."""
+"""As in local_rag/index/store/folder.py."""
 
 MARK = "local-rag-bundle.json"
 """In a virtual environment that was made here: the sum of the bundle, and whether all of it is installed."""

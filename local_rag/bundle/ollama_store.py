@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local_rag.bundle.copying import Say, copy
+from local_rag.bundle.large_files import Progress
 from local_rag.bundle.machine import ollama_store
-from local_rag.bundle.pieces import Progress
-from local_rag.errors import LocalRagError, ModelMissing, UsageError
-from local_rag.show import size
+from local_rag.core.errors import LocalRagError, ModelMissing, UsageError
+from local_rag.terminal.show import size
 
 REGISTRY, LIBRARY, TAG = "registry.ollama.ai", "library", "latest"
 """What a name leaves out."""

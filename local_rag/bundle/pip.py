@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from local_rag.errors import LocalRagError
+from local_rag.core.errors import LocalRagError
 
 _QUIET = ("--disable-pip-version-check", "--no-input", "--quiet")
 

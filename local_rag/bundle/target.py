@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from local_rag.bundle import machine
-from local_rag.errors import UsageError
+from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from packaging.tags import Tag

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.bundle.pip import last_line, run_pip
 from local_rag.bundle.target import Target
-from local_rag.errors import LocalRagError
+from local_rag.core.errors import LocalRagError
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from local_rag.errors import UsageError
-from local_rag.types import Source
+from local_rag.core.errors import UsageError
+from local_rag.core.types import Source
 
 if TYPE_CHECKING:
-    from local_rag.types import LoadedDocument
+    from local_rag.core.types import LoadedDocument
 
 SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
 """What a line looks like, for a person who has to mend one."""

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.errors import UsageError
+from local_rag.core.errors import UsageError
 from local_rag.evaluation.formats import whole as as_whole
 from local_rag.index.index import Index
 
 if TYPE_CHECKING:
-    from local_rag.config import Settings
+    from local_rag.config.settings import Settings
+    from local_rag.core.protocols import Embedder
     from local_rag.evaluation.cases import CaseSet
-    from local_rag.index.sync import Progress
-    from local_rag.protocols import Embedder
+    from local_rag.index.sync.sync import Progress
 
 FOLDER = "evaluations"
 """Below the data folder: runs, and the indexes of sets."""

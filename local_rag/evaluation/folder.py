@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local_rag.errors import DiskFull, UsageError
+from local_rag.core.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 RECORD, CASES, ROWS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"

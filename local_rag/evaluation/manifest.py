@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
-    from local_rag.config import Settings
+    from local_rag.config.settings import Settings
+    from local_rag.core.protocols import Engine
     from local_rag.evaluation.cases import Case, CaseSet
     from local_rag.evaluation.run import Plan
-    from local_rag.protocols import Engine
-    from local_rag.rag import Rag
+    from local_rag.runtime.rag import Rag
 
 _SAME = ("cases", "limit", "seed", "k", "depth", "engine", "index", "settings", "models_yaml", "local-rag")
 """What must be the same for a run to go on; graphs and modes may be added to it."""
@@ -145,14 +145,14 @@ _PLACES = ("index", "graph", "k")
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
-    from local_rag.config import names
-    from local_rag.show import plain
+    from local_rag.config.settings import names
+    from local_rag.terminal.show import plain
 
     return {name: plain(settings.get(name)) for name in names() if name not in _PLACES}
 
 
 def _models_yaml(settings: Settings) -> dict[str, str]:
-    from local_rag.models import files
+    from local_rag.config.models import files
 
     text = "".join(f"# --- {file.name}\n{file.read_text(encoding='utf-8')}" for file in files(settings))
     return {"sha256": hashlib.sha256(text.encode()).hexdigest(), "text": text}

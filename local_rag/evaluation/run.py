@@ -11,18 +11,18 @@ from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from local_rag.cancel import Cancel, scope
-from local_rag.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
+from local_rag.core.cancel import Cancel, scope
+from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
+from local_rag.core.types import OUT_OF_TIME, Done, Event, Source
 from local_rag.evaluation.folder import Key, Row, RunFolder
 from local_rag.evaluation.matching import ranking
-from local_rag.evaluation.rows import answer_row, failure_row, retrieval_row, route_row
-from local_rag.types import OUT_OF_TIME, Done, Event, Source
+from local_rag.evaluation.run_rows import answer_row, failure_row, retrieval_row, route_row
 
 if TYPE_CHECKING:
-    from local_rag.engines.ollama.examiner import Examiner
+    from local_rag.engines.ollama.judge import Examiner
     from local_rag.evaluation.cases import Case
     from local_rag.index.search import Mode
-    from local_rag.rag import Rag
+    from local_rag.runtime.rag import Rag
 
 PER_UNIT = 3
 """Passages that are searched per thing to be ranked: a file is found by several of its passages."""
@@ -208,7 +208,7 @@ class Runner:
             many *= 4
 
     def _route(self, case: Case) -> Row:
-        from local_rag.graphs.routing import ask_router
+        from local_rag.graphs.nodes.routing import ask_router
 
         self._forget()
         started = time.perf_counter()

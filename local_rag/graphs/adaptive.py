@@ -14,13 +14,13 @@ from local_rag.graphs.edges import (
     some_relevant,
     source_taken,
 )
-from local_rag.graphs.grading import grade_documents, grade_generation
-from local_rag.graphs.memory import ends
-from local_rag.graphs.nodes import generate, give_up, llm_fallback, retrieve, transform_query
-from local_rag.graphs.routing import route_question
-from local_rag.graphs.searching import web_search
+from local_rag.graphs.nodes.common import generate, give_up, llm_fallback, retrieve, transform_query
+from local_rag.graphs.nodes.conversation import ends
+from local_rag.graphs.nodes.grading import grade_documents, grade_generation
+from local_rag.graphs.nodes.reasoning import reason, retrieve_step
+from local_rag.graphs.nodes.routing import route_question
+from local_rag.graphs.nodes.web_search import web_search
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
-from local_rag.graphs.steps import reason, retrieve_step
 
 
 def adaptive(options: Options = TUTORIAL) -> StateGraph[State, Deps]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from langgraph.graph import StateGraph
 
 from local_rag.graphs.edges import all_relevant, checked_once, crag_action, web_allowed
-from local_rag.graphs.grading import grade_documents, grade_generation
-from local_rag.graphs.memory import ends
-from local_rag.graphs.nodes import discard_documents, generate, give_up, retrieve, transform_query
-from local_rag.graphs.refining import refine_documents
-from local_rag.graphs.searching import web_search_node
+from local_rag.graphs.nodes.common import discard_documents, generate, give_up, retrieve, transform_query
+from local_rag.graphs.nodes.conversation import ends
+from local_rag.graphs.nodes.grading import grade_documents, grade_generation
+from local_rag.graphs.nodes.refining import refine_documents
+from local_rag.graphs.nodes.web_search import web_search_node
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from local_rag.core.types import NOT_IN_PASSAGES, Grade, Kind, Relevance
 from local_rag.graphs.state import TIME, Action, State
-from local_rag.types import NOT_IN_PASSAGES, Grade, Kind, Relevance
 
 USEFUL = 4
 """Usefulness from which an answer counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from langgraph.graph import StateGraph
 
-from local_rag.graphs.memory import ends
-from local_rag.graphs.nodes import generate, retrieve
+from local_rag.graphs.nodes.common import generate, retrieve
+from local_rag.graphs.nodes.conversation import ends
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
 

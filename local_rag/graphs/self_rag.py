@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from langgraph.graph import StateGraph
 
-from local_rag.graphs import candidates
 from local_rag.graphs.edges import (
     grade_generation_v_documents_and_question,
     retrieve_or_not,
@@ -12,16 +11,17 @@ from local_rag.graphs.edges import (
     supported,
     useful_or_not,
 )
-from local_rag.graphs.grading import (
+from local_rag.graphs.nodes import candidates
+from local_rag.graphs.nodes.common import generate, give_up, llm_fallback, retrieve, transform_query
+from local_rag.graphs.nodes.conversation import ends
+from local_rag.graphs.nodes.grading import (
     grade_documents,
     grade_generation,
     grade_generation_v_documents,
     grade_generation_v_question,
     prepare_for_final_grade,
 )
-from local_rag.graphs.memory import ends
-from local_rag.graphs.nodes import generate, give_up, llm_fallback, retrieve, transform_query
-from local_rag.graphs.routing import decide_retrieval
+from local_rag.graphs.nodes.routing import decide_retrieval
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
 

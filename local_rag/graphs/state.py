@@ -10,11 +10,11 @@ from langchain_core.documents import Document
 from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
-from local_rag.cancel import Cancel
-from local_rag.config import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
-from local_rag.errors import ContextMissing
-from local_rag.protocols import Corpus, Engine, WebSearch
-from local_rag.types import Complexity, Grade, Graded, Kind, Source, Status, Usage, WebQuery
+from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import ContextMissing
+from local_rag.core.protocols import Corpus, Engine, WebSearch
+from local_rag.core.types import Complexity, Grade, Graded, Kind, Source, Status, Usage, WebQuery
 
 TIME = "time"
 """The last entry of `spent`, beside those of `Kind`."""

@@ -18,8 +18,8 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMet
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from local_rag.errors import DiskFull, LocalRagError, UsageError
-from local_rag.text import joined
+from local_rag.core.errors import DiskFull, LocalRagError, UsageError
+from local_rag.text.words import joined
 
 FILE = "threads.sqlite"
 LONGEST = 80

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from local_rag.index import lookups
-from local_rag.index.store import Store
-from local_rag.text import STOP_WORDS, content_words, stem, words
-from local_rag.types import Catalog
+from local_rag.core.types import Catalog
+from local_rag.index.store import reads
+from local_rag.index.store.store import Store
+from local_rag.text.words import STOP_WORDS, content_words, stem, words
 
 _TITLES = 20
 _HEADINGS = 20
@@ -20,10 +20,10 @@ more exact, and takes 17 s for 1,000,000 passages."""
 
 def catalog(store: Store) -> Catalog:
     """Titles and headings with the most text first, and the frequent words of a sample, as they are mostly spelt."""
-    _, documents, chunks = store.read(lookups.counts)
+    _, documents, chunks = store.read(reads.counts)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     frequent: Counter[str] = Counter()
-    for passage in store.read(lookups.passages, store.read(lookups.sample, _SAMPLE)):
+    for passage in store.read(reads.passages, store.read(reads.sample, _SAMPLE)):
         told = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
         frequent.update({stem(word) for word in told})
         for word in told:
@@ -31,8 +31,8 @@ def catalog(store: Store) -> Catalog:
     stops = {stem(word) for word in STOP_WORDS}
     telling = [one for one, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if one not in stops]
     terms = [spellings[one].most_common(1)[0][0] for one in telling[:_TERMS]]
-    titles = tuple(store.read(lookups.titles, _TITLES))
-    headings = (path.rpartition(" > ")[2] for path in store.read(lookups.headings, 2 * _HEADINGS))
+    titles = tuple(store.read(reads.titles, _TITLES))
+    headings = (path.rpartition(" > ")[2] for path in store.read(reads.headings, 2 * _HEADINGS))
     return Catalog(
         documents=documents,
         chunks=chunks,
@@ -45,7 +45,7 @@ def catalog(store: Store) -> Catalog:
 def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
     """In how many chunks each term occurs, as a word or as a stem; a term of several words counts as its rarest."""
     parts = {term: [(word, stem(word)) for word in words(term)] for term in terms}
-    known = store.read(lookups.frequencies, {form for forms in parts.values() for pair in forms for form in pair})
+    known = store.read(reads.frequencies, {form for forms in parts.values() for pair in forms for form in pair})
     return {
         term: min((max(known.get(form, 0) for form in pair) for pair in forms), default=0)
         for term, forms in parts.items()

@@ -8,26 +8,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from local_rag import cancel
-from local_rag.errors import IndexDamaged, IndexMismatch, UsageError
+from local_rag.core import cancel
+from local_rag.core.errors import IndexDamaged, IndexMismatch, UsageError
+from local_rag.core.protocols import Embedder
+from local_rag.core.types import Catalog, LoadedDocument, SyncReport
 from local_rag.index import catalog as catalogs
-from local_rag.index import lookups, place, status, tables
 from local_rag.index import search as searches
-from local_rag.index.rows import IndexedFile, Passage, Recipe, Root
+from local_rag.index import status
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
-from local_rag.index.store import Store, destroy, writer
+from local_rag.index.store import folder, reads, writes
+from local_rag.index.store.rows import IndexedFile, Passage, Recipe, Root
+from local_rag.index.store.store import Store, destroy, writer
 from local_rag.index.urls import is_url, normal
-from local_rag.protocols import Embedder
-from local_rag.types import Catalog, LoadedDocument, SyncReport
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
-    from local_rag.index.pages import Read
-    from local_rag.index.sync import Progress
-    from local_rag.protocols import Vectors
+    from local_rag.core.protocols import Vectors
+    from local_rag.index.sync.pages import Read
+    from local_rag.index.sync.sync import Progress
 
 _READ_AT_ONCE = 50
 """Passages that a walk over the index reads in one go."""
@@ -122,23 +123,23 @@ class Index:
         IndexBusy.
         Raises UsageError for a path that is not there, DiskFull, and Stopped; each file is written in one step.
         """
-        from local_rag.index.sync import Sync
+        from local_rag.index.sync.sync import Sync
 
         with writer(self.path):
             self._check()
-            known = self._store.read(lookups.roots)
+            known = self._store.read(reads.roots)
             if paths:
                 roots = [Root(_named(path, known), tuple(excludes), secrets) for path in paths]
                 with self._store.writing() as db:
-                    tables.set_roots(db, roots)
+                    writes.set_roots(db, roots)
             else:
                 roots = [Root(r.path, (*r.excludes, *excludes), r.secrets or secrets) for r in known]
-            if not roots and not self._store.read(lookups.page_count):
+            if not roots and not self._store.read(reads.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
             report = Sync(self._store, self._embedder, self._recipe, progress).run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
-                    tables.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
+                    writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
                 self._store.refresh()
             return report
 
@@ -149,7 +150,7 @@ class Index:
         and kept if it is in the index, unless `prune`. Raises IndexBusy, DiskFull, and Stopped; each page is written
         in one step.
         """
-        from local_rag.index.pages import Pages
+        from local_rag.index.sync.pages import Pages
 
         self._check()
         return Pages(self._store, self._embedder, self._recipe, self._held).run(urls, read, prune=prune)
@@ -166,7 +167,7 @@ class Index:
         `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
         Raises IndexBusy, DiskFull, and Stopped; what was committed stays.
         """
-        from local_rag.index.texts import Texts
+        from local_rag.index.sync.texts import Texts
 
         with writer(self.path):
             self._check()
@@ -178,20 +179,20 @@ class Index:
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
         """
         with writer(self.path):
-            files = [file.path for file in self._store.read(lookups.files)]
-            roots = [root.path for root in self._store.read(lookups.roots)]
+            files = [file.path for file in self._store.read(reads.files)]
+            roots = [root.path for root in self._store.read(reads.roots)]
             gone: list[str] = []
             for path in paths:
                 if isinstance(path, str) and is_url(path):
-                    below = [page.path for page in self._store.read(lookups.pages, (normal(path),))]
+                    below = [page.path for page in self._store.read(reads.pages, (normal(path),))]
                 else:
                     below = [one for one in [*files, *roots] if Path(one).is_relative_to(_resolved(Path(path)))]
                 if not below:
                     raise UsageError(f"nothing of {path} is indexed", hint="local-rag status lists what is")
                 gone += below
             with self._store.writing() as db:
-                tables.remove(db, set(gone))
-                tables.forget_roots(db, set(gone))
+                writes.remove(db, set(gone))
+                writes.forget_roots(db, set(gone))
             self._store.refresh()
         return tuple(path for path in files if path in set(gone))
 
@@ -201,10 +202,10 @@ class Index:
         The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
         Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
         """
-        from local_rag.index.reembed import reembed
+        from local_rag.index.sync.reembed import reembed
 
         with writer(self.path):
-            made = self._store.read(lookups.recipe)
+            made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
             return reembed(self._store, self._embedder, self._recipe, progress)
@@ -228,7 +229,7 @@ class Index:
         """
         cancel.check()
         self._check()
-        if k < 1 or not query.strip() or self._store.read(lookups.is_empty):
+        if k < 1 or not query.strip() or self._store.read(reads.is_empty):
             return []
         files = searches.chosen_files(self._store, within)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
@@ -237,25 +238,25 @@ class Index:
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""
-        generation = self._store.read(lookups.meta)["generation"]
+        generation = self._store.read(reads.meta)["generation"]
         if self._catalog is None or self._catalog[0] != generation:
             self._catalog = generation, catalogs.catalog(self._store)
         return self._catalog[1]
 
     def count(self) -> int:
         """How many passages there are."""
-        return self._store.read(lookups.chunk_count)
+        return self._store.read(reads.chunk_count)
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
         import numpy as np
 
         keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
-        known = self._store.read(lookups.vectors_named, keys)
+        known = self._store.read(reads.vectors_named, keys)
         found: list[Vectors | None] = []
         for key, document in zip(keys, documents, strict=True):
             digest, blob = known.get(key, (b"", b""))
-            same = digest == tables.digest(document.page_content)
+            same = digest == writes.digest(document.page_content)
             found.append(np.frombuffer(blob, dtype="<f4") if same else None)
         return found
 
@@ -268,22 +269,22 @@ class Index:
 
     def content(self) -> str:
         """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
-        return self._store.read(lookups.content)
+        return self._store.read(reads.content)
 
     def verify(self) -> None:
         """Read the whole database once. Raises IndexDamaged if it is not whole."""
-        found = self._store.read(lookups.damage)
+        found = self._store.read(reads.damage)
         if found:
-            raise IndexDamaged(f"the index at {self.path} is damaged: {found}", hint=place.rebuild(self.path))
+            raise IndexDamaged(f"the index at {self.path} is damaged: {found}", hint=folder.rebuild(self.path))
 
     def files(self) -> list[IndexedFile]:
-        return self._store.read(lookups.indexed_files)
+        return self._store.read(reads.indexed_files)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
         import random
 
-        turns = list(self._store.read(lookups.chunks_by_file).values())
+        turns = list(self._store.read(reads.chunks_by_file).values())
         dice = random.Random(seed)
         dice.shuffle(turns)
         for chunks in turns:
@@ -291,7 +292,7 @@ class Index:
         places = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
         ordered = [chunk for _, _, chunk in sorted(places)]
         for first in range(0, len(ordered), _READ_AT_ONCE):
-            yield from self._store.read(lookups.passages, ordered[first : first + _READ_AT_ONCE])
+            yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
 
     def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
         """The same search as a LangChain retriever."""
@@ -307,7 +308,7 @@ class Index:
 
     def _check(self) -> None:
         """Raises IndexMismatch unless this embedder and this chunking made the index."""
-        made, wanted = self._store.read(lookups.recipe), self._recipe
+        made, wanted = self._store.read(reads.recipe), self._recipe
         if (made.fingerprint, made.dimension, made.size, made.overlap) == (
             wanted.fingerprint,
             wanted.dimension,
@@ -319,12 +320,12 @@ class Index:
             raise IndexMismatch(
                 f"the index at {self.path} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
                 f"not with '{wanted.embedder}' ({wanted.fingerprint})",
-                hint=f"local-rag index --reembed --index {place.quoted(self.path)}",
+                hint=f"local-rag index --reembed --index {folder.quoted(self.path)}",
             )
         raise IndexMismatch(
             f"the index at {self.path} has passages of {made.size} tokens with {made.overlap} shared, "
             f"not {wanted.size} with {wanted.overlap}",
-            hint=place.rebuild(self.path, self._store.read(lookups.named)),
+            hint=folder.rebuild(self.path, self._store.read(reads.named)),
         )
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.errors import UsageError
-from local_rag.index import lookups, within
-from local_rag.index.schema import terms_of
-from local_rag.index.store import Store
+from local_rag.core.errors import UsageError
+from local_rag.index import within
+from local_rag.index.store import reads
+from local_rag.index.store.schema import terms_of
+from local_rag.index.store.store import Store
 from local_rag.index.urls import is_page
-from local_rag.text import joined
+from local_rag.text.words import joined
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.index.rows import Passage
-    from local_rag.protocols import Vectors
+    from local_rag.core.protocols import Vectors
+    from local_rag.index.store.rows import Passage
 
 Mode = Literal["hybrid", "dense", "words"]
 
@@ -43,7 +44,7 @@ def search(
     `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `files` (ids) and `exclude`
     (keys of passages) narrow the search. Identical texts come once, from the place that ranks first, unless `repeats`.
     """
-    left_out = store.read(lookups.chunks_named, exclude) if exclude else []
+    left_out = store.read(reads.chunks_named, exclude) if exclude else []
     words = terms_of(query) if mode != "dense" else []
     deep = max(_DEEP, 4 * k)
     while True:
@@ -58,7 +59,7 @@ def search(
             break
         deep *= 4
     cosines = store.cosines(vector, kept)
-    found = store.read(lookups.passages, kept)
+    found = store.read(reads.passages, kept)
     return [
         document(passage, score=cosines[passage.id], rank_score=fused[passage.id])
         for passage in found
@@ -80,7 +81,7 @@ def chosen_files(store: Store, wishes: Sequence[str]) -> set[int] | None:
     """The ids of the files that `within` means, None for all. Raises UsageError if it means none."""
     if not wishes:
         return None
-    ids = {file.path: file.id for file in store.read(lookups.files)}
+    ids = {file.path: file.id for file in store.read(reads.files)}
     found = {ids[path] for path in within.matching(ids, wishes)}
     if not found:
         raise UsageError(
@@ -91,7 +92,7 @@ def chosen_files(store: Store, wishes: Sequence[str]) -> set[int] | None:
 
 def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
     """The first k chunks whose texts differ."""
-    digests = store.read(lookups.digests, ranked)
+    digests = store.read(reads.digests, ranked)
     seen: dict[bytes, int] = {}
     for chunk in ranked:
         if chunk in digests:

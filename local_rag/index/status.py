@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from local_rag.index import lookups, place
-from local_rag.index.store import Store
+from local_rag.index.store import folder, reads
+from local_rag.index.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,22 @@ class IndexStatus:
 
 def inspect(store: Store) -> IndexStatus:
     """Read it from the store."""
-    files, documents, chunks = store.read(lookups.counts)
-    pages = store.read(lookups.page_count)
-    recipe = store.read(lookups.recipe)
-    synced = store.read(lookups.meta).get("last_sync")
+    files, documents, chunks = store.read(reads.counts)
+    pages = store.read(reads.page_count)
+    recipe = store.read(reads.recipe)
+    synced = store.read(reads.meta).get("last_sync")
     return IndexStatus(
         path=store.folder,
         files=files - pages,
         documents=documents,
         chunks=chunks,
-        bytes=place.size(store.folder),
+        bytes=folder.size(store.folder),
         embedder=recipe.embedder,
         fingerprint=recipe.fingerprint,
         dimension=recipe.dimension,
         chunk_size=recipe.size,
         chunk_overlap=recipe.overlap,
-        roots=tuple(root.path for root in store.read(lookups.roots)),
+        roots=tuple(root.path for root in store.read(reads.roots)),
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
         cache_fresh=store.cache_is_fresh(),
         pages=pages,

@@ -22,9 +22,9 @@ from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from local_rag import cancel
-from local_rag.errors import LocalRagError
-from local_rag.text import printable, shorten
+from local_rag.core import cancel
+from local_rag.core.errors import LocalRagError
+from local_rag.text.words import printable, shorten
 from local_rag.web.addresses import Address, is_own, refused_address, refused_name
 
 if TYPE_CHECKING:

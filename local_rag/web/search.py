@@ -13,17 +13,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag import cancel
-from local_rag.config import Web
-from local_rag.errors import UsageError
-from local_rag.text import printable
-from local_rag.types import Found
-from local_rag.web import asking, querylog, reading
-from local_rag.web.cache import Cache
-from local_rag.web.results import Reply, Result, late
+from local_rag.config.settings import Web
+from local_rag.core import cancel
+from local_rag.core.errors import UsageError
+from local_rag.core.types import Found
+from local_rag.text.words import printable
+from local_rag.web import ddgs_process, page_documents, query_log
+from local_rag.web.search_cache import Cache
+from local_rag.web.search_results import Reply, Result, late
 
 if TYPE_CHECKING:
-    from local_rag.web.pages import Page
+    from local_rag.web.extraction import Page
 
 WORDS = 200
 """Characters of a query that leave this machine."""
@@ -60,11 +60,11 @@ class DdgsSearch:
         settings: Web,
         folder: Path,
         read_page: Callable[[str], Page] | None = None,
-        command: Sequence[str] = asking.COMMAND,
+        command: Sequence[str] = ddgs_process.COMMAND,
     ) -> None:
         """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
 
-        `command` starts the process that searches; with --search-url of child.py a test has its own result page asked.
+        `command` starts the process that searches; with --search-url of ddgs_child.py a test has its own result page asked.
         """
         self._settings = settings
         self._folder = folder
@@ -90,7 +90,7 @@ class DdgsSearch:
         if (kept := self._cache.get(*asked)) and (found := _restored(*kept)):
             return found
         results, troubles = self._ask(words)
-        documents, notes = reading.documents(results[:k], self._read_page, self._settings.page_seconds)
+        documents, notes = page_documents.documents(results[:k], self._read_page, self._settings.page_seconds)
         notes = [*troubles, *notes]
         if documents:
             rows = [{"text": one.page_content, "metadata": one.metadata} for one in documents]
@@ -117,9 +117,9 @@ class DdgsSearch:
                     troubles.setdefault(engine, late(engine))
                     continue
                 try:
-                    querylog.record(self._folder, words, [engine], datetime.now().astimezone())
+                    query_log.record(self._folder, words, [engine], datetime.now().astimezone())
                 except OSError as error:
-                    where = self._folder / querylog.NAME
+                    where = self._folder / query_log.NAME
                     return (), [f"not searched, because it cannot be logged: make {where} writable ({error})"]
                 reply = self._ask_one(engine, words, seconds)
                 if reply.results:
@@ -135,7 +135,7 @@ class DdgsSearch:
         region = self._settings.region
         if region == ANYWHERE and engine != "duckduckgo":
             region = DEFAULT
-        return asking.ask(self._command, engine, words, region, seconds)
+        return ddgs_process.ask(self._command, engine, words, region, seconds)
 
 
 def _restored(kept: float, value: Any) -> Found | None:
@@ -145,7 +145,7 @@ def _restored(kept: float, value: Any) -> Found | None:
     try:
         documents = tuple(Document(page_content=row["text"], metadata=row["metadata"]) for row in value["documents"])
         notes = tuple(map(str, value["notes"]))
-        usable = all(one.metadata.keys() == reading.METADATA for one in documents)
+        usable = all(one.metadata.keys() == page_documents.METADATA for one in documents)
     except (KeyError, TypeError, ValueError):
         return None
     when = datetime.fromtimestamp(kept).astimezone()

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, data: Path) -> Report:
 
 def _profile(command: Sequence[str], env: dict[str, str]) -> Table:
     """What importing costs, by package (python -X importtime counts a little itself)."""
-    words = [sys.executable, "-X", "importtime", "-m", "local_rag.cli", *command[len(program()) :]]
+    words = [sys.executable, "-X", "importtime", "-m", "local_rag", *command[len(program()) :]]
     done = subprocess.run(words, env=env, capture_output=True, text=True)
     spent: Counter[str] = Counter()
     for line in done.stderr.splitlines():
@@ -80,8 +80,8 @@ def _profile(command: Sequence[str], env: dict[str, str]) -> Table:
 
 
 def weights_of_minilm() -> Path:
-    from local_rag.config import Settings
-    from local_rag.index import weights
-    from local_rag.models import load_models
+    from local_rag.config.models import load_models
+    from local_rag.config.settings import Settings
+    from local_rag.index.embed import weights
 
     return weights.folder(load_models(Settings.load()).embedder("minilm"))

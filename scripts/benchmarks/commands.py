@@ -33,7 +33,7 @@ class Done:
 def program() -> list[str]:
     """The installed `local-rag`, else the module."""
     beside = Path(sys.executable).with_name("local-rag")
-    return [str(beside)] if beside.exists() else [sys.executable, "-m", "local_rag.cli"]
+    return [str(beside)] if beside.exists() else [sys.executable, "-m", "local_rag"]
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:

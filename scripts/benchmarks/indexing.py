@@ -20,7 +20,7 @@ from benchmarks.commands import environment, must, program, timed
 from benchmarks.report import Cell, Report, Table
 
 if TYPE_CHECKING:
-    from local_rag.protocols import Vectors
+    from local_rag.core.protocols import Vectors
 
 FILES, CHARACTERS = 160, 8_000
 MANY, SHORT = 10_000, 400

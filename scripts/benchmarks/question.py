@@ -22,7 +22,7 @@ from benchmarks.question_texts import QUESTIONS, Passages, Web, pieces
 from benchmarks.report import Report, Table
 
 if TYPE_CHECKING:
-    from local_rag.rag import Rag
+    from local_rag.runtime.rag import Rag
 
 Grading = Literal["each", "list"]
 WINDOW = 8192
@@ -149,12 +149,12 @@ def _rag(
     case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | None, options: argparse.Namespace
 ) -> Rag:
     """The product, with fixed passages in place of an index. The model is in memory already."""
-    from local_rag.choosing import Choice
-    from local_rag.config import Settings
+    from local_rag.config.models import ROLES, OllamaModelSpec
+    from local_rag.config.settings import Settings
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
-    from local_rag.models import ROLES, OllamaModelSpec
-    from local_rag.rag import Rag
+    from local_rag.runtime.engine_choice import Choice
+    from local_rag.runtime.rag import Rag
 
     named = {"ollama__host": endpoint.host} if endpoint else {}
     settings = Settings.load(

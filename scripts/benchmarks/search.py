@@ -17,7 +17,7 @@ from benchmarks.report import Report, Table, percentile
 from benchmarks.search_texts import Seeds, seeds
 
 if TYPE_CHECKING:
-    from local_rag.protocols import Embedder
+    from local_rag.core.protocols import Embedder
 
 NAMES = {"flat": "FAISS flat, float32", "ours": "local-rag", "chroma": "Chroma, HNSW", "lance": "LanceDB, IVF_PQ"}
 _ASKED = {10_000: 200, 100_000: 150}
@@ -62,9 +62,9 @@ def run(options: argparse.Namespace, data: Path) -> Report:
 
 
 def _embedder() -> Embedder:
-    from local_rag.config import Settings
-    from local_rag.index.embedding import SentenceTransformerEmbedder
-    from local_rag.models import load_models
+    from local_rag.config.models import load_models
+    from local_rag.config.settings import Settings
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     settings = Settings.load()
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
-from local_rag.chunking import Chunk
-from local_rag.index import tables
+from local_rag.core.types import LoadedDocument
 from local_rag.index.index import Index
-from local_rag.index.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store import Store, writer
-from local_rag.types import LoadedDocument
+from local_rag.index.store import writes
+from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.store import Store, writer
+from local_rag.text.chunking import Chunk
 
 if TYPE_CHECKING:
-    from local_rag.protocols import Embedder, Vectors
+    from local_rag.core.protocols import Embedder, Vectors
 
 PER_FILE = 10
 TOP = 10
@@ -122,7 +122,7 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     document = LoadedDocument("\n\n".join(texts), f"Document {number}", None)
     path = f"/corpus/{number % 100:02}/{number:06}.txt"
     row = FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0)
-    tables.write(db, row, [NewDocument(document, pieces, list(vectors))])
+    writes.write(db, row, [NewDocument(document, pieces, list(vectors))])
 
 
 def chroma(seeds: Seeds, size: int) -> Callable[[Path], None]:

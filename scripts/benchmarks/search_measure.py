@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
-from local_rag.index import lookups, tables
 from local_rag.index.index import Index
-from local_rag.index.schema import terms_of
 from local_rag.index.search import Mode
+from local_rag.index.store import reads, writes
+from local_rag.index.store.schema import terms_of
 
 _EVERY_MATCH = 15
 """Queries for which all that FTS5 matches is ranked: a second each at 1,000,000."""
@@ -50,7 +50,7 @@ def ours(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[st
     memory = resident()
     words = [terms_of(text) for text in texts]
     few = [number for number, terms in enumerate(words) if terms][:_EVERY_MATCH]
-    every, slow = timed(lambda n: store.read(lookups.matching, " OR ".join(words[few[n]]), TOP, None, ()), len(few))
+    every, slow = timed(lambda n: store.read(reads.matching, " OR ".join(words[few[n]]), TOP, None, ()), len(few))
     quick, fast = timed(lambda n: store.matching(words[few[n]], 50, None, ())[:TOP], len(few))
     return {
         "open": opened,
@@ -86,7 +86,7 @@ def changed(index: Any, size: int) -> float:
         store.refresh()
         spent.append(time.perf_counter() - began)
     with store.writing() as db:
-        tables.remove(db, [db.execute("SELECT path FROM files ORDER BY id DESC LIMIT 1").fetchone()[0]])
+        writes.remove(db, [db.execute("SELECT path FROM files ORDER BY id DESC LIMIT 1").fetchone()[0]])
     return sorted(spent[1:])[2]
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.texts import documents
-from local_rag.text import sentences
+from local_rag.text.words import sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from local_rag.protocols import Embedder, Vectors
+    from local_rag.core.protocols import Embedder, Vectors
 
 REAL = 12_000
 """Passages that are embedded in earnest; at 1,000,000 each is the seed of about 80."""

@@ -27,7 +27,7 @@ def documents(source: Path | None) -> Iterator[str]:
 
 def _installed() -> Iterator[str]:
     """The demo, the descriptions of all packages, and the docstrings of them and of the standard library, shuffled."""
-    from local_rag import demo
+    from local_rag.diagnostics import demo
 
     for file in sorted(Path(demo.__file__).parent.rglob("*.md")):
         yield file.read_text(encoding="utf-8")

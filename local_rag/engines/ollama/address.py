@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from errno import EADDRNOTAVAIL
 from urllib.parse import urlsplit
 
-from local_rag.errors import NotLocal, ServerDown, UsageError
+from local_rag.core.errors import NotLocal, ServerDown, UsageError
 
 PORT = 11434
 LOOPBACK = ("127.0.0.1", "::1")

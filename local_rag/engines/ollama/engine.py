@@ -10,18 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from local_rag import cancel
-from local_rag.config import Ollama
-from local_rag.engines.ollama import prompts, schemas, scores
-from local_rag.engines.ollama.budget import Message, Use
-from local_rag.engines.ollama.calls import Caller
-from local_rag.engines.ollama.grader import YES_NO, Grader
-from local_rag.engines.ollama.layout import Layouts, Renumbering
-from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
-from local_rag.engines.ollama.task import Task, same
-from local_rag.models import OllamaModelSpec, Role
-from local_rag.text import sentences
-from local_rag.types import (
+from local_rag.config.models import OllamaModelSpec, Role
+from local_rag.config.settings import Ollama
+from local_rag.core import cancel
+from local_rag.core.types import (
     NOT_IN_PASSAGES,
     Attempt,
     Catalog,
@@ -38,6 +30,14 @@ from local_rag.types import (
     Thought,
     Turn,
 )
+from local_rag.engines.ollama import critique_scores, prompts, schemas
+from local_rag.engines.ollama.call import Caller
+from local_rag.engines.ollama.context_window import Message, Use
+from local_rag.engines.ollama.grader import YES_NO, Grader
+from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
+from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
+from local_rag.engines.ollama.task import Task, same
+from local_rag.text.words import sentences
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -164,7 +164,7 @@ class OllamaEngine:
             messages, schema = prompts.because(messages), schemas.explained(schema)
         verdict = task.single("router", "retrieval_decision", messages, schema, scored=True)
         needed = verdict.found is None or verdict.found.needed == "yes"
-        return Need(needed, scores.yes(verdict.chances(("n",), YES_NO)), verdict.why, task.usage())
+        return Need(needed, critique_scores.yes(verdict.chances(("n",), YES_NO)), verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from local_rag.engines.ollama import prompts, schemas, scores
-from local_rag.engines.ollama.budget import Message
-from local_rag.engines.ollama.layout import Layout, Layouts
+from local_rag.core.critique import answered, overall
+from local_rag.core.types import Check, Grade, Relevance, RelevanceLabel, Support
+from local_rag.engines.ollama import critique_scores, prompts, schemas
+from local_rag.engines.ollama.context_window import Message
+from local_rag.engines.ollama.parsed_verdict import Verdict
+from local_rag.engines.ollama.prompt_layout import Layout, Layouts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
-from local_rag.engines.ollama.verdict import Verdict
-from local_rag.scales import answered, overall
-from local_rag.text import claims, marks
-from local_rag.types import Check, Grade, Relevance, RelevanceLabel, Support
+from local_rag.text.words import claims, marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -75,7 +75,7 @@ class Grader:
         ]
         if verdict.found:
             for place, (number, word) in enumerate(zip(verdict.kept, verdict.found.binary_scores, strict=True)):
-                score = scores.yes(verdict.chances(("r", place), YES_NO))
+                score = critique_scores.yes(verdict.chances(("r", place), YES_NO))
                 verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(place))
         shown = sorted(verdict.kept)
         rejected = [place for place, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
@@ -87,7 +87,7 @@ class Grader:
         verdict = task.single("grader", "retrieval_grader", messages, self._shape(schemas.GradeDocuments), scored=True)
         if verdict.found is None:
             return Relevance("unparsed", why=verdict.wrong, usage=task.usage())
-        score = scores.yes(verdict.chances(("r",), YES_NO))
+        score = critique_scores.yes(verdict.chances(("r",), YES_NO))
         return Relevance(_LABELS[verdict.found.binary_score], score, verdict.why, task.usage())
 
     def _levels(
@@ -100,7 +100,7 @@ class Grader:
 
         verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schemas.levels_of)
         levels = verdict.found.levels if verdict.found else ()
-        return {number: level / scores.LEVELS for number, level in zip(verdict.kept, levels, strict=False)}
+        return {number: level / critique_scores.LEVELS for number, level in zip(verdict.kept, levels, strict=False)}
 
     # --- answers --------------------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Grader:
             level,
             tuple(found),
             verdict.why,
-            support_score=scores.support([verdict.chances(("s", n), SUPPORTS) for n in range(len(found))]),
+            support_score=critique_scores.support([verdict.chances(("s", n), SUPPORTS) for n in range(len(found))]),
             usefulness_score=_usefulness(verdict) if level else None,
         )
 
@@ -177,7 +177,7 @@ class Grader:
         verdict = self._verdict(task, "hallucination_grader", prompt, order, lambda _: schemas.GradeHallucinations)
         if verdict.found is None:
             return Grade("unparsed", 0, why=verdict.wrong)
-        score = scores.yes(verdict.chances(("s",), YES_NO))
+        score = critique_scores.yes(verdict.chances(("s",), YES_NO))
         return Grade("fully" if verdict.found.binary_score == "yes" else "no", 0, why=verdict.why, support_score=score)
 
     # --- both -----------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Grader:
 
 
 def _usefulness(verdict: Verdict[R]) -> float | None:
-    return scores.usefulness(verdict.chances(("u",), LEVELS))
+    return critique_scores.usefulness(verdict.chances(("u",), LEVELS))
 
 
 def _plain(documents: Sequence[Document]) -> Layout:

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.engines.ollama.budget import Message
-from local_rag.text import Claim, claims, joined, plural, shorten, without_marks
-from local_rag.types import NOT_IN_PASSAGES, Attempt, Catalog, Check, Source, Target, Turn
+from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Check, Source, Target, Turn
+from local_rag.engines.ollama.context_window import Message
+from local_rag.text.words import Claim, claims, joined, plural, shorten, without_marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

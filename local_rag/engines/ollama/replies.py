@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from local_rag.engines.ollama.budget import Message, TooLong, Use, was_cut
-from local_rag.engines.ollama.probabilities import Token
-from local_rag.errors import EngineError
-from local_rag.types import Call
+from local_rag.core.errors import EngineError
+from local_rag.core.types import Call
+from local_rag.engines.ollama.context_window import Message, TooLong, Use, was_cut
+from local_rag.engines.ollama.token_probabilities import Token
 
 AGAIN = "ask again; if it happens often, try another model: local-rag models"
 

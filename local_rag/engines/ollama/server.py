@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
+from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
 from local_rag.engines.ollama.address import Address, address, down
 from local_rag.engines.ollama.clients import ollama
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport
-from local_rag.errors import EngineError, LocalRagError, ModelMissing, NotLocal
 
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""

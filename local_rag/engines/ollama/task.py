@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from local_rag import cancel
+from local_rag.config.models import Role
+from local_rag.core import cancel
+from local_rag.core.types import Call, Text, Usage
 from local_rag.engines.ollama import prompts, schemas
-from local_rag.engines.ollama.budget import Fit, Message, Prompt, Use
-from local_rag.engines.ollama.calls import Caller
-from local_rag.engines.ollama.probabilities import ALTERNATIVES, Token
+from local_rag.engines.ollama.call import Caller
+from local_rag.engines.ollama.context_window import Fit, Message, Prompt, Use
+from local_rag.engines.ollama.parsed_verdict import Verdict
 from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Reply, Unusable
 from local_rag.engines.ollama.schemas import R
-from local_rag.engines.ollama.verdict import Verdict
-from local_rag.models import Role
-from local_rag.text import plural, shorten
-from local_rag.types import Call, Text, Usage
+from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
+from local_rag.text.words import plural, shorten
 
 ANSWER_TOKENS = 512
 """The most that an answer may take; three sentences take about 100."""

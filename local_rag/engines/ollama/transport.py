@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 
+from local_rag.core.errors import NotLocal
 from local_rag.engines.ollama.address import LOOPBACK, Address, check_local
-from local_rag.errors import NotLocal
 
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""

@@ -1,0 +1,150 @@
+"""`local-rag bundle`: carry local-rag to a machine without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from local_rag.cli.options import EmbedderOption, JsonOption, ModelsOption, TrustOption, settings_of
+from local_rag.core.errors import LocalRagError, UsageError
+
+if TYPE_CHECKING:
+    from local_rag.bundle.create import Made
+
+bundle_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Carry local-rag to a machine without a network."
+)
+
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the bundle.")]
+SumOption = Annotated[
+    str, typer.Option("--sum", metavar="HEX", help="The SHA-256 of the manifest, as create printed it.")
+]
+
+
+@bundle_app.command()
+def create(
+    folder: FolderArgument,
+    platform: Annotated[
+        str | None,
+        typer.Option(
+            "--platform", metavar="NAME", help="linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64."
+        ),
+    ] = None,
+    python: Annotated[str | None, typer.Option("--python", metavar="3.12", help="The version of Python there.")] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to carry; none without.")
+    ] = None,
+    ollama_models: Annotated[
+        list[str] | None,
+        typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama; may be given several times."),
+    ] = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    find_links: Annotated[
+        list[str] | None, typer.Option("--find-links", metavar="DIR", help="Look for wheels here too, as pip does.")
+    ] = None,
+    only_find_links: Annotated[
+        bool, typer.Option("--only-find-links", help="Look for wheels nowhere else, as pip does with --no-index.")
+    ] = False,
+    json: JsonOption = False,
+) -> int:
+    """Gather wheels, embedder, models.yaml and, if named, an index and models of Ollama, with their SHA-256 sums.
+
+    For this platform and Python unless others are named. Ctrl-C loses nothing: the same command goes on.
+    """
+    from local_rag.bundle.create import create as make
+    from local_rag.bundle.create import order
+    from local_rag.bundle.machine import say
+    from local_rag.bundle.target import Target
+    from local_rag.terminal.show import write_json
+
+    settings = settings_of(index, models, trust_models_here, embedder=embedder)
+    target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
+    wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
+    made = make(folder.expanduser().absolute(), wanted, say)
+    if json:
+        write_json(made)
+    else:
+        _print_made(made)
+    return 0
+
+
+def _print_made(made: Made) -> None:
+    from local_rag.terminal.show import size, write
+
+    for kind, count in made.sizes.items():
+        write(f"{kind:<12} {size(count):>9}")
+    write(f"{'together':<12} {size(sum(made.sizes.values())):>9}   in {made.folder}")
+    write("To compare on the other side, SHA-256:")
+    write(f"  {made.manifest}  manifest.json")
+    write(f"  {made.program}  install.py")
+    write("What to type there stands in README.txt.")
+
+
+def _links(places: Sequence[str], only: bool) -> list[str]:
+    """Where to look for wheels, as options of pip. Raises UsageError for a folder that is not there, and for none."""
+    if only and not places:
+        raise UsageError(
+            "--only-find-links needs a folder of wheels to look in",
+            hint="local-rag bundle create DIR --only-find-links --find-links WHEELS",
+        )
+    options = ["--no-index"] if only else []
+    for place in places:
+        path = Path(place).expanduser().absolute()  # the same one wherever pip is started
+        if "://" not in place and not path.exists():
+            raise UsageError(f"there is no folder {path}", hint="… --find-links WHEELS")
+        options += ["--find-links", place if "://" in place else str(path)]
+    return options
+
+
+@bundle_app.command()
+def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
+    """Compare every file of a bundle with its manifest; a line per difference, and the exit code 1 if there are any."""
+    from local_rag.bundle.checking import AGAIN, problems, read
+    from local_rag.bundle.machine import Refused
+    from local_rag.terminal.show import write, write_json
+    from local_rag.text.words import plural, printable
+
+    try:
+        bundle = read(folder.expanduser().absolute(), sum)
+        found = problems(bundle)
+    except Refused as error:
+        if not json:
+            raise LocalRagError(str(error), hint=error.hint) from error
+        write_json({"ok": False, "problems": [str(error)]})
+        return 1
+    if json:
+        about = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
+        write_json({"ok": not found, "problems": found, "sum": bundle.sum, **about})
+    elif found:
+        for line in found:
+            write(printable(line))
+        write(AGAIN)
+    else:
+        total = plural(len(bundle.files), "file")
+        write(f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}")
+    return 1 if found else 0
+
+
+@bundle_app.command()
+def install(
+    folder: FolderArgument,
+    venv: Annotated[str, typer.Option("--venv", metavar="PATH", help="Where; default: in the data folder.")] = "",
+    sum: SumOption = "",
+    index: Annotated[str, typer.Option("--index", metavar="NAME", help="Another name for the index.")] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Leave what is there and differs, install the rest.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and show what would be done.")] = False,
+) -> int:
+    """Install from a bundle with no network, as its install.py does where there is no local-rag yet."""
+    from local_rag.bundle.installer import Wish
+    from local_rag.bundle.installer import install as put
+    from local_rag.bundle.machine import Refused
+
+    try:
+        return put(Wish(folder.expanduser().absolute(), sum, venv, index, keep, dry_run))
+    except Refused as error:
+        raise LocalRagError(str(error), hint=error.hint) from error

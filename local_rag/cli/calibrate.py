@@ -1,0 +1,68 @@
+"""`local-rag calibrate`: thresholds for answering and refusing, from labelled cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import (
+    EmbedderOption,
+    EngineOption,
+    IndexOption,
+    JsonOption,
+    KOption,
+    ModelOption,
+    ModelsOption,
+    ProfileOption,
+    TrustOption,
+    settings_of,
+    stderr_console,
+)
+from local_rag.core.errors import UsageError
+
+
+def calibrate(
+    cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Labelled cases, as for eval.")],
+    index: IndexOption = None,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Ask an index of the set's own documents.")] = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
+    k: KOption = None,
+    keep: Annotated[
+        float | None, typer.Option("--keep", metavar="SHARE", help="Still answer this share of the answerable: 0.95.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws, and the folds.")] = 0,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Where the plot goes: .png, .svg or .pdf.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds, keep nothing.")] = False,
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed if left out.")
+    ] = None,
+    json: JsonOption = False,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+) -> int:
+    """Fit the thresholds for relevance and answers to labelled cases, and keep them for this engine and embedder.
+
+    The cases need questions with an answer in the index and questions without one. The web is off.
+    """
+    from local_rag.evaluation.calibrate import CalibrationWish
+    from local_rag.evaluation.calibrate import calibrate as calibrated
+
+    if corpus and index:
+        raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
+    if keep is not None and not 0 < keep <= 1:
+        raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
+    if limit is not None and limit < 1:
+        raise UsageError("--limit starts at 1", hint="local-rag calibrate CASES --limit 200")
+    wish = CalibrationWish(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
+    flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
+    return calibrated(settings_of(index, models, trust_models_here, **flags), wish, stderr_console(), json=json)

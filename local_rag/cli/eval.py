@@ -1,0 +1,227 @@
+"""`local-rag eval`: run cases, `compare` two runs, `make` cases from one's own index."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import typer
+from typer.core import TyperGroup
+
+from local_rag.cli.options import (
+    EmbedderOption,
+    EngineOption,
+    IndexOption,
+    JsonOption,
+    KOption,
+    ModelOption,
+    ModelsOption,
+    ProfileOption,
+    TrustOption,
+    settings_of,
+    stderr_console,
+)
+from local_rag.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from local_rag.evaluation.evaluate import Wish
+
+DEMO = "demo"
+"""The index that `local-rag demo` makes."""
+
+SHALLOW = 10
+"""Results that a ranking needs at least for its figures."""
+
+
+class _Cases(TyperGroup):
+    """`local-rag eval CASES` is `local-rag eval run CASES`: what is no command is the first of the cases."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "--debug"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+eval_app = typer.Typer(
+    cls=_Cases,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    subcommand_metavar="CASES | COMMAND [ARGS]...",
+    help="How good is it on your own files? local-rag eval CASES.jsonl, or --demo; options: local-rag eval run --help.",
+)
+
+CasesArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
+]
+GraphsOption = Annotated[
+    list[str] | None,
+    typer.Option("--graph", metavar="NAME", help="A graph, several times for several; all four if none is named."),
+]
+ModesOption = Annotated[
+    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; several times.")
+]
+DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that ship with local-rag.")]
+CorpusOption = Annotated[bool, typer.Option("--corpus", help="Ask an index of the set's own documents.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws.")]
+OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
+DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="Results kept per search.")]
+PassagesOption = Annotated[
+    Literal["chunks", "whole"],
+    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: passages, or whole documents."),
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed if left out.")
+]
+SplitOption = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Of a BEIR folder; test if left out.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model says whether answers are right.")
+]
+SecondsOption = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of one question.")]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the run and its reports go.")]
+
+
+@eval_app.command("run")
+def run_(
+    cases: CasesArgument = None,
+    graph: GraphsOption = None,
+    demo: DemoOption = False,
+    corpus: CorpusOption = False,
+    index: IndexOption = None,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
+    k: KOption = None,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    retrieval_only: OnlyOption = False,
+    mode: ModesOption = None,
+    depth: DepthOption = 100,
+    passages: PassagesOption = "chunks",
+    format: FormatOption = None,
+    split: SplitOption = None,
+    judge: JudgeOption = None,
+    seconds: SecondsOption = None,
+    out: OutOption = None,
+    json: JsonOption = False,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+) -> int:
+    """Ask every case, on each graph, and report; the same command goes on where it stopped.
+
+    Without --out the run goes to the data folder. The web is off.
+    """
+    from local_rag.config.settings import GraphName
+    from local_rag.evaluation.evaluate import Wish, evaluate
+    from local_rag.evaluation.run import Plan
+    from local_rag.index.search import Mode
+
+    wish = Wish(tuple(cases or ()), format, split, corpus, demo, out, ("local-rag", *sys.argv[1:]))
+    unused = "graph" if graph else "judge" if judge else ""
+    _check(wish, index, limit, depth, unused if retrieval_only else "")
+    graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
+    modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
+    plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
+    engine = engine or ("extractive" if retrieval_only else None)
+    flags: dict[str, Any] = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder}
+    flags |= {"limits__seconds": seconds, "web__enabled": "off"}
+    settings = settings_of(DEMO if demo else index, models, trust_models_here, **flags)
+    return evaluate(settings, wish, plan, stderr_console(), json=json)
+
+
+def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused: str) -> None:
+    """Raises UsageError for options that cannot go together."""
+    if wish.paths and wish.demo:
+        raise UsageError("--demo has cases of its own, so no others can be named", hint="leave one of them out")
+    if not wish.paths and not wish.demo:
+        raise UsageError("name the cases, or --demo", hint="local-rag eval CASES.jsonl   or   local-rag eval --demo")
+    if wish.demo and (wish.corpus or index):
+        raise UsageError("the demo has documents and an index of its own", hint="local-rag eval --demo")
+    if wish.corpus and index:
+        raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
+    if depth < SHALLOW:
+        raise UsageError(f"--depth starts at {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
+    if limit is not None and limit < 1:
+        raise UsageError("--limit starts at 1", hint="local-rag eval CASES --limit 20")
+    if unused:
+        raise UsageError(
+            f"with --retrieval-only nothing is answered, so --{unused} has no use", hint="leave one of them out"
+        )
+
+
+def _chosen(option: str, names: list[str] | None, without: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:
+    """The names that were given, each once; `without` any, those. Raises UsageError for an unknown one."""
+    for name in names or ():
+        if name not in (known or without):
+            raise UsageError(
+                f"{option} is one of {', '.join(known or without)}, not {name!r}", hint=f"{option} {without[0]}"
+            )
+    return tuple(dict.fromkeys(names or without))
+
+
+@eval_app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="The folder of a run, or its name in the data folder.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The folder of the run to compare with it.")],
+    graph_a: Annotated[
+        str | None, typer.Option("--graph-a", metavar="NAME", help="A graph of A, or a mode, against --graph-b.")
+    ] = None,
+    graph_b: Annotated[
+        str | None, typer.Option("--graph-b", metavar="NAME", help="The same of B, which may be A.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Draws the samples of intervals and tests.")] = 0,
+    json: JsonOption = False,
+) -> int:
+    """What differs between two runs, case by case: intervals, and whether it may be chance."""
+    from local_rag.evaluation.compare import compare as compared
+    from local_rag.evaluation.compare import lines
+    from local_rag.terminal.show import columns_of, write, write_json
+
+    found = compared(_run(a), _run(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
+    if json:
+        write_json(found)
+        return 0
+    for line in lines(found, columns_of(sys.stdout)):
+        write(line)
+    return 0
+
+
+def _run(path: Path) -> Path:
+    """A folder, or the name of a run in the data folder."""
+    from local_rag.evaluation.corpus import FOLDER
+
+    kept = settings_of(None).data_folder / FOLDER / path
+    return kept if not path.exists() and len(path.parts) == 1 and kept.exists() else path
+
+
+@eval_app.command()
+def make(
+    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl", help="Where the cases go; more are appended.")],
+    index: IndexOption = None,
+    count: Annotated[int, typer.Option("--count", metavar="N", help="Questions with an answer to propose.")] = 20,
+    unanswerable: Annotated[
+        int, typer.Option("--unanswerable", metavar="N", help="Questions without an answer to propose.")
+    ] = 5,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Other passages are chosen with another.")] = 0,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal without asking.")] = False,
+    engine: EngineOption = None,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+) -> int:
+    """Propose questions from your own index, each with its passage: keep, edit or drop them.
+
+    The same command goes on behind the last one kept of each kind; what was dropped comes again only at the end.
+    """
+    from local_rag.evaluation.making.session import make_cases
+
+    settings = settings_of(
+        index, models, trust_models_here, engine=engine, model=model, profile=profile, embedder=embedder
+    )
+    return make_cases(
+        settings, cases, stderr_console(), count=count, unanswerable=unanswerable, seed=seed, keep_all=yes
+    )

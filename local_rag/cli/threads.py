@@ -1,0 +1,117 @@
+"""`local-rag threads`: list the chats that are kept, show one, export it as Markdown, delete it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from local_rag.cli.options import JsonOption, settings_of
+from local_rag.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from local_rag.graphs.threads import Threads
+
+
+class _Listing(TyperGroup):
+    """`local-rag threads` is `local-rag threads list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+threads_app = typer.Typer(
+    cls=_Listing, rich_markup_mode=None, help="The chats that are kept: list, show, export or delete them."
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A thread, as local-rag threads lists it.")]
+
+
+@threads_app.command("list")
+def list_(json: JsonOption = False) -> int:
+    """Every thread with its first question and when it was used last."""
+    from local_rag.terminal.show import columns_of, write, write_json
+    from local_rag.terminal.transcript import thread_lines
+
+    with _threads() as threads:
+        found = threads.list()
+    if json:
+        write_json(found)
+        return 0
+    lines = thread_lines(found, width=columns_of(sys.stdout))
+    for line in lines if found else ["There are no threads yet: local-rag chat begins one."]:
+        write(line)
+    return 0
+
+
+@threads_app.command()
+def show(name: NameArgument, json: JsonOption = False) -> int:
+    """The questions and answers of a thread."""
+    from local_rag.terminal.show import write, write_json
+    from local_rag.terminal.transcript import turn_lines
+
+    with _threads() as threads:
+        turns = threads.turns(name)
+    if json:
+        write_json({"thread": name, "turns": turns})
+        return 0
+    for line in turn_lines(turns, links=sys.stdout.isatty()):
+        write(line)
+    return 0
+
+
+@threads_app.command()
+def export(
+    name: NameArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.md", help="A new file; stdout if left out.")
+    ] = None,
+) -> int:
+    """A thread as Markdown: questions, answers, and their sources with file, page and quote."""
+    from local_rag.terminal.show import short_path, write
+    from local_rag.terminal.transcript import markdown
+
+    with _threads() as threads:
+        page = markdown(name, threads.turns(name))
+    if out is None:
+        write(page.rstrip("\n"))
+        return 0
+    try:
+        with os.fdopen(os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(page)
+    except FileExistsError as error:
+        raise UsageError(
+            f"{out} exists already, so it is left alone", hint=f"name another, or: rm {shlex.quote(str(out))}"
+        ) from error
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror or error}", hint="--out chat.md") from error
+    write(f"written: {short_path(out)}")
+    return 0
+
+
+@threads_app.command()
+def delete(name: NameArgument) -> int:
+    """Forget a thread for good; asks first in a terminal."""
+    from local_rag.terminal.show import write
+    from local_rag.text.words import plural
+
+    with _threads() as threads:
+        count = plural(len(threads.turns(name)), "question")
+        if sys.stdin.isatty() and not typer.confirm(f"Delete the thread {name} ({count})?", err=True):
+            return 1
+        threads.delete(name)
+    write(f"deleted the thread {name} ({count})")
+    return 0
+
+
+def _threads() -> Threads:
+    from local_rag.graphs.threads import Threads
+
+    return Threads.open(settings_of(None).data_folder)

@@ -1,0 +1,1 @@
+"""Settings with their origins, models.yaml, and calibrated thresholds."""

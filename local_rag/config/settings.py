@@ -1,0 +1,375 @@
+"""Settings: defaults < config.yaml < environment < flags, each value with where it came from. Data only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from platformdirs import PlatformDirs
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from local_rag.core.errors import ConfigError, UsageError
+
+_DIRS = PlatformDirs("local-rag", appauthor=False)
+ENVIRONMENT = "LOCAL_RAG_"
+CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
+    ENVIRONMENT + name for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "MODELS", "TRUST_MODELS", "DEBUG")
+)
+"""Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
+
+
+GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
+EngineName = Literal["auto", "ollama", "extractive"]
+OLLAMA_HOST = "OLLAMA_HOST"
+"""Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Section):
+    """How often a graph may try, and how long. A question's own state counts against these."""
+
+    rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
+    generations: int = Field(3, ge=1, le=20, description="how many answers may be tried")
+    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be asked; nothing while it is off")
+    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, where a question takes several steps")
+    seconds: float = Field(300.0, gt=0, description="wall clock of one question")
+
+
+class SelfRag(_Section):
+    """The parts of Self-RAG (arXiv 2310.11511) that the tutorial leaves out."""
+
+    final_grade: Literal["together", "separate"] = Field(
+        "together", description="together: support and usefulness in one check; separate: two, with a node between"
+    )
+    candidates: int = Field(1, ge=1, le=8, description="drafts per attempt, each from another part of the passages")
+    hard_constraint: bool = Field(False, description="drop sentences without support before drafts are ranked")
+    retrieve: Literal["always", "decide"] = Field(
+        "always", description="decide: only where the files are needed; or always"
+    )
+    delta: float = Field(0.2, ge=0, le=1, description="retrieve where the chance that it is needed is above this")
+
+
+class Crag(_Section):
+    """The parts of CRAG (arXiv 2401.15884) that the tutorial leaves out."""
+
+    trigger: Literal["any_irrelevant", "thresholds"] = Field(
+        "any_irrelevant",
+        description="any_irrelevant: one asks the web (tutorial); thresholds: by scores (paper)",
+    )
+    upper: float = Field(0.8, ge=0, le=1, description="correct: some score is above this (0.795 on PopQA)")
+    lower: float = Field(
+        0.05, ge=0, le=1, validate_default=True, description="incorrect: all scores are below this (0.005 to 0.045)"
+    )
+    refine: bool = Field(False, description="keep of each passage only the strips that help")
+
+    @field_validator("lower")
+    @classmethod
+    def _below_upper(cls, lower: float, info: ValidationInfo) -> float:
+        upper = info.data.get("upper", 1.0)
+        if lower > upper:
+            raise ValueError(f"crag.lower must not be above crag.upper, which is {upper:g}")
+        return lower
+
+
+class Adaptive(_Section):
+    """Adaptive-RAG's third class: questions that take several steps (arXiv 2403.14403, section 3.2)."""
+
+    complexity: Literal["single", "auto", "multi"] = Field(
+        "single", description="single: one retrieval; auto: as the router decides; multi: several for every question"
+    )
+    per_step: int = Field(6, ge=1, le=50, description="new passages per step")
+    collected: int = Field(15, ge=1, le=100, description="passages of all steps together")
+
+
+class Thresholds(_Section):
+    """Scores in [0, 1] from which something counts; empty: what `calibrate` found for the engine, or its own."""
+
+    relevance: float | None = Field(None, ge=0, le=1, description="score from which a passage is relevant")
+    answer: float | None = Field(None, ge=0, le=1, description="score below which an answer is not given")
+
+
+class Chunks(_Section):
+    size: int = Field(250, ge=16, description="tokens of a passage, never above the embedder's window")
+    overlap: int = Field(0, ge=0, description="tokens that neighbouring passages share")
+
+
+def _listed(value: object) -> object:
+    """A variable or a flag holds a list as one string with commas."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+Duration = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
+    StringConstraints(pattern=r"^-?(\d+|(\d+(\.\d+)?(ms|s|m|h))+)$"),
+]
+
+
+class Ollama(_Section):
+    """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
+
+    host: str = Field("127.0.0.1:11434", description="where Ollama listens: host, host:port or a URL")
+    allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
+    allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
+    grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
+    logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
+    keep_alive: Duration = Field(
+        "5m", description="how long a model stays in memory after a call, such as 1h30m; -1: for ever"
+    )
+    idle_seconds: float = Field(60.0, gt=0, description="longest silence between two pieces of a reply")
+    load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
+
+
+ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")
+"""What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
+
+
+def _switch(value: object) -> object:
+    """YAML and people say yes in many ways."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    word = value.strip().lower() if isinstance(value, str) else value
+    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(str(word), word)
+
+
+class Web(_Section):
+    """Whether, where and for how long the web is searched. What leaves is the query, after it was shown and logged."""
+
+    enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
+        "off", description="off, on, or ask: each query must be allowed in the terminal"
+    )
+    never: Names = Field((), description="indexes that never go to the web, by name or path")
+    engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
+    seconds: float = Field(12.0, gt=0, description="wall clock of one web search, without reading the pages")
+    page_seconds: float = Field(10.0, gt=0, description="wall clock of reading one page")
+    cache_hours: float = Field(24.0, ge=0, description="how long what was found is used again; 0: never")
+    region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,3}$", description="such as us-en; wt-wt for none")
+
+    @field_validator("engines")
+    @classmethod
+    def _known(cls, engines: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in engines if name not in ENGINES]
+        if unknown or not engines:
+            raise ValueError(f"{unknown[0] if unknown else 'none'} is no search engine: there are {', '.join(ENGINES)}")
+        return tuple(dict.fromkeys(engines))
+
+
+class Values(_Section):
+    """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
+
+    index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
+    graph: GraphName = Field("self-rag", description="the graph that answers")
+    engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
+    model: str = Field("", description="the Ollama model for everything; empty: the profile's")
+    profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
+    k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
+    embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
+    chunks: Chunks = Chunks()
+    direct: bool = Field(False, description="allow answers without the files, marked as such, where a graph offers it")
+    strict: bool = Field(False, description="take sentences without support out of an answer instead of marking them")
+    explain: bool = Field(False, description="ask the graders of a language model for a sentence of reason")
+    limits: Limits = Limits()
+    self_rag: SelfRag = SelfRag()
+    crag: Crag = Crag()
+    adaptive: Adaptive = Adaptive()
+    thresholds: Thresholds = Thresholds()
+    ollama: Ollama = Ollama()
+    web: Web = Web()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag.
+
+    What lies in `cache_folder` can be made again and may be deleted at any time.
+    """
+
+    values: Values
+    origin: Mapping[str, str]
+    config_folder: Path
+    data_folder: Path
+    cache_folder: Path
+    models: str | None = None
+    trust_models_here: bool = False
+
+    @classmethod
+    def load(cls, **flags: Any) -> Settings:
+        """Read every layer. `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given.
+
+        Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
+        """
+        models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
+        config_folder = Path(os.environ.get(CONFIG_DIR) or _DIRS.user_config_dir)
+        data_folder = Path(os.environ.get(DATA_DIR) or _DIRS.user_data_dir)
+        cache_folder = Path(os.environ.get(CACHE_DIR) or _DIRS.user_cache_dir)
+        merged: dict[str, Any] = {}
+        origin = dict.fromkeys(names(), "default")
+        for name, value, where in [
+            *_ollamas_own(),
+            *_file(config_folder / "config.yaml"),
+            *_environment(),
+            *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
+        ]:
+            merged[name] = value
+            origin[name] = where
+        return cls(
+            values=_validated(merged, origin),
+            origin=origin,
+            config_folder=config_folder,
+            data_folder=data_folder,
+            cache_folder=cache_folder,
+            models=models or os.environ.get(MODELS) or None,
+            trust_models_here=_truth(os.environ.get(TRUST_MODELS, "")) if trust is None else trust,
+        )
+
+    @property
+    def index_path(self) -> Path:
+        """The folder of the index: a name lies in the data folder, anything with a separator is a path."""
+        return index_path(self.values.index, self.data_folder)
+
+    @property
+    def kept_from_the_web(self) -> bool:
+        """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
+        never = (index_path(name, self.data_folder) for name in self.values.web.never)
+        return any(_same_place(self.index_path, other) for other in never)
+
+    def get(self, name: str) -> Any:
+        """The value of a dotted name."""
+        value: Any = self.values
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
+
+def _same_place(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def index_path(index: str, data_folder: Path) -> Path:
+    """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
+    if "/" in index or os.sep in index or index.startswith((".", "~")):
+        return Path(index).expanduser().resolve()
+    if not all(ch.isalnum() or ch in "-_." for ch in index):
+        raise UsageError(
+            f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
+            hint=f"local-rag … --index ./{index}" if index.isprintable() else "local-rag … --index notes",
+        )
+    return data_folder / "indexes" / index
+
+
+def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]:
+    """Dotted name -> description of every setting."""
+    found: dict[str, str] = {}
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= names(kind, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = field.description or ""
+    return found
+
+
+def variable(name: str) -> str:
+    """The environment variable of a dotted name."""
+    return ENVIRONMENT + name.upper().replace(".", "_")
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file, empty for an empty file. Raises ConfigError with the line of a mistake."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}")
+    return data
+
+
+def _file(path: Path) -> list[tuple[str, Any, str]]:
+    return _flat(read_yaml(path), str(path)) if path.exists() else []
+
+
+def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[str, Any, str]]:
+    rows: list[tuple[str, Any, str]] = []
+    sections = {name.rpartition(".")[0] for name in names()}
+    for key, value in data.items():
+        if value is None and f"{prefix}{key}" in sections:
+            continue  # a section whose lines are all commented out
+        if isinstance(value, Mapping):
+            rows += _flat(value, where, f"{prefix}{key}.")
+        else:
+            rows.append((f"{prefix}{key}", value, where))
+    return rows
+
+
+def _environment() -> list[tuple[str, Any, str]]:
+    """The variables that are set. Raises ConfigError for one that no setting has."""
+    known = {*map(variable, names()), *_OTHERS}
+    for found in sorted(os.environ):
+        if found.startswith(ENVIRONMENT) and found not in known:
+            near = get_close_matches(found, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"unset {found}"
+            raise ConfigError(f"there is no setting for the variable {found}", hint=hint)
+    return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
+
+
+def _ollamas_own() -> list[tuple[str, Any, str]]:
+    host = os.environ.get(OLLAMA_HOST, "").strip()
+    return [("ollama.host", host, OLLAMA_HOST)] if host else []
+
+
+def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
+    known = names()
+    for name in merged:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(known)}"
+            raise ConfigError(f"{origin.get(name, 'a flag')}: there is no setting '{name}'", hint=hint)
+    tree: dict[str, Any] = {}
+    for name, value in merged.items():
+        *parents, leaf = name.split(".")
+        place = tree
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[leaf] = value
+    try:
+        return Values.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise ConfigError(
+            f"{name} = {first['input']!r} ({origin.get(name, '?')}): {first['msg'][0].lower()}{first['msg'][1:]}",
+            hint=f"{name}: {known[name]}" if name in known else "local-rag config show lists every setting",
+        ) from error
+
+
+def _truth(value: str) -> bool:
+    return value.strip().lower() in {"1", "true", "yes", "on"}

@@ -1,0 +1,1 @@
+"""Values, events, protocols, errors and cancellation; imports nothing of local_rag."""

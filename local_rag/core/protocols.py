@@ -1,0 +1,147 @@
+"""The seams: what graphs ask of an engine, an embedder, an index and a web search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from local_rag.core.types import (
+    Attempt,
+    Catalog,
+    Check,
+    Found,
+    Grade,
+    Need,
+    Piece,
+    Relevance,
+    Route,
+    Target,
+    Thought,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from langchain_core.documents import Document
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+
+class Engine(Protocol):
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+
+    Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def describe(self) -> str:
+        """One line for stderr: what answers, and how."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever its scores would: calibrated thresholds hold for one fingerprint."""
+
+    def prepare(self) -> None:
+        """Start in the background what the first task would wait for; returns at once and never raises."""
+
+    def forget(self) -> None:
+        """Drop what is remembered of earlier questions: the next one costs what it costs alone."""
+
+    def close(self) -> None:
+        """Give back what it holds; whatever it is doing ends."""
+
+    def route(self, question: str, catalog: Catalog) -> Route:
+        """One of `catalog.allowed`, and `multi` only where that is on offer."""
+
+    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
+        """Whether the files should be looked at (Self-RAG, Retrieve); in doubt, yes."""
+
+    def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
+        """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
+
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+        """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
+
+    def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
+        """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""
+
+    def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
+        """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
+
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
+        """Another query for the question; `tried` are the earlier ones, the question itself included."""
+
+    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+        """The question as it would be asked without the chat before it."""
+
+
+class Embedder(Protocol):
+    """Text -> unit vectors. `window` is the longest text in tokens, special tokens excluded."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows."""
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
+
+
+class Corpus(Protocol):
+    """What graphs and engines may ask of an index."""
+
+    def search(
+        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
+    ) -> list[Document]:
+        """The k best passages, best first; no `chunk_id` in `exclude`; only files that match `within`, if given.
+
+        Metadata: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url.
+        """
+
+    def catalog(self) -> Catalog: ...
+
+    def count(self) -> int:
+        """How many passages there are; a catalog costs more."""
+
+    def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
+        """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""
+
+    def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term (as the index stems it) occurs."""
+
+
+class WebSearch(Protocol):
+    """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
+
+    A search that fails brings notes instead of documents; it never ends a question with an error.
+    """
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    def words(self, query: str) -> str:
+        """What of a query leaves this machine."""
+
+    def search(self, query: str, k: int) -> Found:
+        """Up to k pages, best first."""

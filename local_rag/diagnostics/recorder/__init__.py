@@ -1,0 +1,177 @@
+"""`local-rag doctor --network`: one question under the strongest recorder that this machine allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMissing, LocalRagError
+from local_rag.diagnostics.recorder.contacts import Contact, Recording
+from local_rag.diagnostics.recorder.methods import TITLES, Method, usable, watch
+from local_rag.diagnostics.recorder.report import recording_lines
+from local_rag.text.words import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Contact", "Method", "Recording", "daemon", "record", "recording_lines", "run_network", "strongest"]
+
+QUESTION = "What are these files about?"
+"""Asked of a person's own files where they ask nothing; that they may not say matters little here."""
+
+LOADING = 300.0
+"""Seconds that a question may take on top of its own limit: loading the libraries under a tracer, and a model."""
+
+ASK = """
+import sys
+root = sys.argv.pop(1)
+if root not in sys.path:
+    sys.path.insert(0, root)
+from local_rag.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+"""The command line, in the environment of the caller; `root` is where this package lies."""
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """Whether an Ollama would be asked, and what there is to say of its own calls."""
+
+    used: bool
+    lines: tuple[str, ...]
+
+
+def run_network(settings: Settings, question: str, console: Console, *, as_json: bool = False) -> int:
+    """Run a question, write what was contacted, and return 0 if nothing elsewhere was, and there was an answer.
+
+    Without an index it is asked of the demo's documents. Raises IndexMissing where an index was named.
+    """
+    from local_rag.terminal.show import write, write_json
+
+    server = daemon(settings)
+    with _indexed(settings, console) as (found, suggested):
+        method = strongest(with_ollama=server.used)
+        recording = record(
+            settings_args(found),
+            question or suggested,
+            console,
+            method=method,
+            seconds=settings.values.limits.seconds + LOADING,
+        )
+    if as_json:
+        write_json({"recording": recording, "ollama": server.lines, "ok": recording.code == 0})
+    else:
+        for line in recording_lines(recording, server.lines):
+            write(line)
+    return recording.code
+
+
+def strongest(*, with_ollama: bool = False) -> Method:
+    """The first method that works here. An Ollama of this machine is out of reach in a namespace of our own."""
+    candidates: tuple[Method, ...] = ("strace", "audit") if with_ollama else ("strace", "namespace", "audit")
+    return next((method for method in candidates if usable(method)), "audit")
+
+
+def record(
+    arguments: Sequence[str],
+    question: str,
+    console: Console,
+    *,
+    method: Method | None = None,
+    seconds: float = LOADING * 2,
+) -> Recording:
+    """Run `local-rag ask QUESTION` with these options in a child with the caller's own environment, and watch it.
+
+    Its progress is shown on the console. After `seconds` it is ended.
+    """
+    method = method or strongest()
+
+    def say(line: str) -> None:
+        console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
+
+    say(f"recording a question with {TITLES[method]}…")
+    root = str(Path(__file__).parents[3])
+    words = [root, "ask", "--json", *arguments, "--", question]
+    found = watch(method, ASK, words, seconds=seconds, say=say)
+    return Recording(
+        question=question,
+        method=TITLES[method],
+        blind=found.blind,
+        complete=found.complete,
+        contacts=found.contacts,
+        exit_code=found.exit_code,
+        seconds=found.seconds,
+        answer_status=_status(found.stdout),
+        stdout=found.stdout,
+        stderr=found.stderr,
+    )
+
+
+def _status(stdout: str) -> str:
+    """The status of the answer that `ask --json` wrote, empty if it wrote none."""
+    try:
+        answer = json.loads(stdout)
+    except ValueError:
+        return ""
+    return str(answer.get("status", "")) if isinstance(answer, dict) else ""
+
+
+def settings_args(settings: Settings) -> list[str]:
+    """The options of `local-rag ask` that stand for the flags of these settings; what else is set, the child reads."""
+    names = ("index", "embedder", "engine", "model", "profile", "graph", "k")
+    words = [f"--{name}={settings.get(name)}" for name in names if settings.origin[name] == "flag"]
+    if settings.models:
+        words.append(f"--models={settings.models}")
+    return [*words, "--trust-models-here"] if settings.trust_models_here else words
+
+
+@contextmanager
+def _indexed(settings: Settings, console: Console) -> Iterator[tuple[Settings, str]]:
+    """The settings and a question that suits: the index that is there, else one of the demo's documents for now."""
+    from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
+    from local_rag.index.index import Index
+    from local_rag.runtime.rag import open_index
+    from local_rag.terminal.indexing import saying, sync
+
+    try:
+        Index.inspect(settings.index_path)
+    except IndexMissing:
+        if settings.origin["index"] != "default":
+            raise
+    else:
+        yield settings, QUESTION
+        return
+    with TemporaryDirectory(prefix="local-rag-") as folder:
+        values = settings.values.model_copy(update={"index": str(Path(folder) / "demo")})
+        there = replace(settings, values=values, origin={**settings.origin, "index": "flag"})
+        with open_index(there, saying(there, console), create=True) as index:
+            sync(index, [DOCUMENTS], console)
+        yield there, ANSWERED
+
+
+def daemon(settings: Settings) -> Daemon:
+    """What no recorder of ours sees: whether the Ollama server may call its maker, and how to switch that off."""
+    from local_rag.diagnostics.ollama_checks import no_cloud
+    from local_rag.runtime.engine_choice import QUICK, named, open_server
+
+    if settings.values.engine == "extractive":
+        return Daemon(False, ("Ollama: not used, the engine is extractive",))
+    must = settings.values.engine == "ollama" or bool(named(settings))
+    how = tuple(f"  {line}" for line in no_cloud().splitlines())
+    try:
+        with closing(open_server(settings, None if must else QUICK)) as server:
+            server.version()
+            cloud, where = server.cloud(), server.address
+    except LocalRagError as error:
+        told = f"Ollama: {error}; so what it does by itself is not known. What keeps it from calling ollama.com:"
+        return Daemon(must, (told, *how))
+    if cloud.disabled:
+        return Daemon(True, (f"Ollama at {where}: its own calls to ollama.com are switched off ({cloud.source})",))
+    may = "may itself call ollama.com" if cloud.disabled is False else "does not say whether it calls ollama.com itself"
+    return Daemon(True, (f"Ollama at {where} {may}, which no recorder of ours sees. What keeps it from that:", *how))

@@ -1,0 +1,186 @@
+"""What can be quoted of a passage: whole sentences and lists, no headings, captions, code or reference lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.text.words import Span, content_stems, fold, sentences, without_marks, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+MAX_WORDS = 60
+"""Words of one quote; a longer sentence is cut around the words of the question."""
+MAX_LIST_WORDS = 120
+"""The same for a list with its introduction, cut between two items, and for "(1) one; (2) two" in a sentence."""
+
+_BULLET = re.compile(r"(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_CAPTION = re.compile(
+    r"(?:fig(?:ure)?s?|tab(?:le)?s?|listing|image|photo|source)\b\.? ?(?:\(?\d|:|by\b|source\b)", re.I
+)
+_REFERENCE = re.compile(
+    r"\[\d+\] .*[\"“]|[A-Z][\w’'-]+(?: et al\.?| (?:&|and) [A-Z][\w’'-]+),?\.? (?:\(\d{4}\)\.? )?[\"“]"
+    r"|[A-Z][\w’'-]+, (?:[A-Z]\. ?)+.{0,80}\(\d{4}"
+    r"|.*\b(?:arXiv|preprint|doi|ISBN|Proceedings|NeurIPS|ICLR|ICML|Retrieved from)\b[ :.\d]|.*@\w+\{"
+)
+_LEADERS = re.compile(r"\.{4,}|(?: \.){4,}|…{2,}")
+_LINK = re.compile(r"https?://\S+|www\.\S+")
+_SYMBOLS = re.compile(r"[{}<>=\\_^|~#@]|\$(?!\d)|&(?!\w+;|\s)|;$|\(\)|\*\*|::|->")
+_SENTENCE_END = re.compile(r"[.!?…:。！？][\"'”’)\]*_]*$")
+_OPEN_ENDS = frozenset(
+    "a an the of by for from with in on at to into and or but nor as than that which our your their its my".split()
+)
+"""Words that no sentence ends in: what does was cut off."""
+_NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
+_CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
+_ROW = re.compile(r"\S \| ")
+_MAX_SYMBOLS = 0.25  # per word
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
+
+    `order` is its place among the sentences of the passage; `context` holds title, heading and the sentences around it.
+    `listed` says that it holds list items, whose lines are kept.
+    """
+
+    document: int
+    order: int
+    span: Span
+    text: str
+    context: str
+    listed: bool = False
+
+
+def quotes(documents: Sequence[Document]) -> list[Quote]:
+    """All quotes of the passages, in their order."""
+    return [quote for number, document in enumerate(documents) for quote in _of_passage(number, document)]
+
+
+def about(document: Document) -> str:
+    """Title and headings of a passage in one line."""
+    return " ".join(str(document.metadata.get(key) or "") for key in ("title", "heading")).strip()
+
+
+def _of_passage(number: int, document: Document) -> list[Quote]:
+    passage = document.page_content
+    spans = sentences(passage)
+    titles = {_plain(str(document.metadata.get(key) or "")) for key in ("title", "heading")}
+    found: list[Quote] = []
+    for order, span in enumerate(spans):
+        last = _list_end(passage, spans, order)
+        whole = Span(span.start, spans[last].end) if last > order else _without_bullet(passage, span)
+        alone = last == order and (span.of(passage).endswith(":") or _plain(span.of(passage)) in titles)
+        if alone or not quotable(whole.of(passage) if last > order else span.of(passage)):
+            continue
+        around = spans[max(0, order - 1) : last + 2]
+        context = f"{about(document)} {passage[around[0].start : around[-1].end]}"
+        found.append(Quote(number, order, whole, whole.of(passage), context, last > order))
+    return found
+
+
+def _plain(piece: str) -> str:
+    return " ".join(words(piece))
+
+
+def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
+    """The last sentence of the list that the `first` one introduces, or `first` itself.
+
+    A list is introduced with a colon, a table by its first row.
+    """
+    table = _is_head_of_table(passage, spans, first)
+    if not table and not spans[first].of(passage).endswith(":"):
+        return first
+    end, count = first, len(spans[first].of(passage).split())
+    for place in range(first + 1, len(spans)):
+        count += len(spans[place].of(passage).split())
+        if count > MAX_LIST_WORDS or not (
+            _ROW.search(spans[place].of(passage)) if table else _goes_on(passage, spans, first, place)
+        ):
+            break
+        end = place
+    return end
+
+
+def _is_head_of_table(passage: str, spans: Sequence[Span], place: int) -> bool:
+    before = spans[place - 1].of(passage) if place else ""
+    return bool(_ROW.search(spans[place].of(passage))) and not _ROW.search(before)
+
+
+def _goes_on(passage: str, spans: Sequence[Span], first: int, place: int) -> bool:
+    """Whether a sentence belongs to the list: an item, the rest of one, or the line below the introduction."""
+    if _BULLET.match(spans[place].of(passage)):
+        return True
+    breaks = passage[spans[place - 1].end : spans[place].start].count("\n")
+    if place == first + 1:
+        return breaks <= 1 and quotable(spans[place].of(passage))
+    return breaks == 0
+
+
+def _without_bullet(passage: str, span: Span) -> Span:
+    bullet = _BULLET.match(span.of(passage))
+    return Span(span.start + bullet.end(), span.end) if bullet else span
+
+
+def quotable(sentence: str) -> bool:
+    """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
+    plain = _LINK.sub("", sentence).strip()
+    found = plain.split()
+    if len(words(plain)) < 3 or plain.endswith("?") or _HEADING.match(plain) or _CAPTION.match(plain):
+        return False
+    if _REFERENCE.match(plain) or _LEADERS.search(plain):
+        return False
+    if fold(found[-1]) in _OPEN_ENDS:
+        return False
+    symbols = sum(len(match) for match in _SYMBOLS.findall(plain))
+    if symbols > max(2, _MAX_SYMBOLS * len(found)) and "|" not in plain:
+        return False
+    return bool(_SENTENCE_END.search(plain)) or not _looks_like_heading(plain, found)
+
+
+def _looks_like_heading(plain: str, found: Sequence[str]) -> bool:
+    """A few words without a full stop, a number or a colon: "Notice period"; not "Rent: 900 EUR"."""
+    bullet = _BULLET.match(plain)
+    if re.search(r"[:|=]\s|\d", plain[bullet.end() :] if bullet else plain):
+        return False
+    return len(found) <= (5 if bullet else 9)
+
+
+def as_written(quote: Quote, wanted: set[str]) -> str:
+    """The words of a quote on one line (a list keeps its lines), cut around the `wanted` stems where it is too long.
+
+    Numbers in brackets go: those of a paper's own references would pass for citation marks.
+    """
+    plain = without_marks(quote.text)
+    if quote.listed:
+        return "\n".join(line.rstrip() for line in plain.splitlines() if line.strip())
+    line = " ".join(plain.split())
+    limit = MAX_LIST_WORDS if _NUMBERED.search(line) else MAX_WORDS
+    return line if len(line.split()) <= limit else _best_part(line, wanted).rstrip(" ,;:–—|")
+
+
+def _best_part(line: str, wanted: set[str]) -> str:
+    """Neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
+    clauses = [piece for clause in _CLAUSE.split(line) for piece in _pieces(clause)]
+    best, most = "", -1
+    for first in range(len(clauses)):
+        part = ""
+        for clause in clauses[first:]:
+            longer = f"{part} {clause}".strip()
+            if part and len(longer.split()) > MAX_WORDS:
+                break
+            part = longer
+        hits = len(wanted & set(content_stems(part)))
+        if hits > most:
+            best, most = part, hits
+    return best
+
+
+def _pieces(clause: str) -> list[str]:
+    found = clause.split(" ")
+    return [" ".join(found[start : start + MAX_WORDS]) for start in range(0, len(found), MAX_WORDS)]

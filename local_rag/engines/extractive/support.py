@@ -1,0 +1,66 @@
+"""Whether the passages say what a text says: by words, numbers, names and negations, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from local_rag.core.types import Support
+from local_rag.text.words import claims, content_stems, names, numbers, sentences, without_marks, words
+
+NEAR = 0.9
+"""Share of a sentence's content stems that a passage must hold to say the same."""
+PART = 0.6
+"""The same for a sentence that is supported in part."""
+
+_NEGATIONS = frozenset("not no never none nobody nothing neither nor without cannot".split())
+
+
+def sentence_supports(generation: str, passages: Sequence[str]) -> list[tuple[str, Support]]:
+    """Each of `text.claims(generation)` with its support by the passages that it cites; by all where it cites none."""
+    plain_passages = [without_marks(passage) for passage in passages]
+    folded = [_folded(passage) for passage in plain_passages]
+    split = [[span.of(passage) for span in sentences(passage)] for passage in plain_passages]
+    found = []
+    for claim in claims(generation):
+        cited = [number - 1 for number in claim.numbers if 0 < number <= len(passages)] or range(len(passages))
+        found.append((claim.text, _support(claim.text, [folded[n] for n in cited], [split[n] for n in cited])))
+    return found
+
+
+def _folded(passage: str) -> str:
+    return f" {' '.join(words(passage))} "
+
+
+def _support(sentence: str, folded: Sequence[str], passages: Sequence[Sequence[str]]) -> Support:
+    """Judged by the nearest single sentences; by two neighbours only where no single one says even a part of it."""
+    verbatim = _folded(sentence)
+    if any(verbatim in passage for passage in folded):
+        return "fully"
+    stems = _stems(sentence)
+    near = [one for pieces in passages for one in pieces if _held(stems, one) >= PART] or [
+        f"{one} {other}" for pieces in passages for one, other in pairwise(pieces)
+    ]
+    best = max((_held(stems, one) for one in near if _agrees(sentence, one)), default=0.0)
+    return "fully" if best >= NEAR else "partially" if best >= PART else "no"
+
+
+def _stems(sentence: str) -> set[str]:
+    """The content stems without numbers, which are compared by value."""
+    return {stem for stem in content_stems(sentence) if not numbers(stem)}
+
+
+def _held(stems: set[str], passage: str) -> float:
+    return len(stems & _stems(passage)) / len(stems) if stems else 0.0
+
+
+def _agrees(sentence: str, passage: str) -> bool:
+    """Whether the passage holds every number and name of the sentence and denies just when the sentence does."""
+    if _denies(sentence) != _denies(passage):
+        return False
+    held = set(words(passage))
+    return numbers(sentence) <= numbers(passage) and names(sentence) <= held
+
+
+def _denies(sentence: str) -> bool:
+    return any(word in _NEGATIONS or word.endswith("n't") for word in words(sentence))

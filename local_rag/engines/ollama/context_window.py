@@ -1,0 +1,159 @@
+"""Tokens before there is a tokenizer: estimates, what fits into a window, and signs that a prompt was cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from local_rag.core.errors import EngineError
+from local_rag.text.words import plural
+
+ASCII_PER_TOKEN = 3.6
+"""Characters per token of plain English, on the careful side: vocabularies of today's models reach 4.2 to 4.7."""
+BYTES_PER_TOKEN = 3.0
+"""UTF-8 bytes per token of everything else: one Chinese character, one and a half Cyrillic letters."""
+PER_MESSAGE = 8
+"""Tokens that a chat template puts around a message."""
+FEWEST = 8.0
+"""Characters per token that no natural text exceeds; a prompt counted shorter than that was cut.
+
+Characters, not bytes: a vocabulary that knows a script of three bytes a letter has tokens for its words too. A run of
+one mark or of spaces counts as one character, because a line of dots is a token or two.
+"""
+_RUN = re.compile(r"([\W_])\1{3,}")
+
+SHRINK = 0.8
+"""How many of the passages of an over-long prompt are tried next where the server does not say how long it was."""
+
+Message = tuple[str, str]
+"""(role, content)"""
+Prompt = Callable[[Sequence[int]], Sequence[Message]]
+"""A prompt with the passages of these numbers, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a model is used, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
+
+    `think` is what is sent, `thinks` whether the model can (None where the server does not say), and `thoughts` how
+    many tokens a reply may spend on it before it answers.
+    """
+
+    model: str
+    num_ctx: int
+    think: bool | str = False
+    thinks: bool | None = None
+
+    @property
+    def thoughts(self) -> int:
+        return 1024 if self.think else 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What decides whether a loaded model can be used as it is."""
+        return {"num_ctx": self.num_ctx}
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """What a server said of a prompt that does not fit: its tokens and the window, None where it did not say."""
+
+    prompt: int | None = None
+    window: int | None = None
+
+
+def estimate(messages: Sequence[Message]) -> int:
+    """Tokens of a prompt, rather too many than too few."""
+    return sum(PER_MESSAGE + _tokens(content) for _, content in messages)
+
+
+def _tokens(text: str) -> int:
+    """Digits count one each, as in the vocabularies of Qwen and Gemma: a table of numbers is long."""
+    plain, digits = sum(map(str.isascii, text)), sum("0" <= character <= "9" for character in text)
+    return round(digits + (plain - digits) / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
+
+
+class Fit:
+    """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
+
+    `order` names all of them, the most wanted first, so the last is given up first; of the last `spare` of them nobody
+    is told. `cap` is the reply in tokens. Raises EngineError where not even one passage fits.
+    """
+
+    def __init__(self, prompt: Prompt, order: Sequence[int], use: Use, cap: int, spare: int = 0) -> None:
+        self._prompt, self._use, self._cap = prompt, use, cap + use.thoughts
+        self._wanted = list(order)
+        self._all = len(self._wanted) - spare
+        room = use.num_ctx - self._cap
+        while estimate(self.messages) > room and len(self._wanted) > 1:
+            self._wanted.pop()
+        if estimate(self.messages) > room:
+            raise self._hopeless(f"about {estimate(self.messages):,}")
+
+    @property
+    def kept(self) -> list[int]:
+        return sorted(self._wanted)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return self._prompt(self.kept)
+
+    def shrink(self, said: TooLong) -> None:
+        """Give up at least one passage, by the exact counts where the server told them."""
+        if len(self._wanted) < 2:
+            raise self._hopeless(f"{said.prompt:,}" if said.prompt else f"about {estimate(self.messages):,}")
+        if not (said.prompt and said.window):
+            del self._wanted[max(1, int(len(self._wanted) * SHRINK)) :]
+            return
+        exact = said.prompt / estimate(self.messages)
+        self._wanted.pop()
+        while len(self._wanted) > 1 and estimate(self.messages) * exact > said.window - self._cap:
+            self._wanted.pop()
+
+    @property
+    def note(self) -> str:
+        """What a person should know of it, empty if nothing was given up."""
+        gone = self._all - len(self._wanted)
+        if gone <= 0:
+            return ""
+        who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
+        return f"{who}: the window of {self._use.model} is {self._use.num_ctx:,} tokens"
+
+    def _hopeless(self, tokens: str) -> EngineError:
+        beside = f" with {self._cap:,} for the reply"
+        least = ", even with one passage" if self._all else ""
+        return EngineError(
+            f"a prompt of {tokens} tokens{beside} does not fit the window of {self._use.num_ctx:,} tokens of "
+            f"{self._use.model}{least}",
+            hint="ask a shorter question, or give the model more num_ctx in your models.yaml (it costs memory)",
+        )
+
+
+def was_cut(messages: Sequence[Message], counted: int | None, window: int) -> bool:
+    """Whether a server has read less than it was given, in silence.
+
+    Recorded for 2,017 tokens in a window of 512: v0.33 read 258, half of it; v0.24 read 512, all of it. Some servers
+    leave the count out: then nothing is known.
+    """
+    if not counted:
+        return False
+    size = sum(len(_RUN.sub(r"\1", content)) for _, content in messages)
+    return counted >= window or counted < size / FEWEST
+
+
+_WORDINGS = ("exceeds the available context size", "input length exceeds the context length", "prompt is longer than")
+
+
+def too_long(status: int, message: str) -> TooLong | None:
+    """Read the three wordings of a 400 (v0.33, v0.24, and v0.33 where only `shift` was refused)."""
+    if status != 400 or not any(wording in message for wording in _WORDINGS):
+        return None
+    try:
+        said = json.loads(message)["error"]
+        return TooLong(int(said["n_prompt_tokens"]), int(said["n_ctx"]))
+    except (ValueError, KeyError, TypeError):
+        found = re.search(r"\((\d+) tokens\).*?\((\d+) tokens\)", message)
+        return TooLong(int(found[1]), int(found[2])) if found else TooLong()

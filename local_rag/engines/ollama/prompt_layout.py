@@ -1,0 +1,173 @@
+"""Which passages a prompt shows and under which numbers: those that the server has read already come first.
+
+A server does not read the beginning of a prompt again that it has read before, up to the first change. So the prompts
+about one question keep the list that was graded: a passage that was rejected before one that was kept stays where it
+was and is named as rejected; what was rejected behind the last one kept is left out, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.text.words import marks
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+REMEMBERED = 16
+"""Questions whose list is remembered: as many as may run at once, and no more than a few kilobytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`shown` are the passages of a prompt in their order, numbered from 1; `used` the places of those that count.
+
+    The engine's own documents are those that count, in that order: the n-th of them is `shown[used[n - 1]]`.
+    """
+
+    shown: tuple[Document, ...]
+    used: tuple[int, ...]
+
+    @property
+    def order(self) -> list[int]:
+        """The places, the most wanted first: by rank those that count, then the others."""
+        ranks = {place: float(self.shown[place].metadata.get("rank_score") or 0.0) for place in self.used}
+        spare = [place for place in range(len(self.shown)) if place not in ranks]
+        return sorted(self.used, key=lambda place: -ranks[place]) + spare
+
+    @property
+    def spare(self) -> int:
+        """How many are shown only because they were read already."""
+        return len(self.shown) - len(self.used)
+
+    def only(self, kept: Sequence[int]) -> list[int]:
+        """The numbers of those that count among the places in a prompt; empty where all of them do."""
+        counting = [place + 1 for place in kept if place in self.used]
+        return counting if len(counting) < len(kept) else []
+
+    def theirs(self, text: str) -> str:
+        """A text that cites the engine's documents, with the numbers that the prompt shows."""
+        return self._renumbered(text, {own: place + 1 for own, place in enumerate(self.used, start=1)})
+
+    def ours(self, text: str) -> str:
+        """What a model wrote, with the numbers of the engine's documents.
+
+        One that was rejected, or is not there, gets a number that is not there either.
+        """
+        return self._renumbered(text, {place + 1: own for own, place in enumerate(self.used, start=1)})
+
+    def _renumbered(self, text: str, numbers: dict[int, int]) -> str:
+        if not self.spare:
+            return text
+        for span, cited in reversed(marks(text)):
+            mark = span.of(text)
+            if not mark[0].isspace() and self._is_code(text[: span.start], mark):
+                continue
+            new = ", ".join(str(numbers.get(one, len(self.shown) + one)) for one in cited)
+            blank = text[span.start : span.end].partition("[")[0].partition("【")[0]
+            text = f"{text[: span.start]}{blank}[{new}]{text[span.end :]}"
+        return text
+
+    def _is_code(self, before: str, mark: str) -> bool:
+        """Whether what looks like a mark is an index, x[0], that a passage has too."""
+        word = re.search(r"[\w.)\]]+$", before)
+        return bool(word) and any(f"{word.group()}{mark}" in one.page_content for one in self.shown if word)
+
+
+class Layouts:
+    """The lists that were graded last, with what was rejected of them. Serves several threads.
+
+    A list belongs to one run of a question: it is known by the very objects that were graded, so what another run has
+    found, of other files perhaps, is never shown.
+    """
+
+    def __init__(self) -> None:
+        self._graded: OrderedDict[str, tuple[tuple[Document, ...], frozenset[int]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def graded(self, question: str, documents: Sequence[Document], rejected: Collection[int]) -> None:
+        """These were shown, in this order; the `rejected` places were found irrelevant."""
+        with self._lock:
+            self._graded[question] = tuple(documents), frozenset(rejected)
+            self._graded.move_to_end(question)
+            while len(self._graded) > REMEMBERED:
+                self._graded.popitem(last=False)
+
+    def forget(self) -> None:
+        """Nothing was shown."""
+        with self._lock:
+            self._graded.clear()
+
+    def of(self, question: str, documents: Sequence[Document]) -> Layout:
+        """How to show these: within the list that was graded, unless that shows as much as it saves reading.
+
+        Nothing but what was rejected is shown besides, and no copy of what counts.
+        """
+        plain = Layout(tuple(documents), tuple(range(len(documents))))
+        with self._lock:
+            graded, rejected = self._graded.get(question, ((), frozenset()))
+        known = {id(document): place for place, document in enumerate(graded)}
+        places = [known.get(id(document), -1) for document in documents]
+        if not places or -1 in places or places != sorted(set(places)):
+            return plain
+        kept = Layout(graded[: places[-1] + 1], tuple(places))
+        spare = set(range(len(kept.shown))) - set(places)
+        if not spare <= rejected or {_words(graded[one]) for one in spare} & {_words(one) for one in documents}:
+            return plain
+        return kept if not spare or _spared(kept) > _spent(kept) else plain
+
+
+def _spared(layout: Layout) -> int:
+    """Characters that need not be read again: of the passages that count behind the first that does not."""
+    first = next((place for place in range(len(layout.shown)) if place not in layout.used), len(layout.shown))
+    return sum(len(layout.shown[place].page_content) for place in layout.used if place > first)
+
+
+def _spent(layout: Layout) -> int:
+    """Characters that are shown and do not count."""
+    return sum(len(one.page_content) for place, one in enumerate(layout.shown) if place not in layout.used)
+
+
+def _words(document: Document) -> str:
+    return " ".join(document.page_content.split())
+
+
+LONGEST_MARK = 40
+"""Characters of a mark such as [1, 2]; what is longer is no mark."""
+_BRACKETS = re.compile(r"[\[【][^\]】]*[\]】]")
+_OPEN = re.compile(r"[\[【][^\]】]*$")
+
+
+class Renumbering:
+    """Takes an answer bit by bit and gives it back with our numbers, word by word: a mark may come in several bits."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """What is certain by now, perhaps nothing."""
+        if not self._layout.spare:
+            return text
+        self._held += text
+        end = _certain(self._held)
+        ready, self._held = self._held[:end], self._held[end:]
+        return self._layout.ours(ready)
+
+    def end(self) -> str:
+        """What was held back."""
+        ready, self._held = self._held, ""
+        return self._layout.ours(ready)
+
+
+def _certain(text: str) -> int:
+    """Where the last word begins, with what stands in brackets behind it."""
+    begun = _OPEN.search(text)
+    end = begun.start() if begun and len(text) - begun.start() <= LONGEST_MARK else len(text)
+    plain = _BRACKETS.sub(lambda match: "x" * len(match.group()), text[:end])
+    return len(plain.rstrip()) if plain[-1:].isspace() else len(re.sub(r"\s*\S+$", "", plain))

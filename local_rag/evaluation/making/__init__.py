@@ -1,0 +1,1 @@
+"""Making a set of cases from a person's own index."""

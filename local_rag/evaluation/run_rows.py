@@ -1,0 +1,153 @@
+"""What is kept of one thing that was asked: rows of plain values, which `folder` stores and `summary` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from local_rag.core.types import Answer, Event, Retrieved, Route, Step
+from local_rag.evaluation.matching import Ranking, held, same_file
+from local_rag.terminal.live import trace_line
+from local_rag.terminal.show import plain
+from local_rag.text.citations import is_fixed_reply
+from local_rag.text.words import sentences, without_marks, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.types import Citation
+    from local_rag.evaluation.cases import Case
+    from local_rag.evaluation.folder import Row
+
+_ABOUT = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
+
+SHOWN = 10
+"""How many places of a ranking are kept in words."""
+
+CUT = 300
+"""Letters from which a cited sentence may be the beginning of a longer one: citations keep 400 characters."""
+
+SCORES = 6
+"""Decimals that are kept of a score."""
+
+
+def retrieval_row(case: Case, mode: str, found: Ranking, depth: int, seconds: float) -> Row:
+    """A ranking of retrieval alone, cut to `depth` things."""
+    return {
+        "kind": "retrieval",
+        "case": case.id,
+        "mode": mode,
+        "units": list(found.units[:depth]),
+        "gains": found.gains,
+        "shown": list(found.shown[:SHOWN]),
+        "seconds": round(seconds, 4),
+    }
+
+
+def route_row(case: Case, route: Route, seconds: float) -> Row:
+    """What the router chose, the web being on offer; None where its verdict could not be parsed."""
+    return {
+        "kind": "route",
+        "case": case.id,
+        "expected": case.route,
+        "source": None if route.usage.unparsed else route.source,
+        "why": route.why,
+        "seconds": round(seconds, 4),
+    }
+
+
+def failure_row(kind: str, case: Case, error: BaseException | str, **where: str) -> Row:
+    """A thing that could not be asked, with the reason. It enters no figure."""
+    told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return {"kind": kind, "case": case.id, **where, "error": " ".join(told.split())}
+
+
+def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event], single: Collection[str] = ()) -> Row:
+    """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels.
+
+    `single` names the files that are one passage.
+    """
+    events = list(events)
+    passages = [_passage(case, query, document) for query, document in _seen(events)]
+    by_id = {passage["chunk_id"]: passage for passage in passages}
+    return {
+        "kind": "answer",
+        "case": case.id,
+        "graph": graph,
+        "answer": plain(answer),
+        "passages": passages,
+        "cited": [_cited(one, passages) for one in answer.citations],
+        "sentences": _sentences(answer),
+        "grades": [
+            {
+                "chunk_id": one.chunk_id,
+                "verdict": one.verdict,
+                "score": one.score,
+                "gold": _gold(case, by_id.get(one.chunk_id), single),
+            }
+            for one in answer.decisions
+            if one.kind == "relevance"
+        ],
+        "steps": [{"node": one.node, "seconds": round(one.seconds, 4)} for one in events if isinstance(one, Step)],
+        "events": [line.strip() for one in events if (line := trace_line(one))],
+    }
+
+
+def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
+    """Every passage once, with the query that brought it first."""
+    known: set[str] = set()
+    for event in events:
+        if isinstance(event, Retrieved):
+            for document in event.documents:
+                key = str(document.metadata.get("chunk_id") or document.metadata.get("url"))
+                if key not in known:
+                    known.add(key)
+                    yield event.query, document
+
+
+def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:
+    about: dict[str, Any] = {key: document.metadata.get(key) for key in _ABOUT}
+    for key in ("score", "rank_score"):
+        about[key] = None if about[key] is None else round(float(about[key]), SCORES)
+    return {**about, "text": document.page_content, "query": query, "holds": list(held(case, document))}
+
+
+def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -> bool | None:
+    """Whether a passage is relevant by the labels; None where they do not say.
+
+    A file that is named without page and words says nothing of each of its passages, unless it has but one.
+    """
+    if passage is None or not (case.relevant or case.answerable is False):
+        return None
+    targets = [case.relevant[number] for number in passage["holds"]]
+    if not targets:
+        return False
+    if passage["source"] in single or any(target.quote or target.page is not None for target in targets):
+        return True
+    return None
+
+
+def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the passage of a citation holds; a long passage counts where the quote stands in it."""
+    held_here: set[int] = set()
+    for passage in passages:
+        inside = passage["start"] is not None and passage["start"] <= citation.start and citation.end <= passage["end"]
+        if same_file(passage["source"], citation.source) and passage["page"] == citation.page and inside:
+            held_here.update(passage["holds"])
+    return {"number": citation.number, "verified": citation.verified, "holds": sorted(held_here)}
+
+
+def _sentences(answer: Answer) -> dict[str, int]:
+    """How many sentences an answer has, and how many of them a verified citation stands behind."""
+    text = without_marks(answer.text)
+    if answer.status == "abstained" or is_fixed_reply(text):
+        return {"total": 0, "verified": 0}
+    said = [" ".join(words(text[start:end])) for start, end in sentences(text)]
+    said = [one for one in said if one]
+    backed = [f" {' '.join(words(without_marks(one.sentence)))} " for one in answer.citations if one.verified]
+    return {"total": len(said), "verified": sum(any(_backs(text, one) for text in backed) for one in said)}
+
+
+def _backs(cited: str, said: str) -> bool:
+    """Whether a sentence stands in what was cited, in whole words; a citation keeps the beginning of a long one."""
+    return f" {said} " in cited or (len(cited) > CUT and said.startswith(cited.strip()))

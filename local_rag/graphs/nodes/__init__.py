@@ -1,0 +1,1 @@
+"""The nodes of the graphs: plain functions of the state and its Deps."""

@@ -1,0 +1,83 @@
+"""The memory of a chat: a follow-up is made whole before a graph, and the turn is kept after it.
+
+Only `turns` outlives a question. Every working field of the state is untracked, and what a checkpoint has kept of the
+last question's `generation` is cleared first, so nothing of one question leaks into the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from local_rag.core.errors import Stopped
+from local_rag.core.types import NOT_IN_PASSAGES, OUT_OF_TIME, Graded, Turn, Usage
+from local_rag.graphs.nodes.node import Emit, asked, log, node
+from local_rag.graphs.state import Deps, Options, State, Update, deps_of
+from local_rag.text import citations
+
+REMEMBERED = 6
+"""Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
+
+
+def ends(graph: StateGraph[State, Deps], options: Options) -> tuple[str, str]:
+    """Where a graph begins and ends: START and END, or with a memory the two nodes of it."""
+    if not options.memory:
+        return START, END
+    graph.add_node("standalone_question", standalone_question)
+    graph.add_node("remember", remember)
+    graph.add_edge(START, "standalone_question")
+    graph.add_edge("remember", END)
+    return "standalone_question", "remember"
+
+
+@node(lambda state: "reading the question" if state.get("turns") else "starting")
+def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
+    """The question as it would be asked without the chat before it; the first one stays as it is."""
+    question, turns = state["question"], state.get("turns", [])
+    fresh: Update = {"generation": "", "asked": question}
+    if not turns:
+        return fresh
+    history = [Turn(turn["asked"], turn["answer"]) for turn in turns[-REMEMBERED:]]
+    whole = deps.engine.standalone(question, history)
+    text = str(whole).strip() or question
+    update = fresh | {"asked": text, "usage": getattr(whole, "usage", Usage())}
+    if text == question:
+        return update
+    return update | {"decisions": log(state, emit, Graded("standalone_question", text))}
+
+
+def remember(state: State, runtime: Runtime[Deps]) -> Update:
+    """Keep the turn: plain strings and numbers, as a checkpoint can hold and another version can read.
+
+    No bare `node`: the clock may run out right before it, and the answer that was found stands. A question that the
+    clock ended, or a person, is not kept: the thread stays as it was.
+    """
+    deps = deps_of(runtime)
+    if deps.cancel.stopped:
+        raise Stopped("stopped")
+    if state.get("reason", "").startswith(OUT_OF_TIME):
+        return {"generation": state.get("generation", "")}
+    return {"generation": state.get("generation", ""), "turns": [*state.get("turns", []), _turn(state, deps)]}
+
+
+def _turn(state: State, deps: Deps) -> dict[str, Any]:
+    silent = state.get("status", "abstained") == "abstained"
+    documents = [] if silent else state.get("documents", [])
+    text = NOT_IN_PASSAGES if silent else state.get("generation") or NOT_IN_PASSAGES
+    checked = citations.renumbered(citations.check(text, documents))
+    return {
+        "question": state["question"],
+        "asked": asked(state),
+        "answer": checked.text,
+        "status": state.get("status", "abstained"),
+        "reason": state.get("reason", ""),
+        "sources": [asdict(citation) for citation in checked.citations],
+        "shown": state.get("shown", []),
+        "graph": deps.graph,
+        "engine": deps.engine.name,
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+    }

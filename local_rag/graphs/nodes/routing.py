@@ -1,0 +1,66 @@
+"""The nodes that choose where to look: the router of Adaptive RAG, and Self-RAG's decision whether to look at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local_rag.core.types import Graded, Need, Route, Source
+from local_rag.graphs.nodes.node import Emit, asked, log, node, usage_of
+from local_rag.graphs.state import Deps, State, Update
+
+
+@node(lambda state: "choosing where to look")
+def route_question(state: State, deps: Deps, emit: Emit) -> Update:
+    """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer."""
+    allowed: list[Source] = ["vectorstore"]
+    if deps.limit("web_searches"):
+        allowed.append("web_search")
+    if deps.allow_direct:
+        allowed.append("direct")
+    steps = deps.adaptive.complexity
+    alone = len(allowed) == 1 and steps != "auto"
+    route = _only_route() if alone else ask_router(asked(state), deps, tuple(allowed), multi=steps == "auto")
+    if steps != "auto":
+        route = replace(route, complexity="multi" if steps == "multi" and route.source == "vectorstore" else "single")
+    graded = [Graded("route", route.source, route.why)]
+    if steps != "single" and route.source == "vectorstore":
+        graded.append(Graded("complexity", route.complexity))
+    return {
+        "route": route.source,
+        "complexity": route.complexity,
+        "decisions": log(state, emit, *graded),
+        "usage": usage_of(state) + route.usage,
+    }
+
+
+@node(lambda state: "deciding whether your files are needed")
+def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
+    """Self-RAG's Retrieve (section 3.2): the files are needed where the chance of that is above the threshold δ.
+
+    Where answers without the files are not allowed there is nothing to decide.
+    """
+    if not deps.allow_direct:
+        need = Need(True, why="answers without your files are not allowed")
+    else:
+        need = deps.engine.needs_retrieval(asked(state), deps.index.catalog())
+    needed = need.needed if need.score is None else need.score > deps.self_rag.delta
+    verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
+    return {
+        "route": "vectorstore" if needed else "direct",
+        "decisions": log(state, emit, verdict),
+        "usage": usage_of(state) + need.usage,
+    }
+
+
+def _only_route() -> Route:
+    return Route("vectorstore", why="your files are the only source that is switched on")
+
+
+def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...], *, multi: bool = False) -> Route:
+    """The router sees how near the best passage is; a route that is not on offer becomes the vector store."""
+    best = deps.index.search(question, 1, within=deps.within)
+    near = best[0].metadata.get("score") if best else None
+    route = deps.engine.route(question, replace(deps.index.catalog(), nearest=near, allowed=allowed, multi=multi))
+    if route.source in allowed:
+        return route
+    return Route("vectorstore", why=f"the router chose {route.source}, which is off", usage=route.usage)

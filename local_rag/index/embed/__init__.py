@@ -1,0 +1,1 @@
+"""Embedding models: weights, conversion for OpenVINO, and the embedder itself."""

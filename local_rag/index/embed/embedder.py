@@ -1,0 +1,244 @@
+"""Text -> unit vectors with a model of sentence-transformers, from weights that lie on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.config.models import EmbedderSpec
+from local_rag.core import cancel
+from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
+from local_rag.index.embed import conversion, encoders, weights
+from local_rag.index.embed.conversion import Conversion
+from local_rag.text.words import shorten
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from local_rag.core.protocols import Vectors
+
+_BATCH = 16
+"""Texts of about the same length that are computed at once: more has more padding and is no faster on a processor."""
+
+_QUERIES_KEPT = 64
+_SLICE = 100_000
+"""Code points that are tokenized at once: a text of 10 MB in one call takes 1.7 GB of memory."""
+
+_BLANK = re.compile(r"\s")
+
+
+class SentenceTransformerEmbedder:
+    """An embedder of models.yaml. Making one reads nothing; weights load on the first text, once for all threads.
+
+    `cache` is the folder for what can be made again: the SHA-256 of weights, and the model as converted for a runtime
+    that loads in a moment (see `conversion`); without it sentence-transformers computes. `on_load` is called before a
+    load that takes some seconds. `precision` is for passages that are embedded by the thousand; questions are float32.
+    """
+
+    def __init__(
+        self,
+        spec: EmbedderSpec,
+        cache: Path | None = None,
+        on_load: Callable[[], None] | None = None,
+        precision: encoders.Precision = "f32",
+    ) -> None:
+        self.spec = spec
+        self._on_load = on_load
+        self._cache = cache
+        self._precision = precision
+        self._lock = threading.Lock()
+        self._queries: OrderedDict[str, Vectors] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def dimension(self) -> int:
+        return self.spec.dimension
+
+    @cached_property
+    def window(self) -> int:
+        """The longest text in tokens, after the special tokens and the prefix have had their place."""
+        return self.spec.window - len(self.token_ends(self.spec.document_prefix))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hex digits of weights, dimension, window and prefixes. Raises ModelMissing if it needs the weights."""
+        spec = self.spec
+        digest = spec.sha256 or weights.remembered_sha256(weights.folder(spec) / weights.WEIGHTS, self._memory)
+        parts = [digest, spec.dimension, spec.window, spec.query_prefix, spec.document_prefix]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
+        return "_encoder" in self.__dict__ or bool((found := self._found) and not found.why)
+
+    @property
+    def conversion(self) -> Conversion | None:
+        """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""
+        return self._found
+
+    @property
+    def served_by(self) -> str:
+        """What computes the vectors here, or what will, and why. Raises ModelMissing."""
+        if self._found is not None:
+            return self._found.describe
+        return conversion.prospect(self._cache)
+
+    def forget(self) -> None:
+        """Drop the questions that are kept."""
+        with self._lock:
+            self._queries.clear()
+
+    def load(self) -> None:
+        """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged."""
+        with self._lock:
+            _ = self._encoder
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows. Raises ModelMissing, ModelChanged, and Stopped between two batches."""
+        return self._embed([self.spec.document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """(n, d) float32, unit rows. The last few are kept: one question is embedded by several nodes."""
+        import numpy as np
+
+        with self._lock:
+            rows = {text: self._queries[text] for text in texts if text in self._queries}
+        missing = [text for text in dict.fromkeys(texts) if text not in rows]
+        if missing:
+            rows |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
+        with self._lock:
+            self._queries |= rows
+            for text in rows:
+                self._queries.move_to_end(text)
+            while len(self._queries) > _QUERIES_KEPT:
+                self._queries.popitem(last=False)
+        return np.stack([rows[text] for text in texts]) if texts else self._nothing()
+
+    def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token ends, in code points, special tokens excluded; the weights are not needed for it.
+
+        An array: a list of a book's tokens takes twenty times the memory of the book.
+        """
+        found = array("q")
+        start = 0
+        while start < len(text):
+            cancel.check()
+            blank = _BLANK.search(text, start + _SLICE, start + 10 * _SLICE)
+            end = blank.start() if blank else min(len(text), start + 10 * _SLICE)
+            tokens = self._tokenizer.encode(text[start:end], add_special_tokens=False)
+            found.extend(start + last for _, last in tokens.offsets)
+            start = end
+        return found
+
+    def verify(self) -> None:
+        """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
+        file = weights.folder(self.spec) / weights.WEIGHTS
+        self._compare(file, weights.sha256(file) if self.spec.sha256 else "")
+
+    def _compare(self, file: Path, found: str) -> None:
+        if self.spec.sha256 and found != self.spec.sha256:
+            raise ModelChanged(
+                f"the weights of '{self.name}' are not the ones that models.yaml names: "
+                f"SHA-256 {self.spec.sha256[:12]}… expected, {found[:12]}… in {file}",
+                hint=self.spec.install or f"if the new ones are right, set embedders.{self.name}.sha256: {found}",
+            )
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        if not texts:
+            return self._nothing()
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
+        places = [order[first : first + _BATCH] for first in range(0, len(order), _BATCH)]
+
+        def batches() -> Iterator[list[str]]:
+            for place in places:
+                cancel.check()
+                yield [texts[position] for position in place]
+
+        with self._lock, closing(self._encoder.encode(batches())) as found:
+            for place, rows in zip(places, found, strict=True):
+                vectors[place] = self._unit(rows)
+        return vectors
+
+    def _unit(self, rows: Vectors) -> Vectors:
+        import numpy as np
+
+        if rows.shape[1] != self.dimension:
+            raise ConfigError(
+                f"models.yaml says that '{self.name}' has {self.dimension} dimensions, but it gives {rows.shape[1]}",
+                hint=f"set embedders.{self.name}.dimension: {rows.shape[1]}",
+            )
+        norms: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.divide(rows, np.maximum(norms, np.float32(1e-12)))
+
+    def _nothing(self) -> Vectors:
+        import numpy as np
+
+        return np.empty((0, self.dimension), dtype=np.float32)
+
+    @property
+    def _memory(self) -> Path | None:
+        return self._cache / "weights.json" if self._cache else None
+
+    @property
+    def _longest(self) -> int:
+        return self.spec.window + self._tokenizer.num_special_tokens_to_add(is_pair=False)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        tokenizer = self._new_tokenizer()
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def _new_tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        file = weights.folder(self.spec) / "tokenizer.json"
+        if not file.is_file():
+            raise ModelMissing(
+                f"the embedder '{self.name}' has no {file.name} in {file.parent}",
+                hint=self.spec.install or "save the model again with a fast tokenizer",
+            )
+        return Tokenizer.from_file(str(file))
+
+    @cached_property
+    def _found(self) -> Conversion | None:
+        return conversion.find(self._cache, self._key) if self._cache else None
+
+    @cached_property
+    def _key(self) -> str:
+        """The fingerprint, and a digest of the small files: pooling and tokenizer are part of what is converted."""
+        return f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
+
+    @cached_property
+    def _encoder(self) -> encoders.Encoder:
+        folder = weights.folder(self.spec)
+        if not self.ready and self._on_load is not None:
+            self._on_load()
+        file = folder / weights.WEIGHTS
+        self._compare(file, weights.remembered_sha256(file, self._memory) if self.spec.sha256 else "")
+        if self._cache and self._found is None:
+            self._found = conversion.convert(self._cache, self._key, folder, self._longest)
+        if self._found is not None and not self._found.why:
+            try:
+                return encoders.OpenVinoEncoder(self._found, self._new_tokenizer(), self._precision)
+            except RuntimeError as error:  # a library that is not there any more, a processor that it does not know
+                self._found = replace(self._found, why=f"OpenVINO cannot load it here ({shorten(str(error), 100)})")
+        return encoders.TorchEncoder(self.spec, self._longest)

@@ -1,0 +1,115 @@
+"""Where the weights of a model lie on this machine, and which ones they are."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from local_rag.config.models import EmbedderSpec
+from local_rag.core.errors import ModelMissing
+
+WEIGHTS = "model.safetensors"
+
+
+def folder(spec: EmbedderSpec) -> Path:
+    """The folder of a model, looked for on this machine only. Raises ModelMissing with the command that brings it."""
+    place = _in_cache(spec.model) if spec.model else _in_package(spec) if spec.package else Path(spec.path)
+    if place is None or not (place / WEIGHTS).is_file():
+        where = spec.model or spec.package or spec.path
+        raise ModelMissing(
+            f"the weights of the embedder '{spec.name}' are not on this machine: no {WEIGHTS} in {where}",
+            hint=spec.install or f"put the model there, or name its folder under embedders.{spec.name} in models.yaml",
+        )
+    return place
+
+
+def _in_package(spec: EmbedderSpec) -> Path | None:
+    try:
+        found = importlib.util.find_spec(spec.package)
+    except (ImportError, ValueError):
+        return None
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(next(iter(found.submodule_search_locations))) / spec.path
+
+
+def offline() -> None:
+    """Keep Hugging Face's libraries from looking anything up. They read these variables once, when imported."""
+    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
+        os.environ[variable] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def _in_cache(name: str) -> Path | None:
+    """Hugging Face's cache keeps the files of a name in a folder per commit; `main` says which one is in force."""
+    offline()
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        file = try_to_load_from_cache(name, WEIGHTS)
+    except HFValidationError:
+        return None
+    return Path(file).parent if isinstance(file, str) else None
+
+
+def sha256(file: Path) -> str:
+    """SHA-256 of a file in hex."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def remembered_sha256(file: Path, memory: Path | None) -> str:
+    """SHA-256 of a file, read from `memory` (a JSON file) while size and time of change stay the same.
+
+    A memory that cannot be read or written only costs time.
+    """
+    status = file.stat()
+    key, state = str(file), [status.st_size, status.st_mtime_ns]
+    known = _recall(memory)
+    if key in known and known[key][:2] == state:
+        return str(known[key][2])
+    digest = sha256(file)
+    if memory is not None:
+        _remember(memory, known | {key: [*state, digest]})
+    return digest
+
+
+def layout(folder: Path) -> str:
+    """8 hex digits of what lies beside the weights and decides about vectors: configuration, pooling, tokenizer.
+
+    Further weights (of a Dense module) count by size and time of change.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.suffix == ".json" and file.name != "data_config.json":
+            digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
+        elif file.suffix in (".safetensors", ".bin") and file.name != WEIGHTS:
+            found = file.stat()
+            digest.update(f"{file.name} {found.st_size} {found.st_mtime_ns}".encode())
+    return digest.hexdigest()[:8]
+
+
+def _recall(memory: Path | None) -> dict[str, list[int | str]]:
+    try:
+        data = json.loads(memory.read_text(encoding="utf-8")) if memory else {}
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    return {key: row for key, row in data.items() if isinstance(row, list) and len(row) == 3}
+
+
+def _remember(memory: Path, known: dict[str, list[int | str]]) -> None:
+    draft = memory.with_name(f"{memory.name}.{os.getpid()}")
+    try:
+        memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft.write_text(json.dumps(known), encoding="utf-8")
+        draft.replace(memory)
+    except OSError:
+        with suppress(OSError):  # a read-only disk says so of files that are not there
+            draft.unlink(missing_ok=True)

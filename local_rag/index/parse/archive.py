@@ -1,0 +1,225 @@
+"""DOCX and EPUB: zip files of markup, measured before anything in them is parsed."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from local_rag.core.errors import FileSkipped
+from local_rag.core.types import Heading
+from local_rag.index.parse.html_text import Writer, write
+from local_rag.index.parse.markup import parse_html, parse_xml
+from local_rag.index.parse.parsed import Parsed, clean, document
+
+MAX_UNZIPPED = 200_000_000
+MAX_RATIO = 200
+"""Unzipped to zipped. Deflate reaches 1032:1 on zeros, text 3 to 10, so what is above this is no document."""
+
+HARMLESS = 5_000_000
+"""Bytes up to which the ratio does not matter: small files of repetitive XML are real and cannot hurt."""
+
+MAX_MEMBERS = 10_000
+
+_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+"""Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
+
+
+def measured(path: Path) -> zipfile.ZipFile:
+    """The opened zip file, once all of it was unzipped in small pieces and found small enough.
+
+    The sizes in the directory may lie, so they only serve to refuse early.
+    Raises FileSkipped for a bomb, a password and damage.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError) as error:
+        raise FileSkipped(_no_zip(path)) from error
+    try:
+        _measure(archive, path.stat().st_size)
+    except FileSkipped:
+        archive.close()
+        raise
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
+        archive.close()
+        raise FileSkipped(f"is damaged ({error})") from error
+    return archive
+
+
+def _no_zip(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(8)
+    if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+        return "is encrypted with a password, or in Word's format of before 2007"
+    return f"is damaged (not a {path.suffix.lower()} file inside)"
+
+
+def _measure(archive: zipfile.ZipFile, packed: int) -> None:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise FileSkipped(f"holds {len(members):,} files; up to {MAX_MEMBERS:,} are unzipped")
+    if any(member.flag_bits & 1 for member in members):
+        raise FileSkipped("is encrypted with a password")
+    _refuse_bomb(sum(member.file_size for member in members), packed)
+    unzipped = 0
+    for member in members:
+        with archive.open(member) as file:
+            while piece := file.read(1 << 20):
+                unzipped += len(piece)
+                _refuse_bomb(unzipped, packed)
+
+
+def _refuse_bomb(unzipped: int, packed: int) -> None:
+    if unzipped > MAX_UNZIPPED:
+        raise FileSkipped(f"unzips to more than {MAX_UNZIPPED // 1_000_000} MB: a zip bomb?")
+    if unzipped > HARMLESS and unzipped > MAX_RATIO * packed:
+        raise FileSkipped(f"unzips to more than {MAX_RATIO} times its size: a zip bomb?")
+
+
+def load_docx(path: Path) -> Parsed:
+    """A Word file by mammoth: headings, lists and tables; pictures are left out, equations are named as not read."""
+    import mammoth
+
+    with measured(path) as archive:
+        title = _core_title(archive)
+    with path.open("rb") as file:
+        styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+        no_pictures = mammoth.images.img_element(lambda image: {})
+        try:
+            made = mammoth.convert_to_html(file, convert_image=no_pictures, style_map=styles)
+        except (KeyError, AttributeError, TypeError, ValueError, OSError) as error:
+            raise FileSkipped(f"is damaged ({type(error).__name__} while reading it as Word)") from error
+    writer = Writer()
+    if (tree := parse_html(clean(made.value))) is not None:
+        write(tree, writer)
+    text = writer.text.removesuffix("↑")
+    lost = any("}oMath" in message.message for message in made.messages)
+    warnings = ("its equations were not read",) if lost else ()
+    first = writer.headings[0].text if writer.headings else ""
+    return Parsed((document(text, title or first, headings=writer.headings),), warnings)
+
+
+def _core_title(archive: zipfile.ZipFile) -> str:
+    """Dublin Core's title in docProps/core.xml, where Word keeps the properties of a file."""
+    try:
+        tree = parse_xml(archive.read("docProps/core.xml"))
+    except (KeyError, FileSkipped):
+        return ""
+    return _text(tree, ".//{*}title")
+
+
+def load_epub(path: Path) -> Parsed:
+    """A book as one document, in the order of its spine; there are no pages. Raises FileSkipped under DRM.
+
+    A chapter without a heading of its own gets its label from the table of contents
+    (https://www.w3.org/TR/epub-33/#sec-package-doc).
+    """
+    with measured(path) as archive:
+        _refuse_drm(archive)
+        package_name, package = _package(archive)
+        labels = _labels(archive, package, package_name)
+        parts: list[str] = []
+        headings: list[Heading] = []
+        length, missing = 0, []
+        for name in _spine(package, package_name):
+            try:
+                chapter = _chapter(archive.read(name), labels.get(name, ""))
+            except (KeyError, FileSkipped):
+                missing.append(posixpath.basename(name))
+                continue
+            if chapter.text:
+                headings += [Heading(length + h.start, h.level, h.text) for h in chapter.headings]
+                parts.append(chapter.text)
+                length += len(chapter.text) + 2
+    warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
+    title = _text(package, ".//{http://purl.org/dc/elements/1.1/}title")
+    return Parsed((document("\n\n".join(parts), title, headings=headings),), warnings)
+
+
+def _refuse_drm(archive: zipfile.ZipFile) -> None:
+    try:
+        tree = parse_xml(archive.read("META-INF/encryption.xml"))
+    except (KeyError, FileSkipped):
+        return
+    methods = [] if tree is None else [node.get("Algorithm", "") for node in tree.iter("{*}EncryptionMethod")]
+    if any(method not in _FONTS for method in methods):
+        raise FileSkipped("is encrypted (DRM)")
+
+
+def _package(archive: zipfile.ZipFile) -> tuple[str, Any]:
+    try:
+        container = parse_xml(archive.read("META-INF/container.xml"))
+        name = container.find(".//{*}rootfile").get("full-path")
+        package = parse_xml(archive.read(name))
+    except (KeyError, AttributeError) as error:
+        raise FileSkipped("is damaged (no package document inside)") from error
+    if package is None:
+        raise FileSkipped("is damaged (its package document is no XML)")
+    return name, package
+
+
+def _spine(package: Any, package_name: str) -> Iterator[str]:
+    """Names of the chapters in reading order."""
+    manifest = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+    for reference in package.iterfind(".//{*}spine/{*}itemref"):
+        item = manifest.get(reference.get("idref"))
+        if item is None or "html" not in item.get("media-type", "") or not item.get("href"):
+            continue
+        if "nav" not in item.get("properties", "").split():
+            yield _resolved(package_name, item.get("href"))
+
+
+def _resolved(base: str, href: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(base), unquote(href.partition("#")[0])))
+
+
+def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[str, str]:
+    """Chapter -> its first label in the table of contents, EPUB 3's nav or EPUB 2's NCX."""
+    labels: dict[str, str] = {}
+    for item in package.iterfind(".//{*}manifest/{*}item"):
+        is_nav = "nav" in item.get("properties", "").split()
+        if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
+            continue
+        name = _resolved(package_name, item.get("href", ""))
+        try:
+            tree = parse_xml(archive.read(name))
+        except (KeyError, FileSkipped):
+            continue
+        for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
+            target = point.get("href") or _attribute(point, "{*}content", "src")
+            label = " ".join("".join(point.itertext()).split()) if is_nav else _text(point, "{*}navLabel/{*}text")
+            if target:
+                labels.setdefault(_resolved(name, target), label)
+    return labels
+
+
+def _chapter(data: bytes, label: str) -> Writer:
+    writer = Writer()
+    tree = parse_xml(data)
+    body = None if tree is None else tree.find("{*}body")
+    if body is None:
+        return writer
+    write(body, writer)
+    if label and writer.text and not writer.headings:
+        headed = Writer()
+        headed.open_heading(1)
+        headed.say(clean(label))
+        headed.close_heading()
+        headed.block(2)
+        write(body, headed)
+        return headed
+    return writer
+
+
+def _text(tree: Any, path: str) -> str:
+    found = None if tree is None else tree.find(path)
+    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+
+
+def _attribute(tree: Any, path: str, name: str) -> str:
+    found = tree.find(path)
+    return found.get(name, "") if found is not None else ""

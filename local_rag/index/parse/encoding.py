@@ -1,0 +1,120 @@
+"""Bytes to text: byte order marks, UTF-8, what the file declares, and only then a guess."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import FileSkipped
+
+if TYPE_CHECKING:
+    from charset_normalizer import CharsetMatch
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\x7fELF", b"\xd0\xcf\x11\xe0", b"\x1f\x8b")
+_ISO_2022 = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"))
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+_SUPERSETS = {
+    "iso8859-1": "cp1252",
+    "ascii": "cp1252",
+    "shift_jis": "cp932",
+    "shift_jis_2004": "cp932",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+}
+"""What the web reads instead (https://encoding.spec.whatwg.org/#names-and-labels): the same and more."""
+_SAMPLE = 1 << 18
+_BROKEN_SEQUENCES = 0.02
+"""Share of bad bytes among the multi-byte sequences up to which a text still is UTF-8, but damaged."""
+
+
+def decode(data: bytes, declared: str = "") -> str:
+    """The text of a file, `declared` being the encoding that it names itself, if any.
+
+    Raises FileSkipped for no bytes at all and for bytes that are no text.
+    """
+    if not data.strip():
+        raise FileSkipped("is empty")
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace").removeprefix("\ufeff")
+    wide = _wide(data[:4096])
+    if wide:
+        return data.decode(wide, "replace")
+    for escape, encoding in _ISO_2022:
+        if escape in data[:4096] and 0 not in data[:4096]:
+            return data.decode(encoding, "replace")
+    _refuse_binary(data)
+    if (text := _utf8(data)) is not None:
+        return text
+    if declared and (text := _declared(data, declared)) is not None:
+        return text
+    return data.decode(_guess(data), "replace")
+
+
+def _wide(head: bytes) -> str:
+    """UTF-16 or UTF-32 without a mark: the zero bytes of Latin letters stand at the same places."""
+    if len(head) < 8:
+        return ""
+    zeros = [head[place::4].count(0) / len(head[place::4]) for place in range(4)]
+    patterns = {
+        "utf-32-be": (zeros[0] > 0.9 and zeros[1] > 0.9 and zeros[3] < 0.1),
+        "utf-32-le": (zeros[3] > 0.9 and zeros[2] > 0.9 and zeros[0] < 0.1),
+        "utf-16-be": (zeros[0] > 0.4 and zeros[2] > 0.4 and zeros[1] + zeros[3] < 0.05),
+        "utf-16-le": (zeros[1] > 0.4 and zeros[3] > 0.4 and zeros[0] + zeros[2] < 0.05),
+    }
+    return next((name for name, fits in patterns.items() if fits), "")
+
+
+def _refuse_binary(data: bytes) -> None:
+    sample = data[:_SAMPLE]
+    control = len(sample) - len(sample.translate(None, _CONTROL))
+    if data.startswith(_MAGIC) or control > max(2, 0.01 * len(sample)) or (0 in sample and _utf8(sample) is None):
+        raise FileSkipped("is binary, not text")
+
+
+def _utf8(data: bytes) -> str | None:
+    """The text if it is UTF-8, a few damaged places (or a character cut at the end) allowed; None if it is not."""
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    if bad:
+        sequences = sum(1 for _ in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", data))
+        if bad > 1 + _BROKEN_SEQUENCES * sequences or sequences < 2 * bad:
+            return None
+    return text
+
+
+def _declared(data: bytes, declared: str) -> str | None:
+    try:
+        name = codecs.lookup(declared).name
+        return data.decode(_SUPERSETS.get(name, name), "replace")
+    except (LookupError, ValueError):
+        return None
+
+
+def _guess(data: bytes) -> str:
+    """charset-normalizer's best guess from the first 256 KB; of equal ones, and where it has none, cp1252."""
+    from charset_normalizer import from_bytes
+
+    sample = data[:_SAMPLE]
+    if len(data) > _SAMPLE and (cut := sample.rfind(b"\n")) > 0:
+        sample = sample[:cut]
+    matches = from_bytes(sample)
+    best = matches.best()
+    if best is None or any(m.encoding == "cp1252" and _fits_as_well(m, best) for m in matches):
+        return "cp1252"
+    name = codecs.lookup(best.encoding).name
+    if name == "cp1250" and not re.search(rb"[\x80-\x9f]", data):
+        return "iso8859-2"  # the same but for the letters that Windows puts into 80 to 9f, and a Slavic text has them
+    return _SUPERSETS.get(name, name)
+
+
+def _fits_as_well(match: CharsetMatch, best: CharsetMatch) -> bool:
+    return match.chaos <= best.chaos and match.coherence >= best.coherence

@@ -1,0 +1,130 @@
+"""Mail: one message (.eml) or many (.mbox), by the standard library; attachments are named, not read."""
+
+from __future__ import annotations
+
+import mailbox
+from collections.abc import Iterator
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.policy import default
+from pathlib import Path
+from typing import IO
+
+from local_rag.core.errors import FileSkipped
+from local_rag.core.types import LoadedDocument
+from local_rag.index.parse.encoding import decode
+from local_rag.index.parse.html_text import Writer, write
+from local_rag.index.parse.markup import parse_html
+from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.text.words import joined, shorten
+
+_SHOWN = ("From", "To", "Cc", "Date")
+_KNOWN = {
+    b"from",
+    b"to",
+    b"subject",
+    b"date",
+    b"received",
+    b"return-path",
+    b"message-id",
+    b"mime-version",
+    b"delivered-to",
+}
+
+
+def load_eml(path: Path) -> Parsed:
+    """One message as one document. Raises FileSkipped for a file without any header of a mail."""
+    data = path.read_bytes()
+    if not data.strip():
+        raise FileSkipped("is empty")
+    if not _has_header(data):
+        raise FileSkipped("is damaged (no header of a mail in it)")
+    message = BytesParser(EmailMessage, policy=default).parsebytes(data.lstrip())
+    return Parsed((_document(message),), _warnings([message]))
+
+
+def _has_header(data: bytes) -> bool:
+    head = data[:65536].replace(b"\r\n", b"\n").lstrip().partition(b"\n\n")[0]
+    return any(line.partition(b":")[0].strip().lower() in _KNOWN for line in head.split(b"\n") if b":" in line)
+
+
+def load_mbox(path: Path) -> Parsed:
+    """A mailbox, one document per message. Raises FileSkipped where no line begins with "From "."""
+    box = mailbox.mbox(path, factory=_message, create=False)  # type: ignore[arg-type]
+    try:
+        messages: list[EmailMessage] = list(box)  # type: ignore[arg-type]
+    finally:
+        box.close()
+    if not messages:
+        raise FileSkipped("is empty" if not path.stat().st_size else "holds no message (no line begins with 'From ')")
+    return Parsed(tuple(_document(message) for message in messages), _warnings(messages))
+
+
+def _message(file: IO[bytes]) -> EmailMessage:
+    return BytesParser(EmailMessage, policy=default).parse(file)
+
+
+def _document(message: EmailMessage) -> LoadedDocument:
+    lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
+    subject = _header(message, "Subject")
+    head = "\n".join([f"Subject: {subject}", *lines] if subject else lines)
+    return document(clean(f"{head}\n\n{_body(message)}").strip(), subject)
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """One header, decoded. The parser of the standard library raises many errors on malformed ones (bpo-30681)."""
+    try:
+        return " ".join(str(message.get(name, "")).split())
+    except Exception:
+        raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+        return " ".join(str(raw).split())
+
+
+def _body(message: EmailMessage) -> str:
+    """The plain part; the text of the HTML part where there is none or where it is blank."""
+    bodies = [_content(part) for kind in ("plain", "html") if (part := _part(message, kind)) is not None]
+    return next((body for body in bodies if body.strip()), "")
+
+
+def _part(message: EmailMessage, kind: str) -> EmailMessage | None:
+    try:
+        found = message.get_body((kind,))
+    except (AttributeError, KeyError, ValueError):  # a malformed Content-Type
+        found = None
+    return found if isinstance(found, EmailMessage) else None
+
+
+def _content(part: EmailMessage) -> str:
+    payload = part.get_payload(decode=True)
+    if not isinstance(payload, bytes):
+        return ""
+    try:
+        text = clean(decode(payload, part.get_content_charset() or ""))
+    except FileSkipped:
+        return ""
+    if part.get_content_subtype() != "html":
+        return text
+    writer = Writer()
+    if (tree := parse_html(text)) is not None:
+        write(tree, writer)
+    return writer.text
+
+
+def _warnings(messages: list[EmailMessage]) -> tuple[str, ...]:
+    names = [name for message in messages for name in _attachments(message)]
+    if not names:
+        return ()
+    shown = joined([*names[:5], f"{len(names) - 5} more"] if len(names) > 6 else names)
+    return (f"attachments were not read: {shown}",)
+
+
+def _attachments(message: EmailMessage) -> Iterator[str]:
+    for part in message.walk():
+        try:
+            name = part.get_filename()
+            attached = name or part.get_content_disposition() == "attachment"
+            kind = part.get_content_type()
+        except (AttributeError, KeyError, ValueError, IndexError):
+            continue
+        if attached and not part.is_multipart():
+            yield shorten(clean(name or kind), 80)

@@ -1,0 +1,162 @@
+"""HTML to text with headings at their offsets: one writer for web pages, DOCX (through mammoth) and EPUB chapters."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from html.entities import html5
+from pathlib import Path
+from typing import Any
+
+from local_rag.core.types import Heading, LoadedDocument
+from local_rag.index.parse.encoding import decode
+from local_rag.index.parse.html_text import AROUND, DROPPED, Writer, write
+from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.text.words import Span, words
+
+MAIN_SHARE = 0.5
+"""Share of the page's own words below which trafilatura's main text is not trusted and all visible text is taken.
+
+Own words are visible, in no link and in no <nav>, <footer> or <aside>: counting all visible words would have taken 15
+of 69 news pages whole, most of them wrongly; counting own words takes 4.
+"""
+
+GAP_SHARE = 0.03
+"""A gap between two lines of the main text, or after its title, is filled up to this share of the words kept; any gap
+up to 10 words.
+
+Measured with 4-grams: on three long technical posts recall rises from .78, .86, .78 to .87, .91, .95, on 69 news pages
+from .977 to .986, for a precision of .866 instead of .878.
+"""
+
+MAX_PARTS = 30_000
+"""Pieces of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
+
+_GRAM = 3
+_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_UNSEEN = re.compile(r"<(script|style|head|template)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
+_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
+
+
+def parse_html(source: str) -> Any:
+    """The tree of a page, however broken, or None where nothing is left of it; nothing is fetched."""
+    from lxml import etree
+
+    parser = etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True)
+    try:
+        return etree.fromstring(_DECLARATION.sub("", source), parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def parse_xml(data: bytes) -> Any:
+    """The tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no XML."""
+    from lxml import etree
+
+    source = _ENTITY.sub(_character, decode(data, declared_charset(data)))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_pis=True)
+    try:
+        return etree.fromstring(_DECLARATION.sub("", source), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _character(match: re.Match[str]) -> str:
+    """A named character of HTML as itself, XML's own five untouched, anything else dropped."""
+    name = match.group(1)
+    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
+
+
+def declared_charset(data: bytes) -> str:
+    """The encoding that a page or an XML file names in its first 2 KB, or nothing."""
+    match = _CHARSET.search(data[:2048])
+    return match.group(1).decode("ascii", "replace") if match else ""
+
+
+def load_html(path: Path) -> Parsed:
+    """The main text of a page, or all of its visible text where the main text is too little of it."""
+    data = path.read_bytes()
+    return Parsed((html_document(clean(decode(data, declared_charset(data)))),))
+
+
+def html_document(source: str) -> LoadedDocument:
+    """A page as a document: title, headings and text."""
+    tree = parse_html(source)
+    if tree is None:
+        return document(_bare(source))
+    whole, visible, own = Writer(), Writer(), Writer()
+    write(tree, whole)
+    write(tree, visible, DROPPED | AROUND)
+    write(tree, own, DROPPED | AROUND | {"a"})
+    if not whole.text:
+        return document(_bare(source), _title(tree))
+    title = _title(tree) or (whole.headings[0].text if whole.headings else "")
+    small = len(whole.parts) <= MAX_PARTS
+    text, headings = (small and _main(source, visible, len(words(own.text)))) or (whole.text, whole.headings)
+    return document(text, title, headings=headings)
+
+
+def _main(source: str, visible: Writer, own: int) -> tuple[str, list[Heading]] | None:
+    """The visible lines that trafilatura counts to the main text, small gaps filled; None where it found too little.
+
+    Trafilatura decides, but does not speak: its own text lacks captions, code and parts of tables.
+    """
+    from trafilatura import extract
+
+    main = words(extract(source, include_comments=False) or "")
+    known = set(_grams(main))
+    lines = [Span(*match.span()) for match in re.finditer(r"[^\n]+", visible.text)]
+    counts, kept = [], []
+    for number, line in enumerate(lines):
+        said = words(line.of(visible.text))
+        grams = _grams(said)
+        counts.append(len(said))
+        if len(said) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):
+            kept.append(number)
+    total = sum(counts[number] for number in kept)
+    if not kept or total < MAIN_SHARE * max(own, len(main)):
+        return None
+    titles = {heading.start for heading in visible.headings if heading.level == 1}
+    opening = next((number for number in range(kept[0], -1, -1) if lines[number].start in titles), None)
+    filled = set(kept)
+    for before, after in itertools.pairwise([(opening or 0) - 1, *kept, len(lines)]):
+        inside = after < len(lines) and (after > kept[0] or opening is not None)
+        if sum(counts[before + 1 : after]) <= max(10, GAP_SHARE * total if inside else 0):
+            filled.update(range(before + 1, after))
+    return _picked(visible, [lines[number] for number in sorted(filled)])
+
+
+def _bare(source: str) -> str:
+    """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of some hundred elements."""
+    text = _TAG.sub(" ", _UNSEEN.sub(" ", source))
+    return clean("\n".join(filter(None, (" ".join(line.split()) for line in html.unescape(text).split("\n")))))
+
+
+def _grams(said: list[str]) -> list[tuple[str, ...]]:
+    return list(zip(*(said[place:] for place in range(_GRAM)), strict=False))
+
+
+def _picked(writer: Writer, lines: list[Span]) -> tuple[str, list[Heading]]:
+    """Some lines of a text, neighbours as far apart as they were, and the headings among them at their new places."""
+    parts: list[str] = []
+    length, headings, end = 0, iter(writer.headings), 0
+    picked: list[Heading] = []
+    heading = next(headings, None)
+    for line in lines:
+        between = writer.text[end : line.start] if parts else ""
+        parts += ["\n\n" if between.strip() else between, line.of(writer.text)]
+        length += len(parts[-2])
+        while heading and heading.start < line.end:
+            if heading.start >= line.start:
+                picked.append(Heading(length + heading.start - line.start, heading.level, heading.text))
+            heading = next(headings, None)
+        length, end = length + len(parts[-1]), line.end
+    return "".join(parts), picked
+
+
+def _title(tree: Any) -> str:
+    found = tree.find(".//title")
+    return " ".join("".join(found.itertext()).split()) if found is not None else ""

@@ -1,0 +1,78 @@
+"""What a loader makes of one file, and how it travels from the worker process: JSON, never pickle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from local_rag.core.errors import FileSkipped
+from local_rag.core.types import Heading, LoadedDocument
+from local_rag.text.words import printable, shorten
+
+MAX_CHARACTERS = 50_000_000
+"""Of one file. The largest book of Project Gutenberg has 6 million; what is above this is a dump, not a document."""
+
+_LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_INVISIBLE = re.compile("[\u00ad\u200b\ufeff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The documents of one file, never empty; `warnings` name what of the file was not read."""
+
+    documents: tuple[LoadedDocument, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def clean(text: str) -> str:
+    """Text as it is stored: every line ends with a line feed, nothing invisible, no control character, no surrogate."""
+    return printable(_INVISIBLE.sub("", _LINE_ENDS.sub("\n", _SURROGATE.sub("\ufffd", text))))
+
+
+def document(
+    text: str, title: str = "", *, page: int | None = None, headings: Sequence[Heading] = ()
+) -> LoadedDocument:
+    """A document of a text that is `clean` already, so that the offsets of its headings stay true."""
+    titled = tuple(Heading(h.start, h.level, shorten(clean(h.text), 200)) for h in headings if h.text.strip())
+    return LoadedDocument(text, shorten(clean(title), 200), page, titled)
+
+
+def checked(parsed: Parsed) -> Parsed:
+    """The same without its blank documents. Raises FileSkipped when nothing is left or there is too much."""
+    characters = sum(len(found.text) for found in parsed.documents)
+    if characters > MAX_CHARACTERS:
+        raise FileSkipped(f"holds {characters:,} characters of text; up to {MAX_CHARACTERS:,} are read")
+    filled = tuple(found for found in parsed.documents if found.text.strip())
+    if not filled:
+        raise FileSkipped("is empty")
+    return Parsed(filled, parsed.warnings)
+
+
+def to_wire(parsed: Parsed) -> dict[str, Any]:
+    """Plain dicts and lists, ready for `json.dumps`."""
+    return {
+        "documents": [
+            {
+                "text": found.text,
+                "title": found.title,
+                "page": found.page,
+                "headings": [[h.start, h.level, h.text] for h in found.headings],
+            }
+            for found in parsed.documents
+        ],
+        "warnings": list(parsed.warnings),
+    }
+
+
+def from_wire(wire: dict[str, Any]) -> Parsed:
+    """The inverse of `to_wire`."""
+    return Parsed(
+        tuple(
+            LoadedDocument(d["text"], d["title"], d["page"], tuple(Heading(*h) for h in d["headings"]))
+            for d in wire["documents"]
+        ),
+        tuple(wire["warnings"]),
+    )

@@ -1,0 +1,112 @@
+"""Plain text, Markdown and reStructuredText: stored as they are, with their title and headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from local_rag.core.types import Heading
+from local_rag.index.parse.encoding import decode
+from local_rag.index.parse.parsed import Parsed, clean, document
+
+LONG = 300
+"""Characters of a heading that are looked at: what is longer is no heading, and patterns go slow on it."""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])[ \t]|[ \t]*$| {4}|\t| {0,3}#{1,6} |[ \t]*\|")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
+_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
+_FRONT = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
+_FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
+_FIELD_TITLE = re.compile(r"^:?Title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
+
+
+def read(path: Path) -> str:
+    """The clean text of a text file. Raises FileSkipped for a binary or an empty one."""
+    return clean(decode(path.read_bytes()))
+
+
+def load_text(path: Path) -> Parsed:
+    """Text and source code: no title, no headings."""
+    return Parsed((document(read(path)),))
+
+
+def load_markdown(path: Path) -> Parsed:
+    """Markdown as it is written; headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings)."""
+    text = read(path)
+    front = _FRONT.match(text)
+    headings = list(_markdown_headings(text, front.end() if front else 0))
+    named = _FRONT_TITLE.search(front.group(1)) if front else None
+    outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
+    title = named.group(1) if named else outermost.text if outermost else ""
+    return Parsed((document(text, title, headings=headings),))
+
+
+def _lines(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Lines with the code point they start at."""
+    for line in text[start:].split("\n"):
+        yield start, line
+        start += len(line) + 1
+
+
+def _markdown_headings(text: str, begin: int) -> Iterator[Heading]:
+    fence, before, before_start = "", "", 0
+    for start, line in _lines(text, begin):
+        opened = _FENCE.match(line)
+        if fence:
+            fence = "" if opened and opened.group(1).startswith(fence) and not line.strip("`~ \t") else fence
+            before = ""
+        elif opened:
+            fence, before = opened.group(1), ""
+        elif heading := _ATX.match(line):
+            yield Heading(start, len(heading.group(1)), _plain(heading.group(2)))
+            before = ""
+        elif before and (underline := _UNDERLINE.match(line)):
+            yield Heading(before_start, 1 if underline.group(1)[0] == "=" else 2, _plain(before))
+            before = ""
+        else:
+            # only the first line after a blank one can be a heading: below it stands a paragraph or a table
+            paragraph = not _NO_PARAGRAPH.match(line) and (start == begin or text[start - 2 : start] == "\n\n")
+            before, before_start = (line, start) if paragraph else ("", start)
+
+
+def _plain(heading: str) -> str:
+    return _MARKUP.sub(lambda match: match.group(1) or "", _ATTRIBUTES.sub("", heading[:LONG])).strip()
+
+
+def load_rst(path: Path) -> Parsed:
+    """The text of reStructuredText as it is written.
+
+    A title is underlined at its full width, maybe overlined; levels in the order in which the adornments appear
+    (https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#sections). PEPs have a Title field.
+    """
+    text = read(path)
+    headings = list(_rst_headings(text))
+    named = _FIELD_TITLE.search(text[:2000])
+    title = named.group(1) if named else headings[0].text if headings else ""
+    return Parsed((document(text, title, headings=headings),))
+
+
+def _rst_headings(text: str) -> Iterator[Heading]:
+    levels: dict[tuple[str, bool], int] = {}
+    lines = list(_lines(text))
+    for number in range(1, len(lines)):
+        (start, line), (_, underline) = lines[number - 1], lines[number]
+        adornment = _ADORNMENT.match(underline)
+        if not adornment or not line.strip() or _ADORNMENT.match(line) or len(underline.rstrip()) < len(line.rstrip()):
+            continue
+        above = lines[number - 2][1] if number > 1 else ""
+        overlined = above.rstrip() == underline.rstrip()
+        if (above.strip() and not overlined) or (line[0].isspace() and not overlined):
+            continue
+        level = levels.setdefault((adornment.group(1), overlined), len(levels) + 1)
+        yield Heading(
+            lines[number - 2][0] if overlined else start,
+            level,
+            _ROLE.sub(lambda match: match.group(1) or "", line[:LONG]).strip(),
+        )

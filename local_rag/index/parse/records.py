@@ -1,0 +1,130 @@
+"""Tables and JSON as text that can be quoted: one record is one paragraph of "name: value" pairs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from local_rag.index.parse.encoding import decode
+from local_rag.index.parse.parsed import MAX_CHARACTERS, Parsed, clean, document
+from local_rag.index.parse.prose import read
+
+_DELIMITERS = ",;\t|"
+
+
+def load_csv(path: Path) -> Parsed:
+    """A table, one row a paragraph "header: value; header: value"; without a header only the values.
+
+    The header is the first row with as many cells as is usual, if each is filled, unlike the others and no number.
+    """
+    text = clean(decode(path.read_bytes()))
+    csv.field_size_limit(MAX_CHARACTERS)
+    try:
+        rows = [row for row in _rows(text, path.suffix.lower()) if any(row)]
+    except csv.Error:
+        return Parsed((document(text),))
+    above, head, rows = _headed(rows)
+    lines = itertools.chain((_row([], row) for row in above), (_row(head, row) for row in rows))
+    return Parsed((document("\n\n".join(line for line in lines if line)),))
+
+
+def _rows(text: str, suffix: str) -> Iterator[list[str]]:
+    """Cells without the white space at their ends, each on one line."""
+    first = next((line for line in text.split("\n") if line.strip()), "")[:100_000]
+    delimiter = "\t" if suffix == ".tsv" else max(_DELIMITERS, key=first.count)
+    for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+        yield [" ".join(cell.split()) for cell in row]
+
+
+def _headed(rows: list[list[str]]) -> tuple[list[list[str]], list[str], list[list[str]]]:
+    """Rows above the header (a title, mostly), the header or nothing, the rows below it."""
+    filled = [sum(map(bool, row)) for row in rows[:10]]
+    usual = max(filled, key=filled.count, default=0)
+    for number, row in enumerate(rows[:10]):
+        if filled[number] >= usual:
+            return (
+                (rows[:number], row, rows[number + 1 :]) if _is_header(row) and rows[number + 1 :] else ([], [], rows)
+            )
+    return [], [], rows
+
+
+def _is_header(row: list[str]) -> bool:
+    return all(row) and len(set(row)) == len(row) and not any(_is_number(cell) or len(cell) > 100 for cell in row)
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip("+-$€£%() ").replace(",", "").replace(".", "").isdigit()
+
+
+def _row(head: list[str], row: list[str]) -> str:
+    pairs = itertools.zip_longest(head, row[: len(head)] if head else row, fillvalue="")
+    extra = row[len(head) :] if head else []
+    return "; ".join([f"{name}: {cell}" if name else cell for name, cell in pairs if cell] + [c for c in extra if c])
+
+
+def load_json(path: Path) -> Parsed:
+    """JSON as readable lines; what is no JSON, or is nested too deeply, is read as the text it is."""
+    text = read(path)
+    try:
+        value = json.loads(text)
+        return Parsed((document(clean("\n\n".join(_records(value))) or text, _title(value)),))
+    except (ValueError, RecursionError):
+        return Parsed((document(text),))
+
+
+def load_jsonl(path: Path) -> Parsed:
+    """One JSON value per line, each a paragraph; a broken line is read as the text it is."""
+    lines = []
+    for line in read(path).split("\n"):
+        try:
+            lines.append(" ".join(_records(json.loads(line))) if line.strip() else "")
+        except (ValueError, RecursionError):
+            lines.append(line)
+    return Parsed((document(clean("\n\n".join(line for line in lines if line.strip()))),))
+
+
+def _title(value: Any) -> str:
+    title = value.get("title") if isinstance(value, dict) else None
+    return title if isinstance(title, str) else ""
+
+
+def _records(value: Any) -> Iterator[str]:
+    """Paragraphs: one per element of a list of objects, one per key of an object."""
+    for place, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _place(leaf[0])):
+        where = ".".join(str(step) for step in place if isinstance(step, str))
+        pairs = "; ".join(_pair(path[len(place) :], text) for path, text in leaves)
+        yield f"{where}: {pairs}" if where else pairs
+
+
+def _leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, (*path, number))
+    elif isinstance(value, list):
+        if value:
+            yield path, ", ".join(map(_word, value))
+    elif value is not None and value != "":
+        yield path, _word(value)
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _place(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """What a record shares: the way to the innermost element of a list, else to the parent object."""
+    numbers = [index for index, step in enumerate(path) if isinstance(step, int)]
+    return path[: numbers[-1] + 1] if numbers else path[:1] if len(path) > 1 else ()
+
+
+def _pair(path: tuple[str | int, ...], text: str) -> str:
+    name = ".".join(map(str, path))
+    return f"{name}: {text}" if name else text

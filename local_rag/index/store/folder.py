@@ -1,0 +1,57 @@
+"""The folder of an index: which files in it are ours, and the commands that put it right."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from local_rag.core.errors import IndexMissing, UsageError
+from local_rag.index.store import codes_file
+
+DATABASE = "index.sqlite"
+DRAFT = f"new-{DATABASE}"
+LOCK = "writer.lock"
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder, for nobody but its owner to enter. Raises UsageError for one that holds other things."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"an index is a folder, and {folder} is a file", hint="local-rag … --index NAME")
+    if folder.is_dir() and not all(is_ours(entry.name) for entry in folder.iterdir()):
+        raise UsageError(
+            f"{folder} holds other files: an index needs a folder of its own",
+            hint=f"local-rag … --index {folder / 'index'}",
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of that name in the folder of an index is a part of it, SQLite's own side files included."""
+    return name.startswith((DATABASE, DRAFT, LOCK, codes_file.NAME))
+
+
+def our_files(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if is_ours(entry.name) and entry.is_file()]
+
+
+def size(folder: Path) -> int:
+    """Bytes on disk; a file that is just being replaced counts nothing."""
+    return sum(entry.stat().st_size for entry in our_files(folder) if entry.exists())
+
+
+def must_be_index(folder: Path) -> None:
+    """Raises IndexMissing for a folder that we did not make: other programs have an index.sqlite, but not our lock."""
+    if not ((folder / DATABASE).is_file() and (folder / LOCK).is_file()):
+        raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
+
+
+def rebuild(folder: Path, roots: Iterable[str] = ()) -> str:
+    """The command that makes an index anew."""
+    paths = " ".join(map(shlex.quote, roots)) or "PATH…"
+    return f"local-rag remove --index {quoted(folder)} && local-rag index {paths} --index {quoted(folder)}"
+
+
+def quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))

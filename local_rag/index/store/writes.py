@@ -1,0 +1,122 @@
+"""What is written into the tables of an index: SQL only, on a connection in the middle of a transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Protocol
+
+from local_rag.index.store.rows import FileRow, NewDocument, Recipe, Root
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Vectors
+
+
+class Sql(Protocol):
+    """The part of a connection that statements need; what SQLite gives back is untyped."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any: ...
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...
+
+
+def set_meta(db: Sql, values: Mapping[str, str]) -> None:
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+
+def set_recipe(db: Sql, recipe: Recipe) -> None:
+    set_meta(db, {name: str(value) for name, value in asdict(recipe).items()})
+
+
+def set_roots(db: Sql, roots: Iterable[Root]) -> None:
+    rows = [(root.path, json.dumps(root.excludes), root.secrets) for root in roots]
+    db.executemany("INSERT OR REPLACE INTO roots VALUES (?, ?, ?)", rows)
+
+
+def forget_roots(db: Sql, paths: Iterable[str]) -> None:
+    db.executemany("DELETE FROM roots WHERE path = ?", [(path,) for path in paths])
+
+
+def write(db: Sql, file: FileRow, documents: Iterable[NewDocument]) -> None:
+    """Put a file in the place of what was stored under its path."""
+    remove(db, [file.path])
+    row = (file.path, file.root, file.sha256, file.size, file.mtime_ns, json.dumps(file.warnings), file.indexed_at)
+    sql = "INSERT INTO files (path, root, sha256, size, mtime_ns, warnings, indexed_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    number = db.execute(sql, row).lastrowid
+    for position, new in enumerate(documents):
+        _write_document(db, number, f"{file.path}\0{position}", new)
+
+
+def _write_document(db: Sql, file: int, place: str, new: NewDocument) -> None:
+    document = new.document
+    sql = "INSERT INTO documents (file, title, page, text) VALUES (?, ?, ?, ?)"
+    number = db.execute(sql, (file, document.title, document.page, document.text)).lastrowid
+    for piece, vector in zip(new.chunks, new.vectors, strict=True):
+        text = document.text[piece.start : piece.end]
+        key = _hash(f"{place}\0{piece.start}\0{piece.end}\0{text}").hex()
+        sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
+        row = db.execute(sql, (number, key, digest(text), piece.start, piece.end, piece.heading)).lastrowid
+        db.execute("INSERT INTO vectors VALUES (?, ?)", (row, _blob(vector)))
+        sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
+        db.execute(sql, (row, text, piece.heading, document.title))
+
+
+def touch(db: Sql, files: Iterable[FileRow]) -> None:
+    """The same content with another time of change, or found from another root."""
+    rows = [(file.root, file.size, file.mtime_ns, file.indexed_at, file.path) for file in files]
+    db.executemany("UPDATE files SET root = ?, size = ?, mtime_ns = ?, indexed_at = ? WHERE path = ?", rows)
+
+
+def remove(db: Sql, paths: Iterable[str]) -> None:
+    """Take files out, with everything that was made of them; FTS5 needs the words again to forget them."""
+    for path in paths:
+        documents = db.execute(
+            "SELECT documents.id, documents.title, documents.text FROM documents"
+            " JOIN files ON files.id = documents.file WHERE files.path = ?",
+            (path,),
+        ).fetchall()
+        for number, title, text in documents:
+            rows = db.execute("SELECT id, start, end, heading FROM chunks WHERE document = ?", (number,)).fetchall()
+            db.executemany(
+                "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)",
+                [(row, text[start:end], heading, title) for row, start, end, heading in rows],
+            )
+        db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+
+def add_fresh(db: Sql, ids: Sequence[int], vectors: Vectors) -> None:
+    """Keep vectors of another embedder until all are there."""
+    rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
+    db.executemany("INSERT OR REPLACE INTO fresh VALUES (?, ?)", rows)
+
+
+def drop_fresh(db: Sql, fingerprint: str) -> None:
+    """Forget collected vectors of any other embedder than this one."""
+    known = db.execute("SELECT value FROM meta WHERE name = 'fresh'").fetchone()
+    if known != (fingerprint,):
+        db.execute("DELETE FROM fresh")
+        set_meta(db, {"fresh": fingerprint})
+
+
+def adopt_fresh(db: Sql) -> None:
+    """Put the collected vectors in the place of the old ones."""
+    db.execute("DELETE FROM vectors")
+    db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
+    db.execute("DELETE FROM fresh")
+    db.execute("DELETE FROM meta WHERE name = 'fresh'")
+
+
+def digest(text: str) -> bytes:
+    """What tells texts apart, white space aside."""
+    return _hash(" ".join(text.split()))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=12).digest()
+
+
+def _blob(vector: Any) -> bytes:
+    blob: bytes = vector.astype("<f4").tobytes()
+    return blob

@@ -1,0 +1,1 @@
+"""Bringing an index up to date: walking folders, reading, embedding and storing."""

@@ -1,0 +1,131 @@
+"""Which engine answers. What a person named is never replaced; `auto` takes Ollama where it can, and says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.config.calibrated import thresholds_for
+from local_rag.config.settings import OLLAMA_HOST, Settings, Thresholds
+from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
+from local_rag.text.words import joined
+
+if TYPE_CHECKING:
+    from local_rag.config.models import Models, OllamaModelSpec, Profile, Role
+    from local_rag.core.protocols import Corpus, Embedder, Engine
+    from local_rag.engines.extractive.engine import ExtractiveEngine
+    from local_rag.engines.ollama.engine import OllamaEngine
+    from local_rag.engines.ollama.server import Server
+
+QUICK = 2.0
+"""Seconds that `auto` waits for a server to say that it is there; one that was asked for gets more."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named."""
+
+    engine: Engine
+    why: str = ""
+    change: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What stderr is told before a question is answered."""
+        told = [f"engine: {self.engine.describe}"]
+        return [*told, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else told
+
+
+def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
+    """The engine that the settings ask for.
+
+    Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
+    """
+    if settings.values.engine == "extractive":
+        _no_model_named(settings)
+        return Choice(open_extractive(settings, embedder, corpus))
+    must = settings.values.engine == "ollama" or bool(named(settings))
+    try:
+        engine = open_ollama(settings, patience=None if must else QUICK)
+    except (EngineError, ModelMissing, NotLocal, UsageError) as error:
+        if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
+            raise
+        return Choice(open_extractive(settings, embedder, corpus), str(error), error.hint)
+    if settings.values.engine == "ollama":
+        return Choice(engine)
+    return Choice(engine, f"Ollama answers and has {joined(use.model for use in engine.models)}", "--engine extractive")
+
+
+def open_extractive(settings: Settings, embedder: Embedder, corpus: Corpus) -> ExtractiveEngine:
+    """The extractive engine with the thresholds that are in force for it."""
+    from local_rag.engines.extractive.engine import ANSWERS, RELEVANT, ExtractiveEngine
+
+    plain = ExtractiveEngine(embedder, corpus)
+    found = thresholds_for(settings, plain.fingerprint)
+    if found == Thresholds():
+        return plain
+    relevant = RELEVANT if found.relevance is None else found.relevance
+    return ExtractiveEngine(
+        embedder, corpus, relevant=relevant, answers=ANSWERS if found.answer is None else found.answer
+    )
+
+
+def named(settings: Settings) -> str:
+    """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
+    for name in ("model", "profile", "ollama.host"):
+        if settings.origin[name] not in ("default", OLLAMA_HOST):
+            return name
+    return "" if roles(settings)[0].ours else "models.yaml"
+
+
+def _no_model_named(settings: Settings) -> None:
+    for name in ("model", "profile"):
+        if settings.origin[name] == "flag":
+            raise UsageError(
+                f"the extractive engine ({settings.origin['engine']}) has no language model: --{name} is for Ollama",
+                hint=f"local-rag … --engine ollama --{name} {settings.get(name)}",
+            )
+
+
+def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
+    """The profile in force, and the model of each role."""
+    from local_rag.config.machine import total_memory
+    from local_rag.config.models import ROLES, load_models
+
+    models: Models = load_models(settings)
+    profile = models.profile(settings.values.profile, total_memory())
+    return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
+
+
+def open_server(settings: Settings, patience: float | None = None) -> Server:
+    """The configured server; nothing is asked of it yet. Raises NotLocal, UsageError."""
+    from local_rag.engines.ollama.server import PATIENCE, Server
+
+    ollama = settings.values.ollama
+    return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
+
+
+def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
+    """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
+    from local_rag.engines.ollama.address import address, knock
+
+    knock(address(settings.values.ollama.host))
+    from local_rag.engines.ollama.engine import OllamaEngine
+
+    profile, specs = roles(settings)
+    server = open_server(settings, patience)
+    try:
+        return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama, settings.values.explain)
+    except LocalRagError as error:
+        try:
+            raise _with_others(error, server) if isinstance(error, ModelMissing) else error
+        finally:
+            server.close()
+
+
+def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
+    """The error, and what the server has instead."""
+    others = [one.name for one in server.installed() if not one.remote_host]
+    if not others:
+        return error
+    return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")

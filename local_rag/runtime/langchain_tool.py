@@ -1,0 +1,92 @@
+"""A LangChain tool over a Rag, for other people's agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langsmith import tracing_context
+from pydantic import BaseModel, Field
+
+from local_rag.core.errors import LocalRagError
+from local_rag.text.words import printable, shorten
+
+if TYPE_CHECKING:
+    from local_rag.core.types import Answer, Citation
+    from local_rag.runtime.rag import Rag
+
+TITLES = 8
+"""Titles of the index in the tool's description, by which an agent decides whether to ask."""
+
+QUOTE = 300
+"""Characters of a quote behind a source."""
+
+MEANING = {
+    "grounded": "grounded: the files say this",
+    "partial": "partial: the files say this only in part",
+    "ungrounded": "ungrounded: the files do not support this",
+    "direct": "direct: no file was looked at, this is not from the files",
+    "abstained": "abstained: the files do not say",
+}
+
+
+def tool_of(rag: Rag, name: str, graph: str | None) -> BaseTool:
+    """A tool that asks this Rag; see `Rag.as_tool`."""
+
+    def ask(question: str) -> str:
+        try:
+            return tool_text(rag.ask(question, graph=graph))
+        except LocalRagError as error:
+            return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
+
+    return _FilesTool.from_function(ask, name=name, description=_description(rag), args_schema=_Input)
+
+
+def tool_text(answer: Answer) -> str:
+    """An answer as an agent reads it: text, status, and where it stands."""
+    why = f" ({printable(answer.reason)})" if answer.reason else ""
+    lines = [printable(answer.text), "", f"status: {MEANING[answer.status]}{why}"]
+    if answer.citations:
+        lines += ["sources:", *(f"[{one.number}] {_source(one)}" for one in answer.citations)]
+    if answer.nearest:
+        lines.append("nearest passages, which do not answer it:")
+        lines += [f"- {_source(one)}{_why(one)}" for one in answer.nearest]
+    if answer.about:
+        lines.append(f"the files are about: {'; '.join(shorten(printable(title), 80) for title in answer.about)}")
+    return "\n".join(lines)
+
+
+class _Input(BaseModel):
+    question: str = Field(description="A whole question that can be understood without the chat before it.")
+
+
+class _FilesTool(StructuredTool):
+    """LangSmith never sees its input and output by way of the tool itself, whatever the environment says.
+
+    An agent that is traced by its own program still sends what it was told.
+    """
+
+    def run(self, *arguments: Any, **options: Any) -> Any:
+        with tracing_context(enabled=False):
+            return super().run(*arguments, **options)
+
+    async def arun(self, *arguments: Any, **options: Any) -> Any:
+        with tracing_context(enabled=False):
+            return await super().arun(*arguments, **options)
+
+
+def _description(rag: Rag) -> str:
+    titles = "; ".join(shorten(printable(title), 80) for title in rag.index.catalog().titles[:TITLES])
+    about = f" They are about: {titles}." if titles else ""
+    return f"Answers a question from the person's own files, with file and quote, or says that they do not say.{about}"
+
+
+def _why(citation: Citation) -> str:
+    return f" ({shorten(printable(citation.why), QUOTE)})" if citation.why else ""
+
+
+def _source(citation: Citation) -> str:
+    where = printable(citation.url or citation.source).replace("\n", " ")
+    page = f", p. {citation.page}" if citation.page is not None else ""
+    heading = f", § {shorten(printable(citation.heading), 80)}" if citation.heading and not page else ""
+    return f'{where}{page}{heading}: "{shorten(printable(citation.quote), QUOTE)}"'

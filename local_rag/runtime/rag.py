@@ -1,0 +1,318 @@
+"""Rag: the only place that wires index, engine, web and graphs together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from local_rag.config.calibrated import fingerprint_of, thresholds_for
+from local_rag.config.settings import Settings
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
+from local_rag.core.protocols import Embedder
+from local_rag.core.types import Answer, Done, Event
+from local_rag.runtime.run import Run
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
+
+    from local_rag.core.protocols import WebSearch
+    from local_rag.graphs.state import Deps, MaySearch, State
+    from local_rag.graphs.threads import Threads
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+    from local_rag.index.embed.encoders import Precision
+    from local_rag.index.index import Index
+    from local_rag.index.status import IndexStatus
+    from local_rag.runtime.engine_choice import Choice
+    from local_rag.web.extraction import Page
+
+
+def open_embedder(
+    settings: Settings, on_load: Callable[[], None] | None = None, precision: Precision = "f32"
+) -> SentenceTransformerEmbedder:
+    """The embedder that was asked for, else the one that made the index; not loaded yet.
+
+    `on_load` is called before a load that takes seconds; `precision` is that of passages.
+    Raises ConfigError, ModelMissing.
+    """
+    from local_rag.config.models import load_models
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+    models = load_models(settings)
+    name = settings.values.embedder
+    if settings.origin["embedder"] == "default":
+        made = _made_by(settings)
+        name = made.embedder if made and made.embedder in models.embedders else name
+    return SentenceTransformerEmbedder(models.embedder(name), settings.cache_folder, on_load, precision)
+
+
+def open_index(
+    settings: Settings,
+    embedder: Embedder | None = None,
+    *,
+    create: bool = False,
+    reembed: bool = False,
+) -> Index:
+    """The configured index, with the configured embedder unless another is given.
+
+    An index keeps the passages it was made with; only sizes that somebody asked for are compared with them.
+    Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
+    """
+    from local_rag.index.index import Index
+
+    chunks, made = settings.values.chunks, _made_by(settings)
+    if made is None and not create:
+        raise missing(settings)
+    given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
+    return Index.open(
+        settings.index_path,
+        embedder or open_embedder(settings),
+        chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
+        chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
+        create=create,
+        reembed=reembed,
+    )
+
+
+def open_web(settings: Settings) -> WebSearch:
+    """The web search that the settings ask for; nothing is imported or contacted yet.
+
+    Raises UsageError where --web is given for an index that never goes to the web.
+    """
+    from local_rag.web.search import DdgsSearch, Off
+
+    web = settings.values.web
+    if web.enabled == "off":
+        return Off()
+    if settings.kept_from_the_web:
+        if settings.origin["web.enabled"] == "flag":
+            raise UsageError(
+                f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
+                hint="take it out of web.never, or ask without --web",
+            )
+        return Off()
+    return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
+
+
+def _page_reader(seconds: float) -> Callable[[str], Page]:
+    def read(url: str) -> Page:
+        from local_rag.web.extraction import page
+        from local_rag.web.fetch import Fetcher, FetchLimits
+
+        return page(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
+
+    return read
+
+
+def missing(settings: Settings) -> IndexMissing:
+    """That there is no index of that name, and which there are."""
+    name, folder = settings.values.index, settings.data_folder / "indexes"
+    others = sorted(place.name for place in folder.iterdir()) if folder.is_dir() else []
+    known = f"; there are {', '.join(others)}" if others else ""
+    which = "" if name == "default" else f" --index {name}"
+    return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
+
+
+def served_by(settings: Settings, fingerprint: str) -> str:
+    """What computes the vectors of an embedder here, by its fingerprint: the converted model, or why there is none."""
+    embedder = open_embedder(settings)
+    if embedder.fingerprint != fingerprint:
+        return "not known: another embedder is configured"
+    return embedder.served_by
+
+
+def _made_by(settings: Settings) -> IndexStatus | None:
+    """How the configured index was made, None if there is none."""
+    from local_rag.index.index import Index
+
+    try:
+        return Index.inspect(settings.index_path)
+    except IndexMissing:
+        return None
+
+
+class Rag:
+    """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        index: Index,
+        choice: Choice,
+        embedder: SentenceTransformerEmbedder | None = None,
+    ) -> None:
+        self.settings = settings
+        self.index = index
+        self.choice = choice
+        self.engine = choice.engine
+        self.embedder = embedder
+        self.web: WebSearch = open_web(settings)
+        self.may_search: MaySearch = lambda query: settings.values.web.enabled != "ask"
+        self.fingerprint = fingerprint_of(self.engine, embedder)
+        self.thresholds = thresholds_for(settings, self.fingerprint)
+        self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
+        self._threads: Threads | None = None
+        self._warming: threading.Thread | None = None
+        self._running: set[Cancel] = set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, **flags: Any) -> Rag:
+        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
+
+        Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
+        was named that is not there or not on this machine.
+        """
+        from local_rag.runtime.engine_choice import choose_engine
+        from local_rag.runtime.warm_up import warm
+
+        if settings and flags:
+            raise UsageError("give Rag.open either settings or single values, not both")
+        settings = settings or Settings.load(**flags)
+        embedder = open_embedder(settings)
+        warming = warm(embedder)
+        try:
+            index = open_index(settings, embedder)
+            try:
+                rag = cls(settings, index, choose_engine(settings, embedder, index), embedder)
+            except LocalRagError:
+                index.close()
+                raise
+        except BaseException:
+            warming.join()
+            raise
+        rag._warming = warming
+        return rag
+
+    def ask(
+        self,
+        question: str,
+        *,
+        graph: str | None = None,
+        k: int | None = None,
+        within: Sequence[str] = (),
+        thread: str | None = None,
+    ) -> Answer:
+        """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
+
+        Raises UsageError for an empty question or an unknown graph, EngineError where the engine fails.
+        """
+        for event in self.stream(question, graph=graph, k=k, within=within, thread=thread):
+            if isinstance(event, Done):
+                return event.answer
+        raise LocalRagError("the graph ended without an answer")
+
+    def stream(
+        self,
+        question: str,
+        *,
+        graph: str | None = None,
+        k: int | None = None,
+        within: Sequence[str] = (),
+        thread: str | None = None,
+    ) -> Iterator[Event]:
+        """Events as they happen, `Done` last. Closing the iterator stops the question."""
+        if not question.strip():
+            raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+        if thread is not None:
+            from local_rag.graphs.threads import thread_name
+
+            thread = thread_name(thread)
+        question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
+        name = graph or self.settings.values.graph
+        compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
+        deps = self.context(k=k, within=within, graph=name)
+        run = Run(compiled, name, self.engine.name, question.strip(), deps, self._running, self.embedder, thread or "")
+        return run.events()
+
+    @property
+    def threads(self) -> Threads:
+        """The chats that are kept in the data folder."""
+        from local_rag.graphs.threads import Threads
+
+        with self._lock:
+            self._threads = self._threads or Threads.open(self.settings.data_folder)
+            return self._threads
+
+    def graph(
+        self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
+    ) -> CompiledStateGraph[State, Deps]:
+        """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
+
+        With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
+        UsageError for an unknown graph, and for `strict` with one that does not check its answers.
+        """
+        from local_rag.graphs import GRAPHS
+        from local_rag.graphs.state import Options, recursion_limit
+        from local_rag.graphs.untraced import compiled
+
+        if name not in GRAPHS:
+            raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
+        values = self.settings.values
+        if values.strict and name == "plain":
+            raise UsageError(
+                "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
+                hint="local-rag ask --graph self-rag --strict …",
+            )
+        key = (name, id(checkpointer))
+        with self._lock:
+            if key not in self._graphs:
+                options = Options.of(values, memory=checkpointer is not None)
+                made = compiled(GRAPHS[name](options), name, checkpointer)
+                self._graphs[key] = made.with_config(recursion_limit=recursion_limit(values.limits))
+            return self._graphs[key]
+
+    def context(self, *, k: int | None = None, within: Sequence[str] = (), graph: str = "") -> Deps:
+        """Fresh Deps for one question; its clock starts now."""
+        from local_rag.graphs.state import Deps
+
+        values = self.settings.values
+        if k is not None and k < 1:
+            raise UsageError(f"k must be at least 1, not {k}")
+        return Deps(
+            index=self.index,
+            engine=self.engine,
+            web=self.web,
+            limits=values.limits,
+            k=k or values.k,
+            within=tuple(within),
+            allow_direct=values.direct,
+            cancel=Cancel(values.limits.seconds),
+            may_search=lambda query: self.may_search(query),
+            self_rag=values.self_rag,
+            crag=values.crag,
+            adaptive=values.adaptive,
+            thresholds=self.thresholds,
+            strict=values.strict,
+            graph=graph,
+        )
+
+    def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:
+        """A LangChain tool that answers a question from the files, for an agent of one's own.
+
+        It returns the answer with its status and where it stands; what the files do not say comes back as that, not as
+        an error. An error of the engine or the index comes back as text, too, so that an agent can go on.
+        """
+        from local_rag.runtime.langchain_tool import tool_of
+
+        return tool_of(self, name, graph)
+
+    def close(self) -> None:
+        """Stop every question that is running and close the index."""
+        for cancel in list(self._running):
+            cancel.stop()
+        self.engine.close()
+        self.index.close()
+        if self._warming:
+            self._warming.join()  # an interpreter that ends beneath a thread in native code may crash
+        if self._threads:
+            self._threads.close()
+
+    def __enter__(self) -> Rag:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

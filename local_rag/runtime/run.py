@@ -1,0 +1,181 @@
+"""One question as it runs: a graph driven on a thread of its own, its events, and the answer at its end."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from local_rag.core.cancel import Cancel
+from local_rag.core.types import (
+    NOT_IN_PASSAGES,
+    Answer,
+    Citation,
+    Done,
+    Event,
+    Grade,
+    Graded,
+    Sentence,
+    Started,
+    Status,
+    Step,
+    Usage,
+)
+from local_rag.text import citations
+from local_rag.text.words import claims
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from local_rag.graphs.state import Deps, State
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+CLOSING = 0.5
+"""Seconds that a stopped question is waited for; one that is still busy then, loading a model, is left behind."""
+
+POLL = 0.2
+"""Seconds between two looks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
+
+TITLES = 5
+"""Titles by which an abstention says what the index is about."""
+
+
+def loading(name: str) -> str:
+    """What a person reads while the weights of an embedder load."""
+    return f"loading the embedding model {name}"
+
+
+@dataclass
+class Run:
+    """One question on a thread of its own, so that Ctrl-C and a closed iterator reach it while a node works.
+
+    The thread has an empty context: what the host program has set, its tracing for one, is neither used nor touched.
+    """
+
+    graph: CompiledStateGraph[State, Deps]
+    name: str
+    engine: str
+    question: str
+    deps: Deps
+    running: set[Cancel]
+    embedder: SentenceTransformerEmbedder | None = None
+    thread: str = ""
+    path: list[str] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
+
+    def events(self) -> Iterator[Event]:
+        started = time.monotonic()
+        thread = threading.Thread(
+            target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True
+        )
+        self.running.add(self.deps.cancel)
+        thread.start()
+        try:
+            while (event := self._next()) is not None:
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+            yield Done(self._answer(time.monotonic() - started))
+        finally:
+            self.deps.cancel.stop()
+            thread.join(CLOSING)
+            self.running.discard(self.deps.cancel)
+
+    def _next(self) -> Event | BaseException | None:
+        while True:
+            with suppress(queue.Empty):
+                return self.out.get(timeout=POLL)
+
+    def _work(self) -> None:
+        try:
+            self._load()
+            self._drive()
+            self.out.put(None)
+        except BaseException as error:
+            self.out.put(error)
+
+    def _load(self) -> None:
+        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile."""
+        self.deps.engine.prepare()
+        if self.embedder is not None and not self.embedder.ready:
+            self.out.put(Started("load", loading(self.embedder.name)))
+            self.embedder.load()
+            self.deps.cancel.restart()
+
+    def _drive(self) -> None:
+        starts: dict[str, float] = {}
+        parts: Iterator[Any] = self.graph.stream(
+            {"question": self.question},
+            {"configurable": {"thread_id": self.thread}} if self.thread else None,
+            context=self.deps,
+            stream_mode=["tasks", "updates", "custom"],
+            version="v2",
+        )
+        for part in parts:
+            kind, data = part["type"], part["data"]
+            if kind == "custom":
+                self.out.put(data)
+            elif kind == "updates":
+                self._note(data)
+            elif "result" in data:
+                self._note({data["name"]: data["result"]})
+                self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]], dict(self.state)))
+            else:
+                starts[data["id"]] = time.monotonic()
+                self.path.append(data["name"])
+
+    def _note(self, update: Mapping[str, Any]) -> None:
+        for values in update.values():
+            self.state |= dict(values or {})
+
+    def _answer(self, seconds: float) -> Answer:
+        state = self.state
+        text: str = state.get("generation") or NOT_IN_PASSAGES
+        status: Status = state.get("status", "abstained")
+        silent = status == "abstained"
+        checked = citations.renumbered(citations.check(text, [] if silent else state.get("documents", [])))
+        decisions: list[Graded] = state.get("decisions", [])
+        return Answer(
+            question=self.question,
+            text=NOT_IN_PASSAGES if silent else checked.text,
+            status=status,
+            reason=state.get("reason", ""),
+            citations=checked.citations,
+            dropped_citations=state.get("dropped", 0),
+            nearest=self._nearest(decisions) if silent else (),
+            used_web=state.get("tries", {}).get("web_searches", 0) > 0,
+            graph=self.name,
+            engine=self.engine,
+            path=tuple(self.path),
+            decisions=tuple(decisions),
+            tries=dict(state.get("tries", {})),
+            usage=state.get("usage", Usage()),
+            seconds=seconds,
+            sentences=() if silent else _sentences(checked.text, state.get("grade")),
+            removed=tuple(state.get("removed", ())),
+            about=self.deps.index.catalog().titles[:TITLES] if silent else (),
+            thread=self.thread,
+            asked=state.get("asked", ""),
+        )
+
+    def _nearest(self, decisions: list[Graded]) -> tuple[Citation, ...]:
+        whys = {one.chunk_id: one.why for one in decisions if one.kind == "relevance" and one.chunk_id and one.why}
+        question = self.state.get("asked") or self.question
+        return citations.nearest(self.state.get("nearest", []), question, whys)
+
+
+def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
+    """The sentences of an answer with what the grader said of each; none where it did not look at them one by one."""
+    found = claims(text)
+    if grade is None or len(found) != len(grade.sentences):
+        return ()
+    return tuple(
+        Sentence(claim.text, claim.span.start, claim.span.end, support)
+        for claim, support in zip(found, grade.sentences, strict=True)
+    )

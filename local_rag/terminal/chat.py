@@ -1,0 +1,212 @@
+"""The chat of a terminal: a line is a question or a /command, and a question that fails does not end it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.types import OUT_OF_TIME
+from local_rag.terminal.question import Asking, print_answer
+from local_rag.terminal.show import columns_of, plain, say, source_lines, write
+from local_rag.terminal.transcript import answer_of, thread_lines
+from local_rag.text.words import joined, plural, printable, shorten
+
+if TYPE_CHECKING:
+    from local_rag.core.types import Answer
+    from local_rag.graphs.threads import Turn
+
+PROMPT = "> "
+HELP = {
+    "/new [NAME]": "begin another thread",
+    "/threads [NAME]": "list the threads, or go on with one",
+    "/sources": "every citation of the last answer, with its quote and where it stands",
+    "/graph [NAME]": "show which graph answers, or take another",
+    "/help": "this list",
+    "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
+}
+
+
+@dataclass
+class Chat:
+    """Questions of one thread after another. `thread` is empty until a first answer names it; `graph` answers.
+
+    Answers go to stdout, with `as_json` as one line of JSON each; everything else to stderr then.
+    """
+
+    asking: Asking
+    thread: str = ""
+    graph: str = ""
+    as_json: bool = False
+    last: Answer | None = None
+    failures: int = 0
+    _terminal: bool = field(default_factory=lambda: sys.stdin.isatty())
+
+    def run(self) -> int:
+        """Read lines until the last; 0, or 1 where a script's question failed. Ctrl-C ends a script, never a person."""
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
+        self._begin()
+        while True:
+            try:
+                if not self._take(read_line(self._terminal)):
+                    break
+            except EOFError:
+                self._newline()
+                break
+            except KeyboardInterrupt:
+                if not self._terminal:
+                    raise
+                self._newline()
+        return 1 if self.failures and not self._terminal else 0
+
+    def _begin(self) -> None:
+        if self.thread:
+            self._go_on(self.thread)
+        if self._terminal:
+            self._tell("Ask, or type /help. Ctrl-D leaves.")
+
+    def _take(self, line: str) -> bool:
+        """Do what a line says; False for the last one."""
+        words = line.split(maxsplit=1)
+        try:
+            if words and words[0] == "/quit":
+                return False
+            if words and words[0].startswith("/"):
+                self._command(words[0], words[1].strip() if len(words) > 1 else "")
+            elif words:
+                self._ask(line.strip())
+        except LocalRagError as error:
+            self.failures += 1
+            say(f"error: {error}", error.hint)
+            if self.as_json and not words[0].startswith("/"):
+                self._json({"question": line.strip(), "error": str(error), "hint": error.hint})
+        return True
+
+    def _ask(self, question: str) -> None:
+        name = self.thread or self.asking.rag.threads.fresh(question)
+        try:
+            self.last = self.asking.answer(question, graph=self.graph or None, thread=name)
+        except KeyboardInterrupt:
+            if not self._terminal:
+                raise
+            say("stopped")
+            return
+        if self.as_json:
+            self._json(plain(self.last))
+        else:
+            print_answer(self.last)
+            write()
+        if self.last.reason.startswith(OUT_OF_TIME):
+            self._tell("The time ran out, so the thread does not remember this question.")
+        elif not self.thread:
+            self.thread = name
+            self._tell(f"thread: {name}")
+
+    def _command(self, name: str, argument: str) -> None:
+        commands: dict[str, Callable[[str], None]] = {
+            "/new": self._new,
+            "/threads": self._threads,
+            "/sources": self._sources,
+            "/graph": self._graph,
+            "/help": self._help,
+        }
+        if name not in commands:
+            raise UsageError(f"there is no command {shorten(printable(name), 40)}", hint="/help lists them")
+        commands[name](argument)
+
+    def _new(self, name: str) -> None:
+        from local_rag.graphs.threads import thread_name
+
+        name = thread_name(name) if name else ""
+        if name in self.asking.rag.threads.names():
+            raise UsageError(f"there is a thread {name!r} already", hint=f"/threads {name}   goes on with it")
+        self.thread, self.last = name, None
+        self._show([f"A new thread{f': {name}' if name else ', which its first question names'}."])
+
+    def _threads(self, name: str) -> None:
+        threads = self.asking.rag.threads
+        if name:
+            try:
+                threads.turns(name)
+            except UsageError as error:
+                raise UsageError(str(error), hint="/threads lists them, /new NAME begins another") from error
+            self._go_on(name)
+            return
+        found = threads.list()
+        width = columns_of(sys.stderr if self.as_json else sys.stdout)
+        self._show(thread_lines(found, self.thread, width) if found else ["There are no threads yet."])
+
+    def _go_on(self, name: str) -> None:
+        """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
+        from local_rag.graphs.threads import thread_name
+
+        name, threads = thread_name(name), self.asking.rag.threads
+        turns = threads.turns(name) if name in threads.names() else ()
+        self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
+        if self._terminal:
+            _recall(turns)
+        so_far = f"{plural(len(turns), 'question')} so far" if turns else "a new one"
+        self._tell(f"thread: {name} ({so_far})")
+
+    def _sources(self, _: str) -> None:
+        if self.last is None:
+            raise UsageError("there is no answer yet whose sources could be shown", hint="ask a question first")
+        self._show(source_lines(self.last) or ["The last answer cites nothing."])
+
+    def _graph(self, name: str) -> None:
+        from local_rag.graphs import GRAPHS
+
+        if name and name not in GRAPHS:
+            raise UsageError(f"there is no graph {shorten(name, 40)!r}", hint=f"/graph {'|'.join(GRAPHS)}")
+        if name:
+            self.asking.rag.graph(name)
+            self.graph = name
+        now = self.graph or self.asking.rag.settings.values.graph
+        others = joined([other for other in GRAPHS if other != now], "or")
+        self._show([f"graph: {now}" if name else f"graph: {now} (/graph {others} takes another)"])
+
+    def _help(self, _: str) -> None:
+        self._show(f"{command:<16} {meaning}" for command, meaning in HELP.items())
+
+    def _show(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            write(line, sys.stderr if self.as_json else sys.stdout)
+
+    def _tell(self, line: str) -> None:
+        self.asking.console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
+
+    def _newline(self) -> None:
+        if self._terminal:
+            write("", sys.stderr)
+
+    def _json(self, value: object) -> None:
+        write(json.dumps(value, ensure_ascii=False))
+
+
+def read_line(terminal: bool) -> str:
+    """The next line of stdin. Raises EOFError behind the last one."""
+    if terminal and sys.stdout.isatty():
+        with suppress(ImportError):
+            import readline  # noqa: F401  # input() edits and remembers lines once this is there
+        return input(PROMPT)
+    if terminal:
+        sys.stderr.write(PROMPT)
+        sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")
+
+
+def _recall(turns: Iterable[Turn]) -> None:
+    with suppress(ImportError):
+        import readline
+
+        for turn in turns:
+            readline.add_history(" ".join(str(turn["question"]).split()))

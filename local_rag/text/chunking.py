@@ -1,0 +1,249 @@
+"""A document -> passages: spans of its text, cut where its structure allows, never longer than the embedder reads."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+from local_rag.core.types import LoadedDocument
+from local_rag.text.words import Span, sentences, stripped
+
+_TINY = 8
+"""A passage under size / 8 is filled up across a paragraph or a small section rather than left alone."""
+
+_WIDE = 16
+"""Code points per token at most (English prose has 4 to 5): bounds what a tokenizer takes for one unknown word."""
+
+_WIDEST_AT_LEAST = 1600
+"""A part of a cut unknown word stays over 100 code points, where BERT's WordPiece gives up on a word."""
+
+_PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+_LINE = re.compile(r"\n")
+_BLANK = re.compile(r"\s+")
+_RUN = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+|[^\w\s]|_")
+
+
+class Chunk(NamedTuple):
+    """Code points [start, end) of a document's text; `heading` is the path "Chapter > Section" it begins in."""
+
+    start: int
+    end: int
+    heading: str
+
+
+class _Unit(NamedTuple):
+    """A piece to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens."""
+
+    start: int
+    end: int
+    body: bool = True
+    extra: int = 0
+
+
+class _Section(NamedTuple):
+    """The text from one heading to the next; `body` is where the text below the heading starts."""
+
+    start: int
+    body: int
+    end: int
+    path: str
+
+
+def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: int, window: int) -> list[Chunk]:
+    """Cut a document into passages of at most `size` tokens, overlap included, with no white space at their ends.
+
+    `ends` are where the text's tokens end, in order: SentencePiece starts them at the blank before the word.
+    `overlap` is in tokens and stays within a section;
+    with 0 each non-blank character is in exactly one passage. A heading stays with the text below it, and a tiny
+    section shares its passage with the next one: `heading` is the path of the first section with text of its own.
+    Raises ValueError if `size` is above `window`, or `overlap` above half of `size`.
+    """
+    if not 0 < size <= window or not 0 <= overlap <= size // 2:
+        raise ValueError(f"expected 0 < size <= {window} and 0 <= overlap <= size / 2, not {size} and {overlap}")
+    packer = _Packer(document.text, ends, size - overlap)
+    for section in _sections(document):
+        packer.section(section)
+    packer.close()
+    return _overlapping(document, packer.chunks, ends, overlap) if overlap else packer.chunks
+
+
+def _sections(document: LoadedDocument) -> Iterator[_Section]:
+    text = document.text
+    headings = sorted(document.headings, key=lambda heading: heading.start)
+    ends = [heading.start for heading in headings] + [len(text)]
+    yield _Section(0, 0, ends[0], "")
+    above: list[tuple[int, str]] = []
+    for heading, end in zip(headings, ends[1:], strict=True):
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        above.append((heading.level, " ".join(heading.text.split())))
+        line = text.find("\n", heading.start, end)
+        yield _Section(heading.start, end if line < 0 else line, end, " > ".join(words for _, words in above if words))
+
+
+class _Packer:
+    """Fills one passage after the other."""
+
+    def __init__(self, text: str, ends: Sequence[int], size: int) -> None:
+        self.chunks: list[Chunk] = []
+        self._text, self._ends, self._size, self._target = text, ends, size, size
+        self._widest = max(_WIDE * size, _WIDEST_AT_LEAST)
+        self._path = ""
+        self._unbroken = True
+        self._clear()
+
+    def _clear(self) -> None:
+        self._start = self._end = -1
+        self._first = self._last = self._extra = 0
+        self._heading: str | None = None
+
+    def section(self, section: _Section) -> None:
+        tiny = self._unbroken and self._used < self._size // _TINY
+        if self._heading is not None and not tiny:
+            self.close()
+        self._unbroken = True
+        self._path = section.path
+        self._add(_Unit(*stripped(self._text, section.start, section.body), body=False), 0)
+        for start, end in _between(_PARAGRAPH, self._text, Span(section.body, section.end)):
+            self._add(_Unit(start, end, body=any(ch.isalnum() for ch in self._text[start:end])), 0)
+
+    def close(self) -> None:
+        if self._start >= 0:
+            path = self._path if self._heading is None else self._heading
+            self.chunks.append(Chunk(self._start, self._end, path))
+        self._unbroken = False
+        self._clear()
+
+    @property
+    def _used(self) -> int:
+        return self._last - self._first + self._extra
+
+    @property
+    def _closable(self) -> bool:
+        """Whether the passage in hand may stand alone: a heading may not, unless it is longer than many a text."""
+        wide = self._end - self._start
+        if self._heading is None:
+            return self._used > self._size // 2 or wide > self._widest // 2
+        return self._used >= self._size // _TINY or wide > self._widest // _TINY
+
+    def _add(self, unit: _Unit, level: int) -> None:
+        """Take a unit; begin a new passage if it does not fit, and take it in parts if it fits in none."""
+        if unit.end <= unit.start:
+            return
+        if self._closable and (self._used >= self._target or not self._fits(unit)):
+            self.close()
+        if self._fits(unit):
+            self._take(unit)
+        elif level < len(_PARTS):
+            self._add_parts(unit, level)
+        else:
+            self.close()
+            self._take(unit)
+
+    def _add_parts(self, unit: _Unit, level: int) -> None:
+        """The outermost unit that is too long is shared out evenly, so that no scrap is left over at its end."""
+        before = self._target
+        if before == self._size:
+            total = self._used + bisect_right(self._ends, unit.end) - bisect_right(self._ends, unit.start)
+            self._target = ceil(total / ceil(total / self._size)) if total else before
+        for part in _PARTS[level](self._text, unit, self._tokens(unit), self._size):
+            self._add(part, level + 1)
+        self._target = before
+
+    def _tokens(self, unit: _Unit) -> int:
+        return bisect_right(self._ends, unit.end) - bisect_right(self._ends, unit.start)
+
+    def _fits(self, unit: _Unit) -> bool:
+        if self._start < 0:
+            return unit.end - unit.start <= self._widest and self._tokens(unit) + unit.extra <= self._size
+        used = bisect_right(self._ends, unit.end, self._last) - self._first + self._extra
+        return unit.end - self._start <= self._widest and used + unit.extra <= self._size
+
+    def _take(self, unit: _Unit) -> None:
+        if self._start < 0:
+            self._start = unit.start
+            self._first = bisect_right(self._ends, unit.start)
+        self._end = unit.end
+        self._last = bisect_right(self._ends, unit.end, self._first)
+        self._extra += unit.extra
+        if unit.body and self._heading is None:
+            self._heading = self._path
+
+
+def _between(pattern: re.Pattern[str], text: str, span: Span) -> Iterator[Span]:
+    """The spans of text between the matches of a pattern, white space at their ends left out."""
+    start = span.start
+    for match in pattern.finditer(text, span.start, span.end):
+        yield stripped(text, start, match.start())
+        start = match.end()
+    yield stripped(text, start, span.end)
+
+
+def _by_sentences(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    """From one sentence to the next: `sentences` leaves rulers and the like out, passages leave nothing out."""
+    starts = [unit.start + span.start for span in sentences(text[unit.start : unit.end])]
+    for start, end in pairwise([unit.start, *starts[1:], unit.end]):
+        yield _Unit(*stripped(text, start, end), unit.body)
+
+
+def _by_lines(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    for start, end in _between(_LINE, text, Span(unit.start, unit.end)):
+        yield _Unit(start, end, unit.body)
+
+
+def _by_words(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    for start, end in _between(_BLANK, text, Span(unit.start, unit.end)):
+        yield _Unit(start, end, unit.body)
+
+
+def _by_runs(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    """Letters and digits together, ASCII signs alone: tokenizers cut there too, but not before a combining accent."""
+    for match in _RUN.finditer(text, unit.start, unit.end):
+        yield _Unit(match.start(), match.end(), unit.body)
+
+
+def _by_force(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    """Cut inside a word: a part has at most as many tokens as code points, a part of an unknown word has one."""
+    length = unit.end - unit.start
+    widest = max(_WIDE * size, _WIDEST_AT_LEAST) // 4
+    known = tokens > 1
+    step = max(1, size // 4) if known else ceil(length / ceil(length / widest))
+    for start in range(unit.start, unit.end, step):
+        end = min(start + step, unit.end)
+        extra = 0 if tokens >= length else end - start if known else 1
+        yield _Unit(start, end, unit.body, extra)
+
+
+_PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
+    _by_sentences,
+    _by_lines,
+    _by_words,
+    _by_runs,
+    _by_force,
+)
+
+
+def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:
+    """Let every passage begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
+    text = document.text
+    headings = sorted(heading.start for heading in document.headings)
+    found = chunks[:1]
+    for before, this in pairwise(chunks):
+        inside_word = text[this.start - 1].isalnum() and text[this.start].isalnum()
+        new_section = bisect_left(headings, before.end) < bisect_right(headings, this.start)
+        if inside_word or new_section:
+            found.append(this)
+            continue
+        least = bisect_right(ends, this.start) - overlap
+        region = text[before.start : this.start]
+        starts = [span.start for span in sentences(region)], [match.end() for match in _BLANK.finditer(region)]
+        near = (
+            [before.start + start for start in kind if start and bisect_right(ends, before.start + start) >= least]
+            for kind in starts
+        )
+        found.append(this._replace(start=next((min(kind) for kind in near if kind), this.start)))
+    return found

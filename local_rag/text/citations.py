@@ -1,0 +1,281 @@
+"""An answer and its passages -> the answer with citations that code has checked.
+
+A language model is free to put [1] behind anything. What a citation says here comes from the passage: the quote is cut
+from it, page and heading are its own, and `verified` is decided by comparing words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from local_rag.core.types import NOT_IN_PASSAGES, Citation, Status
+from local_rag.text.verification import evidence, verbatim
+from local_rag.text.words import Span, content_stems, leads, marks, sentences, shorten, stripped, without_marks, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+SAYS_SOMETHING = 5
+"""Words from which a sentence of a near passage is worth showing; headings are shorter."""
+
+BETWEEN = "\n\n"
+"""What stands between the pieces of a passage that was recomposed of some of its strips."""
+
+NEAR = 0.2
+"""Cosine below which a passage is not worth naming as near."""
+
+_BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
+
+Mark = tuple[Span, tuple[int, ...]]
+"""Where a citation mark stands in a text (the blank before it included), and its numbers."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The text with unknown numbers taken out, its citations in order, and what was wrong.
+
+    `dropped` counts numbers that name no passage; `uncited` the sentences that no citation stands behind. `marks` are
+    the marks of the text: what looks like one in code, x[0], is not among them.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    dropped: int
+    uncited: int
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """What the citations alone allow to say: grounded when every sentence has a verified one."""
+        if not self.text or is_fixed_reply(self.text):
+            return "abstained"
+        verified = sum(citation.verified for citation in self.citations)
+        if not verified:
+            return "ungrounded"
+        return "grounded" if verified == len(self.citations) and not self.uncited and not self.dropped else "partial"
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A run of the answer and the numbers behind it; `text` is without marks."""
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+def check(text: str, documents: Sequence[Document]) -> Checked:
+    """Check every mark [n] of an answer against the n-th document.
+
+    A citation is verified when the passage says the sentence word for word, in whole sentences of its own, or when
+    every number and name of the sentence stands in the quote, in the same order, the two are close, and neither denies
+    or turns what the other says: see `verifying`.
+    """
+    known: list[Mark] = []
+    dropped = 0
+    for span, cited in marks(text):
+        if not _is_code(text, span, cited, documents):
+            good = tuple(number for number in cited if 1 <= number <= len(documents))
+            dropped += len(cited) - len(good)
+            known.append((span, good))
+    text, placed = _written(text, known)
+    citations: list[Citation] = []
+    uncited = 0
+    for claim in _claims(_runs(text, placed), documents):
+        uncited += not claim.numbers and bool(words(claim.text))
+        citations += [_cite(claim.text, number, documents[number - 1]) for number in claim.numbers]
+    return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
+
+
+def renumbered(checked: Checked) -> Checked:
+    """The same with the numbers 1, 2, … in the order in which a reader meets them."""
+    order = dict.fromkeys(number for _, cited in checked.marks for number in cited)
+    new = {number: position for position, number in enumerate(order, start=1)}
+    text, placed = _written(
+        checked.text, [(span, tuple(new[number] for number in cited)) for span, cited in checked.marks]
+    )
+    citations = tuple(replace(citation, number=new[citation.number]) for citation in checked.citations)
+    return replace(checked, text=text, citations=citations, marks=placed)
+
+
+def remapped(text: str, numbers: Sequence[int], part: Sequence[Document]) -> tuple[str, int]:
+    """An answer over a part of the passages, with its marks as they count in the whole: n becomes `numbers[n - 1]`.
+
+    Numbers that name none of the part are left out, and counted.
+    """
+    known: list[Mark] = []
+    dropped = 0
+    for span, cited in marks(text):
+        if not _is_code(text, span, cited, part):
+            good = tuple(numbers[n - 1] for n in cited if 1 <= n <= len(numbers))
+            dropped += len(cited) - len(good)
+            known.append((span, good))
+    return _written(text, known)[0], dropped
+
+
+def nearest(
+    documents: Iterable[Document], question: str, whys: Mapping[str, str] | None = None, limit: int = 3
+) -> tuple[Citation, ...]:
+    """The passages that came closest to a question that nothing answered, each with its best sentence.
+
+    `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
+    """
+    found = []
+    near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
+    for number, document in enumerate(near, start=1):
+        span = _best_sentence(question, document.page_content)
+        score = float(document.metadata.get("score", 0.0))
+        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), f"similarity {score:.2f}")
+        found.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
+    return tuple(found[:limit])
+
+
+def is_fixed_reply(text: str) -> bool:
+    """Whether a text is the one reply that stands for "your files do not say".
+
+    With or without marks, quotation marks and full stop; models like to add "to the question".
+    """
+    plain, fixed = (" ".join(without_marks(one).split()).strip("\"'“”. ").casefold() for one in (text, NOT_IN_PASSAGES))
+    return plain.startswith(fixed) and plain.removeprefix(fixed).strip() in _ENDINGS
+
+
+_ENDINGS = {"", "to the question", "to this question", "to your question"}
+
+
+def _written(text: str, found: Sequence[Mark]) -> tuple[str, tuple[Mark, ...]]:
+    """A text with its marks written anew as [1, 2], those without numbers left out, and where they stand then."""
+    written, end = "", 0
+    placed: list[Mark] = []
+    for span, cited in found:
+        written += text[end : span.start]
+        if cited:
+            old = span.of(text)
+            mark = f"{old[: len(old) - len(old.lstrip())]}[{', '.join(map(str, cited))}]"
+            placed.append((Span(len(written), len(written) + len(mark)), cited))
+            written += mark
+        end = span.end
+    written += text[end:]
+    blanks = len(written) - len(written.lstrip())
+    moved = (Span(max(0, span.start - blanks), span.end - blanks) for span, _ in placed)
+    return written.strip(), tuple(zip(moved, (cited for _, cited in placed), strict=True))
+
+
+def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Document]) -> bool:
+    """Whether what looks like a mark is an index, x[0], that a passage has too; "costs 9 euros[1]." is none."""
+    before = re.search(r"[\w.)\]]+$", text[: span.start])
+    if span.of(text)[0] != "[" or not before:
+        return False
+    known = any(before.group() + span.of(text) in document.page_content for document in documents)
+    goes_on = re.match(r"[ \t]*[\w(=+*/<>.`-]", text[span.end :]) and not re.match(r"[.](?:\s|$)", text[span.end :])
+    return known and (bool(goes_on) or not all(1 <= number <= len(documents) for number in cited))
+
+
+@dataclass
+class _Run:
+    """Words of the answer between two marks; `before` are the numbers that stand in front of them on their line."""
+
+    text: str
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+def _runs(text: str, found: Sequence[Mark]) -> list[_Run]:
+    """Cut an answer at its marks. A mark cites what stands before it, but at the start of a line what stands after."""
+    runs: list[_Run] = []
+    start, before = 0, ()  # type: int, tuple[int, ...]
+    for span, cited in found:
+        words_before = text[start : span.start]
+        joins = bool(_BETWEEN_MARKS.fullmatch(words_before)) and "\n" not in words_before.rstrip("\n")
+        if joins and before:
+            before += cited
+        elif leads(text, span):
+            runs.append(_Run(words_before, before))
+            before = cited
+        elif joins and runs:
+            runs[-1].after += cited
+        else:
+            runs.append(_Run(words_before, before, cited))
+            before = ()
+        tail = re.compile(r"[.!?…。]+").match(text, span.end)
+        start = tail.end() if tail else span.end
+    return [*runs, _Run(text[start:], before)]
+
+
+def _claims(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[_Claim]:
+    """The sentences of an answer with their numbers: a mark cites the one sentence that it stands at.
+
+    A longer run that stands in a cited passage word for word (an introduction with its list) stays one claim, and an
+    earlier sentence that does is cited with the last.
+    """
+    for run in runs:
+        text = run.text.strip()
+        cited = tuple(dict.fromkeys((*run.before, *run.after)))
+        pieces = [span.of(text) for span in sentences(text)]
+        if len(pieces) > 1 and _copied_from(text, cited, documents):
+            pieces = [text]
+        for place, piece in enumerate(pieces):
+            numbers = run.before if place == 0 else ()
+            numbers += run.after if place == len(pieces) - 1 else ()
+            yield _Claim(piece, tuple(dict.fromkeys(numbers or _copied_from(piece, cited, documents))))
+
+
+def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
+    return tuple(number for number in cited if verbatim(text, documents[number - 1].page_content))
+
+
+def _cite(sentence: str, number: int, document: Document) -> Citation:
+    """The best place for a sentence in its passage; in one that was recomposed of pieces, in one of these."""
+    cited = []
+    for piece in _pieces(document):
+        found = evidence(sentence, piece.page_content)
+        quoted = _citation(number, piece, found.span, verified=found.verified, sentence=sentence)
+        cited.append(replace(quoted, located=found.located))
+    return max(cited, key=lambda one: (one.verified, _CLOSER[one.located], _shared(sentence, one.quote)))
+
+
+_CLOSER = {"exact": 2, "near": 1, "words": 0}
+
+
+def _shared(sentence: str, quote: str) -> int:
+    return len(set(content_stems(sentence)) & set(content_stems(quote)))
+
+
+def _pieces(document: Document) -> list[Document]:
+    """The parts of a passage that stand together in its file; see `graphs.strips.recomposed`."""
+    pieces: Sequence[tuple[int, int]] | None = document.metadata.get("pieces")
+    if not pieces:
+        return [document]
+    found, at = [], 0
+    for start, end in pieces:
+        text, about = document.page_content[at : at + end - start], document.metadata | {"start": start}
+        found.append(document.model_copy(update={"page_content": text, "metadata": about}))
+        at += end - start + len(BETWEEN)
+    return found
+
+
+def _best_sentence(question: str, passage: str) -> Span:
+    """The earliest sentence that holds most words of a question; headings are passed over where there is more."""
+    spans = sentences(passage) or [stripped(passage, 0, len(passage))]
+    spans = [span for span in spans if len(words(span.of(passage))) >= SAYS_SOMETHING] or spans
+    wanted = set(content_stems(question))
+    return max(spans, key=lambda span: len(wanted & set(content_stems(span.of(passage)))))
+
+
+def _citation(number: int, document: Document, span: Span, *, verified: bool, sentence: str) -> Citation:
+    about = document.metadata
+    offset = int(about.get("start", 0))
+    return Citation(
+        number=number,
+        source=str(about.get("source", "")),
+        page=about.get("page"),
+        heading=str(about.get("heading", "")),
+        quote=span.of(document.page_content),
+        start=offset + span.start,
+        end=offset + span.end,
+        url=str(about.get("url", "")),
+        verified=verified,
+        sentence=shorten(sentence, 400),
+        origin="web" if about.get("origin") == "web" else "files",
+    )
