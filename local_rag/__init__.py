@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
+    from local_rag.core.answer import Answer, Citation
     from local_rag.core.errors import LocalRagError
-    from local_rag.core.types import Answer, Citation
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
     from local_rag.graphs.plain import plain
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "local_rag.core.types",
-    "Citation": "local_rag.core.types",
+    "Answer": "local_rag.core.answer",
+    "Citation": "local_rag.core.answer",
     "Deps": "local_rag.graphs.state",
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
-from local_rag.core.types import Attempt, Catalog
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import Attempt
 from local_rag.engines.extractive import engine as extractive_engine
 from local_rag.engines.extractive import scoring
 from local_rag.engines.extractive.answerability import Judged, shipped

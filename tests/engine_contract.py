@@ -10,10 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from local_rag.core import cancel
+from local_rag.core.documents import Catalog
 from local_rag.core.errors import Stopped
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.protocols import Engine
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn, Usage
-from local_rag.text.words import claims, marks, sentences
+from local_rag.core.usage import Usage
+from local_rag.text.marks import claims, marks
+from local_rag.text.sentences import sentences
 
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}

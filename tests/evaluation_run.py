@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
-from local_rag.core.types import NOT_IN_PASSAGES, Answer, Call, Citation, Graded, Usage
+from local_rag.core.answer import Answer, Citation
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.usage import Call, Usage
+from local_rag.core.verdicts import Graded
 from local_rag.evaluation.cases import Case, Target
 from local_rag.terminal.show import plain
 

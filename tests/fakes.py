@@ -7,19 +7,10 @@ from itertools import chain, repeat
 
 from langchain_core.documents import Document
 
-from local_rag.core.types import (
-    NOT_IN_PASSAGES,
-    Catalog,
-    Found,
-    Grade,
-    Need,
-    Piece,
-    Relevance,
-    Route,
-    Text,
-    Thought,
-    Usage,
-)
+from local_rag.core.documents import Catalog, WebResults
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Text
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -92,8 +83,8 @@ class ScriptedEngine:
     def answer(self, question, documents, attempt):
         self.asked.append(("answer", tuple(documents), attempt))
         for word in next(self._drafts).split(" "):
-            yield Piece(word + " ")
-        yield Piece("", usage=ONE_CALL)
+            yield AnswerDelta(word + " ")
+        yield AnswerDelta("", usage=ONE_CALL)
 
     def grade(self, question, documents, generation, *, check="both"):
         assert generation != NOT_IN_PASSAGES, "the fixed reply is never graded for support"
@@ -155,4 +146,4 @@ class FakeWeb:
             passage(90 + n, "The web says that the plan costs 900 euros.", origin="web", url=f"https://web.test/{n}")
             for n in range(min(self.found, k))
         ]
-        return Found(tuple(pages))
+        return WebResults(tuple(pages))

@@ -9,7 +9,7 @@ from fakes import passage
 
 from local_rag.config.models import ROLES, OllamaModelSpec
 from local_rag.config.settings import Ollama
-from local_rag.core.types import Attempt
+from local_rag.core.generation import Attempt
 from local_rag.engines.ollama.engine import OllamaEngine
 from local_rag.engines.ollama.server import Server
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from local_rag.core.types import NOT_IN_PASSAGES
-from local_rag.text.words import claims, content_stems
-from local_rag.text.words import sentences as sentences_of
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.text.marks import claims
+from local_rag.text.sentences import sentences as sentences_of
+from local_rag.text.words import content_stems
 
 ONLY = re.compile(r"(?:Use|Go by) only passages? [^:]*: the others were found irrelevant\. ")
 _PASSAGE = re.compile(r'<passage n="(\d+)"[^\n]*>\n(.*?)\n</passage>', re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.extractive.answerability import FILE, Logistic, read, shipped
 from local_rag.engines.extractive.engine import ExtractiveEngine, choose
 from local_rag.engines.extractive.evidence import Evidence, evidence

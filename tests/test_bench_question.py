@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fakes import passage
 
-from local_rag.core.types import Attempt
+from local_rag.core.generation import Attempt
 from local_rag.engines.ollama import prompts, schemas
-from local_rag.text.words import claims, marks
+from local_rag.text.marks import claims, marks
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "scripts" / "benchmarks"
 QUESTION = "What does the plan cost?"

@@ -18,7 +18,7 @@ from rich.console import Console
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
-from local_rag.core.types import Text
+from local_rag.core.generation import Text
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat
@@ -179,13 +179,13 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
 from local_rag.cli.app import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag import cancel
-from local_rag.core.types import Piece
+from local_rag.core.generation import AnswerDelta
 
 quick = ExtractiveEngine.answer
 
 def answer(self, question, documents, attempt):
     while "slowly" in question:
-        yield Piece("word ")
+        yield AnswerDelta("word ")
         time.sleep(0.05)
         cancel.check()
     yield from quick(self, question, documents, attempt)

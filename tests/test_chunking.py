@@ -11,9 +11,9 @@ from fakes_index import HashingEmbedder, minilm
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from local_rag.core.types import Heading, LoadedDocument
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.text.chunking import Chunk, chunk
-from local_rag.text.words import printable
+from local_rag.text.display import printable
 
 WORDS = "the a retrieval unbelievability graphs, e.g. Dr. naïve 3.14 don't x_y don’t. Yes! 日本語です。 a/b?c=d ---"
 

@@ -7,7 +7,7 @@ from fakes import passage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.core.types import NOT_IN_PASSAGES
+from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.citations import BETWEEN, check, is_fixed_reply, nearest, remapped, renumbered
 from local_rag.text.verification import verbatim
 

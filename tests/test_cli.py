@@ -344,11 +344,11 @@ import sys, time
 from local_rag.cli.app import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag import cancel
-from local_rag.core.types import Piece
+from local_rag.core.generation import AnswerDelta
 
 def answer(self, question, documents, attempt):
     while True:
-        yield Piece("word ")
+        yield AnswerDelta("word ")
         time.sleep(0.05)
         cancel.check()
 

@@ -7,8 +7,9 @@ import json
 import pytest
 from scipy import stats
 
+from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError
-from local_rag.core.types import Answer, Usage
+from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.compare import compare, lines
 from local_rag.evaluation.folder import RunFolder

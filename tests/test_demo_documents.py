@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_rag.config.settings import Values
-from local_rag.text.words import sentences
+from local_rag.text.sentences import sentences
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DOCUMENTS = CHECKOUT / "local_rag" / "diagnostics" / "demo" / "documents"

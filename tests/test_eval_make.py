@@ -22,7 +22,7 @@ from rich.console import Console
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import DiskFull, IndexMissing, UsageError
-from local_rag.core.types import NOT_IN_PASSAGES
+from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.engines.ollama.judge import Examiner
 from local_rag.evaluation.cases import Case, Target, read_cases
 from local_rag.evaluation.making.case_file import CaseFile
@@ -34,7 +34,7 @@ from local_rag.evaluation.making.wording import is_contents, is_english, is_pros
 from local_rag.evaluation.matching import holds
 from local_rag.index.index import Index
 from local_rag.index.store.rows import Passage
-from local_rag.text.words import Span
+from local_rag.text.sentences import Span
 
 NOTES = {
     "contract/lease.md": "# Rental contract\n\n## Termination\n\nThe notice period is three months. The notice must be "

@@ -13,8 +13,9 @@ from fakes_index import HashingEmbedder
 from langchain_core.documents import Document
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageError
-from local_rag.core.types import Graded, LoadedDocument
+from local_rag.core.verdicts import Graded
 from local_rag.evaluation.cases import Case, CaseSet, Target
 from local_rag.evaluation.corpus import index_of
 from local_rag.evaluation.folder import ROWS, RunFolder, held
@@ -223,7 +224,7 @@ class Judge:
         self.asked = []
 
     def judge(self, question, references, answer):
-        from local_rag.core.types import Usage
+        from local_rag.core.usage import Usage
 
         self.asked.append((question, tuple(references), answer))
 
@@ -309,7 +310,8 @@ def test_a_run_is_for_its_owner_alone(started):
 
 
 def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
-    from local_rag.core.types import Answer, Retrieved
+    from local_rag.core.answer import Answer
+    from local_rag.core.events import Retrieved
     from local_rag.evaluation.run_rows import answer_row
 
     def passage(number, source, text):
@@ -384,7 +386,8 @@ def test_a_router_out_of_time_ends_no_run(started):
 
 
 def test_a_verdict_that_could_not_be_parsed_is_no_route():
-    from local_rag.core.types import Route, Usage
+    from local_rag.core.usage import Usage
+    from local_rag.core.verdicts import Route
     from local_rag.evaluation.run_rows import route_row
 
     assert route_row(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None
@@ -424,7 +427,8 @@ def test_equal_texts_in_two_files_are_both_ranked(tmp_path):
 
 
 def test_a_citation_holds_what_its_own_passage_holds():
-    from local_rag.core.types import Answer, Citation, Retrieved
+    from local_rag.core.answer import Answer, Citation
+    from local_rag.core.events import Retrieved
     from local_rag.evaluation.run_rows import answer_row
 
     def passage(key, page, start, text):
@@ -453,7 +457,7 @@ def test_a_citation_holds_what_its_own_passage_holds():
 
 
 def test_a_long_sentence_is_backed_by_its_citation_and_a_short_one_by_whole_words():
-    from local_rag.core.types import Answer, Citation
+    from local_rag.core.answer import Answer, Citation
     from local_rag.evaluation.run_rows import answer_row
 
     long = "The pump " + "is blue and " * 60 + "old."

@@ -7,7 +7,8 @@ from engine_contract import EngineContract
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
-from local_rag.core.types import NOT_IN_PASSAGES, Grade, Piece, Relevance, Route, Thought, Turn, Usage
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Turn
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Relevance, Route, Thought
 from local_rag.graphs import GRAPHS, candidate_ranking
 from local_rag.graphs.edges import action_by_scores, found_new, goes_on, route_taken
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
@@ -308,9 +310,9 @@ def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():
     class Anew(ScriptedEngine):
         def answer(self, question, documents, attempt):
             assert attempt.scored
-            yield Piece("Broken", logprob=math.log(0.1))
-            yield Piece("One", logprob=math.log(0.8), restart=True)
-            yield Piece(" [1].", usage=Usage(calls=1))
+            yield AnswerDelta("Broken", logprob=math.log(0.1))
+            yield AnswerDelta("One", logprob=math.log(0.8), restart=True)
+            yield AnswerDelta(" [1].", usage=Usage(calls=1))
 
     _, state, _ = run("self-rag", Anew(), corpus=FakeCorpus([passage(1)]), **drafts(2))
     (draft,) = state["candidates"]

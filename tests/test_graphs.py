@@ -10,7 +10,8 @@ from fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from local_rag.config.settings import Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
-from local_rag.core.types import NOT_IN_PASSAGES, Started, WebQuery
+from local_rag.core.events import Started, WebQuery
+from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, recursion_limit
 from local_rag.web.search import Off

@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from local_rag.core import cancel
+from local_rag.core.documents import Catalog
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, Stopped, UsageError
-from local_rag.core.types import Catalog
 from local_rag.index.index import Index
 from local_rag.index.search import fuse
 from local_rag.index.within import matching

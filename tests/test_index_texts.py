@@ -6,8 +6,8 @@ import pytest
 from fakes_index import HashingEmbedder
 
 from local_rag.core import cancel
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.core.types import Heading, LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.sync import texts
 

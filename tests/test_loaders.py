@@ -12,8 +12,8 @@ from hostile import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.core.types import Heading, LoadedDocument
 from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.loaders import LOADERS, load, loader
 from local_rag.index.parse.parsed import Parsed, from_wire, to_wire

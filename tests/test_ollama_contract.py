@@ -11,7 +11,7 @@ from ollama_mind import mind
 from ollama_server import say
 from test_extractive import PASSAGES
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 
 DOUBTS = [{"yes": 0.8, "no": 0.2}, {"yes": 0.3, "no": 0.6}, {"fully": 0.7, "no": 0.2}, {"5": 0.6, "4": 0.3, "1": 0.05}]
 """What the model thinks of; each goes to the next token that is in it."""

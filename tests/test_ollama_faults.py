@@ -36,7 +36,7 @@ from ollama_server import (
 
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
-from local_rag.core.types import Attempt
+from local_rag.core.generation import Attempt
 from local_rag.engines.ollama import call as ollama_call
 
 ANSWER = "It costs 100 euros [1]."

@@ -13,7 +13,9 @@ from ollama_server import no_done, say, tokens
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Called, Catalog, Done, Note, Token
+from local_rag.core.documents import Catalog
+from local_rag.core.events import Called, Done, Note, Token
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 

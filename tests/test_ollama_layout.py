@@ -14,11 +14,11 @@ from ollama_engine import QUESTION, answered, engine_on
 from ollama_server import tokens
 
 from local_rag.config.settings import Settings
-from local_rag.core.types import Done
+from local_rag.core.events import Done
 from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.text.words import marks
+from local_rag.text.marks import marks
 
 GOOD = '{"s": "fully", "u": 5}'
 
@@ -159,7 +159,7 @@ def test_the_lowest_ranked_is_left_out_wherever_it_stands(ollama):
 
 
 def _attempt():
-    from local_rag.core.types import Attempt
+    from local_rag.core.generation import Attempt
 
     return Attempt()
 

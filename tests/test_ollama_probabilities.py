@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ollama_server import recordings
 
 from local_rag.core.critique import answered
-from local_rag.core.types import Grade
+from local_rag.core.verdicts import Grade
 from local_rag.engines.ollama import critique_scores
 from local_rag.engines.ollama.token_probabilities import Token, chances, tokens_of, value_start
 

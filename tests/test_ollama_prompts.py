@@ -9,7 +9,8 @@ import pytest
 from fakes import passage
 from pydantic import ValidationError
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Turn
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.engines.ollama import prompts, schemas
 
 QUESTION = "What does the plan cost?"

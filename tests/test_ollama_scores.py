@@ -9,7 +9,8 @@ import pytest
 from ollama_engine import QUESTION, answered, contents, engine_on, labels, passages, soon
 from ollama_server import OllamaServer, no_done, say
 
-from local_rag.core.types import Attempt, Catalog
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import Attempt
 
 ANSWER = "It costs 100 euros [1]. It is new [2]."
 YES_NO = '{"r": "yes no"}'

@@ -13,7 +13,7 @@ from ollama_server import say, slow, stall
 
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped
-from local_rag.core.types import Attempt
+from local_rag.core.generation import Attempt
 from local_rag.engines.ollama import call
 
 PROMPT = 1.0

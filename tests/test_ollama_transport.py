@@ -15,8 +15,9 @@ import pytest
 from ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
 from ollama_server import OllamaServer, redirect
 
+from local_rag.core.documents import Catalog
 from local_rag.core.errors import NotLocal, ServerDown, UsageError
-from local_rag.core.types import Attempt, Catalog, Turn
+from local_rag.core.generation import Attempt, Turn
 from local_rag.engines.ollama.address import address
 from local_rag.engines.ollama.replies import Ask
 from local_rag.engines.ollama.server import Server

@@ -9,8 +9,9 @@ import pytest
 from ollama_engine import FULLY, QUESTION, YES, answered, contents, engine_on, graded, labels, passages, soon
 from ollama_server import Model, OllamaServer, empty, say, too_long
 
+from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.types import Attempt, Catalog, Turn
+from local_rag.core.generation import Attempt, Turn
 
 ANSWER = "It costs 100 euros [1]."
 BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))

@@ -14,7 +14,9 @@ from langsmith.run_helpers import get_tracing_context
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import check
 from local_rag.core.errors import EngineError, Stopped, UsageError
-from local_rag.core.types import Done, Graded, Piece, Started, Step, Token
+from local_rag.core.events import Done, Started, Step, Token
+from local_rag.core.generation import AnswerDelta
+from local_rag.core.verdicts import Graded
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -38,7 +40,7 @@ class Dripping(ScriptedEngine):
     def answer(self, question, documents, attempt):
         try:
             while True:
-                yield Piece("word ")
+                yield AnswerDelta("word ")
                 for _ in range(50):
                     time.sleep(0.01)
                     check()
@@ -254,7 +256,7 @@ def test_the_backstop_is_above_the_longest_path():
 
 
 def test_every_passage_that_a_query_brings_is_an_event():
-    from local_rag.core.types import Retrieved
+    from local_rag.core.events import Retrieved
 
     engine = ScriptedEngine(relevant=["n", "y"])
     events = list(opened(engine).stream("What does the plan cost?", graph="self-rag"))
@@ -264,7 +266,7 @@ def test_every_passage_that_a_query_brings_is_an_event():
 
 
 def test_pages_of_the_web_are_events_too():
-    from local_rag.core.types import Retrieved
+    from local_rag.core.events import Retrieved
 
     rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
     rag.web = FakeWeb()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from local_rag.core.types import LoadedDocument
+from local_rag.core.documents import LoadedDocument
 from local_rag.index.store import bm25, reads, schema, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store

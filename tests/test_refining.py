@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from local_rag.config.settings import Crag
-from local_rag.core.types import Relevance, Usage
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Relevance
 from local_rag.graphs import GRAPHS, strips
 from local_rag.graphs.state import Deps
 from local_rag.text import citations

@@ -11,23 +11,11 @@ from rich.console import Console
 
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings, Thresholds
-from local_rag.core.types import (
-    Answer,
-    Call,
-    Called,
-    Citation,
-    Done,
-    Graded,
-    Retrieved,
-    Sentence,
-    Skipped,
-    Started,
-    Step,
-    SyncReport,
-    Token,
-    Usage,
-    WebQuery,
-)
+from local_rag.core.answer import Answer, Citation, Sentence
+from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.usage import Call, Usage
+from local_rag.core.verdicts import Graded
 from local_rag.index.sync.sync import Progress
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag

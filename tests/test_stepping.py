@@ -6,7 +6,7 @@ import pytest
 from fakes import passage
 from fakes_index import minilm
 
-from local_rag.core.types import Catalog
+from local_rag.core.documents import Catalog
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reasoning import complexity
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
-from local_rag.core.types import LoadedDocument
 from local_rag.index.store import codes_file, reads, schema, store, vector_index, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store, destroy, writer

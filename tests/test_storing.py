@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fakes_index import HashingEmbedder
 
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DiskFull
-from local_rag.core.types import LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.store import reads
 from local_rag.index.store.rows import FileRow

@@ -7,7 +7,8 @@ from math import log2
 
 import pytest
 
-from local_rag.core.types import Answer, Usage
+from local_rag.core.answer import Answer
+from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.summary import summary

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.text.words import claims, content_stems, marks, names, numbers, sentences, shorten, without_marks
+from local_rag.text.display import shorten
+from local_rag.text.facts import names, numbers
+from local_rag.text.marks import claims, marks, without_marks
+from local_rag.text.sentences import sentences
+from local_rag.text.words import content_stems
 
 
 def split(text):

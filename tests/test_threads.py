@@ -22,7 +22,9 @@ from markdown_it import MarkdownIt
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
-from local_rag.core.types import Piece, Started, Step, Text, Usage
+from local_rag.core.events import Started, Step
+from local_rag.core.generation import AnswerDelta, Text
+from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -342,7 +344,7 @@ class Watching(ScriptedEngine):
         self._see(documents)
         self.failed += attempt.failed
         for piece in super().answer(question, documents, attempt):
-            yield Piece(
+            yield AnswerDelta(
                 piece.text.replace("It", f"The {'second' if 'second' in question else 'first'} plan"), usage=piece.usage
             )
 

@@ -14,7 +14,8 @@ from fakes import FakeCorpus, ScriptedEngine
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.core.types import Step, Usage
+from local_rag.core.events import Step
+from local_rag.core.usage import Usage
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_file import TraceFile, as_data

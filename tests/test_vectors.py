@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexDamaged
-from local_rag.core.types import LoadedDocument
 from local_rag.index.store import codes, codes_file, reads, store, vector_index, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store

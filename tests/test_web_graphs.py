@@ -18,7 +18,8 @@ from local_rag.cli.options import with_web
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import UsageError
-from local_rag.core.types import Graded, Note, WebQuery
+from local_rag.core.events import Note, WebQuery
+from local_rag.core.verdicts import Graded
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag, open_web

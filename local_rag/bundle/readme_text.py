@@ -7,7 +7,7 @@ from typing import Any
 
 from local_rag.bundle.target import Target
 from local_rag.bundle.wheels import Wheel
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 _TEXT = """\
 local-rag, to be installed without a network

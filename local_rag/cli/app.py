@@ -51,7 +51,7 @@ from local_rag.cli.threads import threads_app
 from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
-    from local_rag.core.types import Answer
+    from local_rag.core.answer import Answer
 
 ABSTAINED, NOT_GROUNDED, INTERRUPTED = 3, 4, 130
 
@@ -316,7 +316,7 @@ def remove(
     from local_rag.runtime.rag import open_index
     from local_rag.terminal.indexing import named
     from local_rag.terminal.show import short_path, write
-    from local_rag.text.words import plural
+    from local_rag.text.display import plural
 
     settings = settings_of(index)
     if not paths:

@@ -107,7 +107,7 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
     from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
     from local_rag.terminal.show import write, write_json
-    from local_rag.text.words import plural, printable
+    from local_rag.text.display import plural, printable
 
     try:
         bundle = read(folder.expanduser().absolute(), sum)

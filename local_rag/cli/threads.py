@@ -100,7 +100,7 @@ def export(
 def delete(name: NameArgument) -> int:
     """Forget a thread for good; asks first in a terminal."""
     from local_rag.terminal.show import write
-    from local_rag.text.words import plural
+    from local_rag.text.display import plural
 
     with _threads() as threads:
         count = plural(len(threads.turns(name)), "question")

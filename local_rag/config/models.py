@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from local_rag.config.settings import Settings, read_yaml
 from local_rag.core.errors import ConfigError
-from local_rag.text.words import joined
+from local_rag.text.display import joined
 
 Role = Literal["router", "grader", "generator", "rewriter"]
 """What a language model is asked to do; the order is that of a question's way."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from local_rag.core.types import Grade, Support
+from local_rag.core.verdicts import Grade, Support
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "no": 0.0}
 """What a sentence's support is worth: s(ISSUP) = P(fully) + 0.5 P(partially)."""

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from local_rag.core.types import (
-    Attempt,
-    Catalog,
-    Check,
-    Found,
-    Grade,
-    Need,
-    Piece,
-    Relevance,
-    Route,
-    Target,
-    Thought,
-    Turn,
-)
+from local_rag.core.documents import Catalog, WebResults
+from local_rag.core.generation import AnswerDelta, Attempt, Turn
+from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +52,7 @@ class Engine(Protocol):
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
 
-    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
@@ -143,5 +132,5 @@ class WebSearch(Protocol):
     def words(self, query: str) -> str:
         """What of a query leaves this machine."""
 
-    def search(self, query: str, k: int) -> Found:
+    def search(self, query: str, k: int) -> WebResults:
         """Up to k pages, best first."""

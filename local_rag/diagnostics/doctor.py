@@ -17,7 +17,7 @@ from local_rag.config.machine import total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.terminal.show import short_path, size
-from local_rag.text.words import joined, plural
+from local_rag.text.display import joined, plural
 
 SET_UP = "python3 scripts/quickstart.py"
 

@@ -14,7 +14,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.server import Installed, Loaded, is_cloud_name, same_model
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.terminal.show import fitting_lines, size, wrapped
-from local_rag.text.words import joined, printable
+from local_rag.text.display import joined, printable
 
 Room = Literal["yes", "tight", "no", "unknown"]
 """Whether a model fits into the memory of this machine."""

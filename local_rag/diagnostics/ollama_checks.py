@@ -23,7 +23,7 @@ from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, use_of
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name, same_model
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
 from local_rag.terminal.show import size
-from local_rag.text.words import joined
+from local_rag.text.display import joined
 
 State = Literal["ok", "note", "bad"]
 

@@ -16,7 +16,7 @@ from local_rag.engines.ollama.server import Installed, Server, check_name, check
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.runtime.rag import open_embedder
 from local_rag.terminal.show import size, write
-from local_rag.text.words import printable
+from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.types import Attempt, Catalog, Turn, Usage
+from local_rag.core.generation import Attempt, Turn
+from local_rag.core.usage import Usage
 from local_rag.runtime.engine_choice import open_ollama
 from local_rag.terminal.show import columns_of, table_lines, wrapped, write, write_json
-from local_rag.text.words import joined, marks, plural, printable, shorten
+from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.text.marks import marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

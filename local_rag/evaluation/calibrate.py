@@ -20,7 +20,8 @@ from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core import cancel
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Relevance
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.verdicts import Relevance
 from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.corpus import index_of
 from local_rag.evaluation.formats import open_cases, sampled
@@ -32,7 +33,8 @@ from local_rag.terminal.indexing import LINE_EVERY, saying, showing
 from local_rag.terminal.live import say_engine
 from local_rag.terminal.show import short_path, write, write_json
 from local_rag.text import citations
-from local_rag.text.words import plural, without_marks
+from local_rag.text.display import plural
+from local_rag.text.marks import without_marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

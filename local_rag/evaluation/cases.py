@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from local_rag.core.errors import UsageError
-from local_rag.core.types import Source
+from local_rag.core.verdicts import Source
 
 if TYPE_CHECKING:
-    from local_rag.core.types import LoadedDocument
+    from local_rag.core.documents import LoadedDocument
 
 SHAPE = '{"id": "1", "question": "…", "answers": ["…"], "answerable": true, "relevant": [{"file": "a.pdf", "page": 2}]}'
 """What a line looks like, for a person who has to mend one."""

@@ -28,7 +28,7 @@ from local_rag.runtime.run import loading
 from local_rag.terminal.indexing import LINE_EVERY, saying, showing
 from local_rag.terminal.live import say_engine
 from local_rag.terminal.show import columns_of, short_path, write, write_json
-from local_rag.text.words import plural, printable, shorten
+from local_rag.text.display import plural, printable, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import UsageError
-from local_rag.core.types import Heading, LoadedDocument
 from local_rag.evaluation.cases import SHAPE, Case, CaseSet, Target, distinct, read_cases, read_lines
 
 Named = tuple[str, LoadedDocument]

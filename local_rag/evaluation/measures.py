@@ -13,7 +13,7 @@ from typing import Any, Literal
 from local_rag.evaluation.answer_metrics import containment, exact_match, token_f1
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.ranking_metrics import average_precision, ndcg, recall, reciprocal_rank
-from local_rag.text.words import without_marks
+from local_rag.text.marks import without_marks
 
 RowKind = Literal["retrieval", "route", "answer", "judgement"]
 Of = Callable[[Case, Mapping[str, Any]], float | None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from local_rag.evaluation.measures import MEASURES, Measure
 from local_rag.evaluation.statistics import bootstrap_interval, holm, mcnemar, mean, sign_flip
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 SURE = 0.05
 """The p-value, after correction, below which a difference is called one."""

@@ -11,9 +11,11 @@ from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
-from local_rag.core.types import OUT_OF_TIME, Done, Event, Source
+from local_rag.core.events import Done, Event
+from local_rag.core.verdicts import Source
 from local_rag.evaluation.folder import Key, Row, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.run_rows import answer_row, failure_row, retrieval_row, route_row

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.types import Answer, Event, Retrieved, Route, Step
+from local_rag.core.answer import Answer
+from local_rag.core.events import Event, Retrieved, Step
+from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.terminal.live import trace_line
 from local_rag.terminal.show import plain
 from local_rag.text.citations import is_fixed_reply
-from local_rag.text.words import sentences, without_marks, words
+from local_rag.text.marks import without_marks
+from local_rag.text.sentences import sentences
+from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.types import Citation
+    from local_rag.core.answer import Citation
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.folder import Row
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from local_rag.core.critique import USEFULNESS, support_of, usefulness_of
-from local_rag.core.types import Grade
+from local_rag.core.verdicts import Grade
 
 W_REL, W_SUP, W_USE = 1.0, 1.0, 0.5
 """Weights of relevance, support and usefulness, as in the paper's experiments (appendix A.3)."""

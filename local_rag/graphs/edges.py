@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from local_rag.core.types import NOT_IN_PASSAGES, Grade, Kind, Relevance
+from local_rag.core.answer import Kind
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.verdicts import Grade, Relevance
 from local_rag.graphs.state import TIME, Action, State
 
 USEFUL = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from local_rag.core.critique import answered, overall
-from local_rag.core.types import Grade
-from local_rag.text.words import claims
+from local_rag.core.verdicts import Grade
+from local_rag.text.marks import claims
 
 NOT_ENOUGH = 2
 """The most that an answer is worth whose score is below the threshold: it is not shown, not even as doubtful."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from local_rag.core.answer import OUT_OF_TIME, Status
 from local_rag.core.errors import DeadlineExceeded
-from local_rag.core.types import NOT_IN_PASSAGES, OUT_OF_TIME, Grade, Status, Usage
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade
 from local_rag.graphs.edges import verdict_of
 from local_rag.graphs.grades import below, combined, without_unsupported
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 WORTH_SHOWING = 3
 """A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""

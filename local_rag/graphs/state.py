@@ -11,10 +11,13 @@ from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.core.answer import Kind, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
+from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, WebSearch
-from local_rag.core.types import Complexity, Grade, Graded, Kind, Source, Status, Usage, WebQuery
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Complexity, Grade, Graded, Source
 
 TIME = "time"
 """The last entry of `spent`, beside those of `Kind`."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from langchain_core.documents import Document
 
 from local_rag.text.citations import BETWEEN
-from local_rag.text.words import content_stems, sentences
+from local_rag.text.sentences import sentences
+from local_rag.text.words import content_stems
 
 if TYPE_CHECKING:
-    from local_rag.core.types import Relevance
+    from local_rag.core.verdicts import Relevance
 
 SENTENCES = 3
 """Sentences of a strip, as in the paper ("a few")."""

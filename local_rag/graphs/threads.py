@@ -19,7 +19,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from local_rag.core.errors import DiskFull, LocalRagError, UsageError
-from local_rag.text.words import joined
+from local_rag.text.display import joined
 
 FILE = "threads.sqlite"
 LONGEST = 80

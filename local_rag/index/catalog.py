@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from local_rag.core.types import Catalog
+from local_rag.core.documents import Catalog
 from local_rag.index.store import reads
 from local_rag.index.store.store import Store
 from local_rag.text.words import STOP_WORDS, content_words, stem, words

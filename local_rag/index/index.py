@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
+from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
 from local_rag.core.errors import IndexDamaged, IndexMismatch, UsageError
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import Catalog, LoadedDocument, SyncReport
 from local_rag.index import catalog as catalogs
 from local_rag.index import search as searches
 from local_rag.index import status

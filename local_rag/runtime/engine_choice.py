@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings, Thresholds
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
-from local_rag.text.words import joined
+from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import Models, OllamaModelSpec, Profile, Role

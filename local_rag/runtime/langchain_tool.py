@@ -9,10 +9,10 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
-    from local_rag.core.types import Answer, Citation
+    from local_rag.core.answer import Answer, Citation
     from local_rag.runtime.rag import Rag
 
 TITLES = 8

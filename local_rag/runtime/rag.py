@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import Settings
+from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
+from local_rag.core.events import Done, Event
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import Answer, Done, Event
 from local_rag.runtime.run import Run
 
 if TYPE_CHECKING:

@@ -11,23 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core.answer import Answer, Citation, Sentence, Status
 from local_rag.core.cancel import Cancel
-from local_rag.core.types import (
-    NOT_IN_PASSAGES,
-    Answer,
-    Citation,
-    Done,
-    Event,
-    Grade,
-    Graded,
-    Sentence,
-    Started,
-    Status,
-    Step,
-    Usage,
-)
+from local_rag.core.events import Done, Event, Started, Step
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Graded
 from local_rag.text import citations
-from local_rag.text.words import claims
+from local_rag.text.marks import claims
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.core.types import Event, Step
+from local_rag.core.events import Event, Step
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
 

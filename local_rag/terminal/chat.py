@@ -10,15 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.core.types import OUT_OF_TIME
 from local_rag.terminal.question import Asking, print_answer
 from local_rag.terminal.show import columns_of, plain, say, source_lines, write
 from local_rag.terminal.transcript import answer_of, thread_lines
-from local_rag.text.words import joined, plural, printable, shorten
+from local_rag.text.display import joined, plural, printable, shorten
 
 if TYPE_CHECKING:
-    from local_rag.core.types import Answer
+    from local_rag.core.answer import Answer
     from local_rag.graphs.threads import Turn
 
 PROMPT = "> "

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import SyncReport
 from local_rag.core.errors import FileSkipped, UsageError
-from local_rag.core.types import SyncReport
 from local_rag.runtime.rag import open_embedder, open_index
 from local_rag.runtime.run import loading
 from local_rag.terminal.show import plain, report_lines, short_path, write, write_json
-from local_rag.text.words import plural, printable, shorten
+from local_rag.text.display import plural, printable, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,22 +6,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.types import (
-    Answer,
-    Call,
-    Called,
-    Done,
-    Event,
-    Graded,
-    Note,
-    Retrieved,
-    Started,
-    Step,
-    Token,
-    WebQuery,
-)
+from local_rag.core.answer import Answer
+from local_rag.core.events import Called, Done, Event, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.usage import Call
+from local_rag.core.verdicts import Graded
 from local_rag.terminal.show import short_path
-from local_rag.text.words import joined, plural, printable, shorten
+from local_rag.text.display import joined, plural, printable, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console

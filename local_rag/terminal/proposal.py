@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import Citation
+from local_rag.core.answer import Citation
 from local_rag.evaluation.making.proposals import Proposal
 from local_rag.terminal.show import place_of
-from local_rag.text.words import Span, printable
+from local_rag.text.display import printable
+from local_rag.text.sentences import Span
 
 if TYPE_CHECKING:
     from rich.text import Text

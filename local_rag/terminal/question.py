@@ -16,7 +16,8 @@ from local_rag.terminal.show import answer_lines, write
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from local_rag.core.types import Answer, Event
+    from local_rag.core.answer import Answer
+    from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.trace_file import TraceFile
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from local_rag.config.calibrated import calibrated
 from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
-from local_rag.core.types import OUT_OF_TIME, Answer, Citation, Located, Skipped, Support, SyncReport
+from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, Located
+from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.verdicts import Support
 from local_rag.index.urls import is_url
-from local_rag.text.words import joined, plural, printable, shorten
+from local_rag.text.display import joined, plural, printable, shorten
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.types import Answer, Citation
+from local_rag.core.answer import Answer, Citation
 from local_rag.terminal.show import MARKED, answer_lines, table_lines
-from local_rag.text.words import plural, printable, shorten
+from local_rag.text.display import plural, printable, shorten
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Thread

@@ -9,8 +9,8 @@ from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
-from local_rag.core.types import LoadedDocument
-from local_rag.text.words import Span, sentences, stripped
+from local_rag.core.documents import LoadedDocument
+from local_rag.text.sentences import Span, sentences, stripped
 
 _TINY = 8
 """A passage under size / 8 is filled up across a paragraph or a small section rather than left alone."""

@@ -11,9 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import NOT_IN_PASSAGES, Citation, Status
+from local_rag.core.answer import Citation, Status
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.text.display import shorten
+from local_rag.text.marks import leads, marks, without_marks
+from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.verification import evidence, verbatim
-from local_rag.text.words import Span, content_stems, leads, marks, sentences, shorten, stripped, without_marks, words
+from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

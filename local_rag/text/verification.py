@@ -9,20 +9,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from local_rag.core.types import Located
-from local_rag.text.words import (
-    NUMBER_WORDS,
-    STOP_WORDS,
-    Span,
-    content_stems,
-    fold,
-    marks,
-    sentences,
-    stem,
-    stripped,
-    without_marks,
-    words,
-)
+from local_rag.core.answer import Located
+from local_rag.text.marks import marks, without_marks
+from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.words import NUMBER_WORDS, STOP_WORDS, content_stems, fold, stem, words
 
 CLOSE = 0.8
 """A quote is close to its sentence when it holds more than this share of the sentence's content words (stemmed).

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import local_rag
 from local_rag.core import cancel
-from local_rag.text.words import printable, shorten, words
+from local_rag.text.display import printable, shorten
+from local_rag.text.words import words
 from local_rag.web.fetch import FetchRefused
 
 if TYPE_CHECKING:

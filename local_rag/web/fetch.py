@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel
 from local_rag.core.errors import LocalRagError
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 from local_rag.web.addresses import Address, is_own, refused_address, refused_name
 
 if TYPE_CHECKING:

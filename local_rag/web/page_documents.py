@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from local_rag.core import cancel
 from local_rag.core.errors import LocalRagError, Stopped
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 from local_rag.web import search_results
 from local_rag.web.search_results import Result
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import Web
 from local_rag.core import cancel
+from local_rag.core.documents import WebResults
 from local_rag.core.errors import UsageError
-from local_rag.core.types import Found
-from local_rag.text.words import printable
+from local_rag.text.display import printable
 from local_rag.web import ddgs_process, page_documents, query_log
 from local_rag.web.search_cache import Cache
 from local_rag.web.search_results import Reply, Result, late
@@ -45,7 +45,7 @@ class Off:
         """What would leave."""
         return query
 
-    def search(self, query: str, k: int) -> Found:
+    def search(self, query: str, k: int) -> WebResults:
         """Never called by a graph. Raises UsageError."""
         raise UsageError("the web is off", hint="local-rag ask … --web")
 
@@ -64,7 +64,8 @@ class DdgsSearch:
     ) -> None:
         """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
 
-        `command` starts the process that searches; with --search-url of ddgs_child.py a test has its own result page asked.
+        `command` starts the process that searches; a test has its own
+        result page asked, with --search-url of ddgs_child.py.
         """
         self._settings = settings
         self._folder = folder
@@ -81,11 +82,11 @@ class DdgsSearch:
         line = " ".join(printable(query).encode("utf-8", "replace").decode("utf-8").split())
         return line if len(line) <= WORDS else line[: WORDS + 1].rpartition(" ")[0] or line[:WORDS]
 
-    def search(self, query: str, k: int) -> Found:
+    def search(self, query: str, k: int) -> WebResults:
         """Up to k pages, best first. Raises Stopped and DeadlineExceeded, and nothing else."""
         words = self.words(query)
         if not words or k < 1:
-            return Found(notes=("there are no words to search the web for",))
+            return WebResults(notes=("there are no words to search the web for",))
         asked = (self._settings.engines, self._settings.region, words.casefold(), k, self._read_page is not None)
         if (kept := self._cache.get(*asked)) and (found := _restored(*kept)):
             return found
@@ -95,7 +96,7 @@ class DdgsSearch:
         if documents:
             rows = [{"text": one.page_content, "metadata": one.metadata} for one in documents]
             self._cache.put({"documents": rows, "notes": notes}, *asked)
-        return Found(tuple(documents), tuple(notes))
+        return WebResults(tuple(documents), tuple(notes))
 
     def _ask(self, words: str) -> tuple[tuple[Result, ...], list[str]]:
         """The results of the first engine that has some, and what the others said.
@@ -138,7 +139,7 @@ class DdgsSearch:
         return ddgs_process.ask(self._command, engine, words, region, seconds)
 
 
-def _restored(kept: float, value: Any) -> Found | None:
+def _restored(kept: float, value: Any) -> WebResults | None:
     """What the cache holds, or None if that is not what was put there."""
     from langchain_core.documents import Document
 
@@ -150,4 +151,4 @@ def _restored(kept: float, value: Any) -> Found | None:
         return None
     when = datetime.fromtimestamp(kept).astimezone()
     first = f"from the cache of {when:%Y-%m-%d %H:%M}: nothing left this machine"
-    return Found(documents, (first, *notes)) if documents and usable else None
+    return WebResults(documents, (first, *notes)) if documents and usable else None

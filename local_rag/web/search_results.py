@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlsplit
 
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 TITLE, BODY, ADDRESS = 300, 2000, 2000
 """Characters. A longer title or snippet is cut, a result with a longer address is not used."""

@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).parents[2]
-TEXTS = ("local_rag/diagnostics/demo/documents/*.md", "local_rag/diagnostics/demo/documents/*.txt", "local_rag/**/*.py", "*.md")
+TEXTS = (
+    "local_rag/diagnostics/demo/documents/*.md",
+    "local_rag/diagnostics/demo/documents/*.txt",
+    "local_rag/**/*.py",
+    "*.md",
+)
 """What the vocabulary is learnt from; a real one knows English and code, too."""
 
 VOCABULARY, LEARNT = 32_768, 12_000

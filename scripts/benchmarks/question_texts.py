@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.types import Catalog, Found
+    from local_rag.core.documents import Catalog, WebResults
 
 PROJECT = Path(__file__).parents[2]
-TEXTS = ("local_rag/diagnostics/demo/documents/self-rag.md", "local_rag/diagnostics/demo/documents/local-rag.txt", "CONTRIBUTING.md")
+TEXTS = (
+    "local_rag/diagnostics/demo/documents/self-rag.md",
+    "local_rag/diagnostics/demo/documents/local-rag.txt",
+    "CONTRIBUTING.md",
+)
 QUESTIONS = (
     "What does the method do with a passage that does not help to answer the question?",
     "And how does it check the answer that it has written from the others?",
@@ -66,7 +70,7 @@ class Passages:
         ]  # fmt: skip
 
     def catalog(self) -> Catalog:
-        from local_rag.core.types import Catalog
+        from local_rag.core.documents import Catalog
 
         words = " ".join(self.texts).split()
         names = tuple(f"Handbook {number}" for number in range(1, 9))
@@ -87,5 +91,5 @@ class Web:
     def words(self, query: str) -> str:
         return query
 
-    def search(self, query: str, k: int) -> Found:
+    def search(self, query: str, k: int) -> WebResults:
         raise NotImplementedError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
-from local_rag.core.types import LoadedDocument
+from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.store import writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.texts import documents
-from local_rag.text.words import sentences
+from local_rag.text.sentences import sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

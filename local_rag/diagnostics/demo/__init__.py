@@ -16,7 +16,7 @@ from local_rag.terminal.show import answer_lines, report_lines, write
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from local_rag.core.types import SyncReport
+    from local_rag.core.documents import SyncReport
 
 DOCUMENTS = Path(__file__).parent / "documents"
 INDEX = "demo"

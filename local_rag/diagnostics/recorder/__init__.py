@@ -15,7 +15,7 @@ from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.diagnostics.recorder.contacts import Contact, Recording
 from local_rag.diagnostics.recorder.methods import TITLES, Method, usable, watch
 from local_rag.diagnostics.recorder.report import recording_lines
-from local_rag.text.words import printable
+from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

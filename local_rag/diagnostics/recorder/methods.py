@@ -20,7 +20,7 @@ from typing import Literal
 from local_rag.diagnostics.recorder.audit import audited
 from local_rag.diagnostics.recorder.contacts import Contact
 from local_rag.diagnostics.recorder.strace import BYTES, CALLS, traced
-from local_rag.text.words import joined
+from local_rag.text.display import joined
 
 Method = Literal["strace", "namespace", "audit"]
 

@@ -1,4 +1,6 @@
-"""The process that is recorded: `python -P recorded_process.py FILE CODE ARGUMENT…` runs CODE, with ARGUMENT… as sys.argv[1:].
+"""The process that is recorded: `python -P recorded_process.py FILE CODE ARGUMENT…` runs CODE.
+
+ARGUMENT… are its sys.argv[1:].
 
 With a FILE, an audit hook is set before anything else is imported, and writes one JSON object per line into it:
 

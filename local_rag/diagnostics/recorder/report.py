@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from local_rag.diagnostics.recorder.contacts import Contact, Recording
-from local_rag.text.words import plural, printable
+from local_rag.text.display import plural, printable
 
 NOT_KNOWN = "nothing is proven"
 

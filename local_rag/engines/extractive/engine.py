@@ -11,37 +11,26 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.critique import overall
-from local_rag.core.types import (
-    NOT_IN_PASSAGES,
-    Attempt,
-    Catalog,
-    Check,
-    Grade,
-    Need,
-    Piece,
-    Relevance,
-    RelevanceLabel,
-    Route,
-    Source,
-    Target,
-    Text,
-    Thought,
-    Turn,
-    Usage,
-)
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Text, Turn
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning
 from local_rag.engines.extractive.answerability import Answerability, shipped
 from local_rag.engines.extractive.quotes import Quote, about, as_written, quotes
 from local_rag.engines.extractive.scoring import Memo, Reading, probability
 from local_rag.engines.extractive.support import sentence_supports
-from local_rag.text.words import STOP_WORDS, Span, content_stems, joined, marks, plural, shorten, stem, without_marks
+from local_rag.text.display import joined, plural, shorten
+from local_rag.text.marks import marks, without_marks
+from local_rag.text.sentences import Span
+from local_rag.text.words import STOP_WORDS, content_stems, stem
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Corpus, Embedder
-    from local_rag.core.types import Support
+    from local_rag.core.verdicts import Support
 
 SCORES = 2
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
@@ -176,7 +165,7 @@ class ExtractiveEngine:
             verdicts.append(Relevance(label, score, _why(reading, number), usage))
         return verdicts
 
-    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The best one to three sentences, each with its mark; the fixed reply where none is good enough.
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
@@ -379,9 +368,9 @@ def _same(reading: Reading, one: int, other: int) -> bool:
     return float(reading.vectors[one] @ reading.vectors[other]) >= SAME
 
 
-def _pieces(sentences: Sequence[str], started: float) -> Iterator[Piece]:
+def _pieces(sentences: Sequence[str], started: float) -> Iterator[AnswerDelta]:
     for number, sentence in enumerate(sentences):
         cancel.check()
         gap = "" if number == 0 else "\n" if "\n" in sentence + sentences[number - 1] else " "
         last = number == len(sentences) - 1
-        yield Piece(gap + sentence, usage=_usage(started) if last else None)
+        yield AnswerDelta(gap + sentence, usage=_usage(started) if last else None)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import about
 from local_rag.text import lexicon
+from local_rag.text.facts import numbers as numbers_of
 from local_rag.text.words import content_stems, words
-from local_rag.text.words import numbers as numbers_of
 from local_rag.text.words import stem as stem_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from local_rag.core.types import Turn
-from local_rag.text.words import content_stems, content_words, fold, names, numbers, words
+from local_rag.core.generation import Turn
+from local_rag.text.facts import names, numbers
+from local_rag.text.words import content_stems, content_words, fold, words
 
 Asked = Literal["person", "time", "number", "place", "reason", "definition", "list", "open"]
 

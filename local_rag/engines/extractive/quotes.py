@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.text.words import Span, content_stems, fold, sentences, without_marks, words
+from local_rag.text.marks import without_marks
+from local_rag.text.sentences import Span, sentences
+from local_rag.text.words import content_stems, fold, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import Complexity, Thought
+from local_rag.core.verdicts import Complexity, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import as_written
+from local_rag.text.facts import names as names_of
 from local_rag.text.words import content_stems, fold, words
-from local_rag.text.words import names as names_of
 
 if TYPE_CHECKING:
     from local_rag.engines.extractive.scoring import Reading

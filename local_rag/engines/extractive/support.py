@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from local_rag.core.types import Support
-from local_rag.text.words import claims, content_stems, names, numbers, sentences, without_marks, words
+from local_rag.core.verdicts import Support
+from local_rag.text.facts import names, numbers
+from local_rag.text.marks import claims, without_marks
+from local_rag.text.sentences import sentences
+from local_rag.text.words import content_stems, words
 
 NEAR = 0.9
 """Share of a sentence's content stems that a passage must hold to say the same."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_rag.core.errors import EngineError
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 ASCII_PER_TOKEN = 3.6
 """Characters per token of plain English, on the careful side: vocabularies of today's models reach 4.2 to 4.7."""

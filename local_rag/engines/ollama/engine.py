@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
-from local_rag.core.types import (
-    NOT_IN_PASSAGES,
-    Attempt,
-    Catalog,
-    Check,
-    Complexity,
-    Grade,
-    Need,
-    Piece,
-    Relevance,
-    Route,
-    Source,
-    Target,
-    Text,
-    Thought,
-    Turn,
-)
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Text, Turn
+from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.ollama import critique_scores, prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Message, Use
@@ -37,7 +23,7 @@ from local_rag.engines.ollama.grader import YES_NO, Grader
 from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
 from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task, same
-from local_rag.text.words import sentences
+from local_rag.text.sentences import sentences
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -171,16 +157,18 @@ class OllamaEngine:
         cancel.check()
         return self._grader.relevance(question, documents, scored) if documents else []
 
-    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+    def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
         task = self.task()
         if documents or attempt.direct:
             yield from self._written(task, question, documents, attempt)
         else:
-            yield Piece(NOT_IN_PASSAGES)
-        yield Piece("", usage=task.usage())
+            yield AnswerDelta(NOT_IN_PASSAGES)
+        yield AnswerDelta("", usage=task.usage())
 
-    def _written(self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[Piece]:
+    def _written(
+        self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt
+    ) -> Iterator[AnswerDelta]:
         layout = self._layouts.of(question, documents)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
@@ -191,11 +179,11 @@ class OllamaEngine:
         for token in task.text("generator", prompt, layout.order, variant, spare=layout.spare, scored=attempt.scored):
             if token is None:
                 ours = Renumbering(layout)
-                yield Piece("", restart=True)
+                yield AnswerDelta("", restart=True)
             else:
-                yield Piece(ours.feed(token.text), token.logprob)
+                yield AnswerDelta(ours.feed(token.text), token.logprob)
         if rest := ours.end():
-            yield Piece(rest)
+            yield AnswerDelta(rest)
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """The hallucination grader and the answer grader: one call, or two with `grading: each`; see `Grader`.

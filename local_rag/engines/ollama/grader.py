@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.critique import answered, overall
-from local_rag.core.types import Check, Grade, Relevance, RelevanceLabel, Support
+from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
 from local_rag.engines.ollama import critique_scores, prompts, schemas
 from local_rag.engines.ollama.context_window import Message
 from local_rag.engines.ollama.parsed_verdict import Verdict
 from local_rag.engines.ollama.prompt_layout import Layout, Layouts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
-from local_rag.text.words import claims, marks
+from local_rag.text.marks import claims, marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core import cancel
-from local_rag.core.types import Usage
+from local_rag.core.usage import Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.text.words import without_marks
+from local_rag.text.marks import without_marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

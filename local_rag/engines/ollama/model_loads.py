@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 from local_rag.core import cancel
-from local_rag.core.types import Call
+from local_rag.core.usage import Call
 
 LOADED = 0.25
 """Seconds of `load_duration` from which a model was loaded for a call.

@@ -9,7 +9,7 @@ from typing import Generic
 from local_rag.engines.ollama.replies import Reply
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import chances
-from local_rag.text.words import shorten
+from local_rag.text.display import shorten
 
 LONGEST_REASON = 200
 """Characters of a reason that are kept; the grammar allows 160, and not every server has one."""

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.text.words import marks
+from local_rag.text.marks import marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -13,9 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Catalog, Check, Source, Target, Turn
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
+from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.ollama.context_window import Message
-from local_rag.text.words import Claim, claims, joined, plural, shorten, without_marks
+from local_rag.text.display import joined, plural, shorten
+from local_rag.text.marks import Claim, claims, without_marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

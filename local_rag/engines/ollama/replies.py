@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_rag.core.errors import EngineError
-from local_rag.core.types import Call
+from local_rag.core.usage import Call
 from local_rag.engines.ollama.context_window import Message, TooLong, Use, was_cut
 from local_rag.engines.ollama.token_probabilities import Token
 

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
-from local_rag.core.types import Call, Text, Usage
+from local_rag.core.generation import Text
+from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Fit, Message, Prompt, Use
@@ -19,7 +20,7 @@ from local_rag.engines.ollama.parsed_verdict import Verdict
 from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Reply, Unusable
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
-from local_rag.text.words import plural, shorten
+from local_rag.text.display import plural, shorten
 
 ANSWER_TOKENS = 512
 """The most that an answer may take; three sentences take about 100."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from local_rag.evaluation.making.idea import Idea, document_name, is_in_english, plain_line
 from local_rag.evaluation.making.wording import is_prose
 from local_rag.index.store.rows import Passage
-from local_rag.text.words import content_words, fold, sentences, words
+from local_rag.text.sentences import sentences
+from local_rag.text.words import content_words, fold, words
 
 _NUMBERED = re.compile(r"^(?:§+|chapter|section|part|appendix)?\s*(?:\d+(?:\.\d+)*|[IVX]+)[.):]?\s+", re.IGNORECASE)
 _ANCHOR = re.compile(r"\s*\{\s*[#.][^}]*\}$")

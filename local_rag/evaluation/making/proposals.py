@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.making.idea import Idea, is_in_english
 from local_rag.evaluation.making.rules import ideas
@@ -20,7 +20,10 @@ from local_rag.evaluation.matching import holds
 from local_rag.index.search import document
 from local_rag.index.store.rows import Passage
 from local_rag.index.urls import is_page
-from local_rag.text.words import Span, plural, without_marks, words
+from local_rag.text.display import plural
+from local_rag.text.marks import without_marks
+from local_rag.text.sentences import Span
+from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

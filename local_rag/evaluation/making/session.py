@@ -21,7 +21,7 @@ from local_rag.runtime.rag import open_index
 from local_rag.terminal.indexing import saying
 from local_rag.terminal.proposal import BETWEEN, answer_text, excerpt, place_line
 from local_rag.terminal.show import short_path, write
-from local_rag.text.words import plural, printable
+from local_rag.text.display import plural, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,9 @@ import re
 import unicodedata
 from collections import Counter
 
-from local_rag.text.words import STOP_WORDS, Span, numbers, sentences, words
+from local_rag.text.facts import numbers
+from local_rag.text.sentences import Span, sentences
+from local_rag.text.words import STOP_WORDS, words
 
 ENGLISH = 0.15
 """Least share of English function words in English text; tables and other languages have fewer."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.evaluation.reports.figures import count, seconds, share
 from local_rag.evaluation.reports.outcomes import outcome, ranks, searched
 from local_rag.evaluation.reports.safe import block, said
-from local_rag.text.words import joined, plural
+from local_rag.text.display import joined, plural
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case, Target

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local_rag.evaluation.reports.safe import said
-from local_rag.text.words import joined, plural
+from local_rag.text.display import joined, plural
 
 Record = Mapping[str, Any]
 

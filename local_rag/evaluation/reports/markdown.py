@@ -11,7 +11,7 @@ from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.outcomes import OUTCOMES, TITLES, unblamed, worst
 from local_rag.evaluation.reports.safe import WIDTH, said
 from local_rag.evaluation.reports.tables import Table, tables
-from local_rag.text.words import joined, plural
+from local_rag.text.display import joined, plural
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case

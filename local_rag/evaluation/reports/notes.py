@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.measures import has_answers, is_answered
-from local_rag.text.words import plural, without_marks
+from local_rag.text.display import plural
+from local_rag.text.marks import without_marks
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case

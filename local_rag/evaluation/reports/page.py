@@ -23,7 +23,7 @@ from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, to
 from local_rag.evaluation.reports.safe import block, said
 from local_rag.evaluation.reports.tables import tables
 from local_rag.index.urls import is_url
-from local_rag.text.words import joined, plural
+from local_rag.text.display import joined, plural
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 WIDTH = 400
 """Characters that are kept of one fact: an error can quote a page."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_rag.evaluation.reports.figures import count, mean, seconds, share
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 Figures = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.reports.charts import COLOURS, INK, Chart
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point, Scored, point, thresholds
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from langchain_core.documents import Document
 
-from local_rag.core.types import NOT_IN_PASSAGES, Grade, Graded, Usage
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Graded
 from local_rag.graphs import candidate_ranking, outcome
 from local_rag.graphs.grades import combined, enough, without_unsupported
 from local_rag.graphs.nodes.common import attempt_of, write

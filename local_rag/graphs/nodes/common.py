@@ -11,7 +11,11 @@ from itertools import takewhile
 
 from langchain_core.documents import Document
 
-from local_rag.core.types import NOT_IN_PASSAGES, Attempt, Graded, Kind, Retrieved, Target, Token, Usage
+from local_rag.core.answer import Kind
+from local_rag.core.events import Retrieved, Token
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded, Target
 from local_rag.graphs import edges, outcome
 from local_rag.graphs.nodes.node import Emit, Node, after, asked, counted, id_of, log, node, same_query, usage_of
 from local_rag.graphs.state import Deps, State, Update

@@ -13,8 +13,11 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
+from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
-from local_rag.core.types import NOT_IN_PASSAGES, OUT_OF_TIME, Graded, Turn, Usage
+from local_rag.core.generation import NOT_IN_PASSAGES, Turn
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, asked, log, node
 from local_rag.graphs.state import Deps, Options, State, Update, deps_of
 from local_rag.text import citations

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from langchain_core.documents import Document
 
-from local_rag.core.types import NOT_IN_PASSAGES, Check, Grade, Graded, Relevance, Usage
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Check, Grade, Graded, Relevance
 from local_rag.graphs import edges, outcome
 from local_rag.graphs.grades import combined, enough
 from local_rag.graphs.nodes.node import Emit, Node, after, asked, id_of, log, node, rejected, usage_of
 from local_rag.graphs.state import Deps, State, Update
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 
 def _grading(state: State) -> str:

@@ -8,12 +8,15 @@ from typing import Protocol
 from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
+from local_rag.core.answer import Kind
 from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded
-from local_rag.core.types import Called, Event, Graded, Kind, Note, Started, Usage
+from local_rag.core.events import Called, Event, Note, Started
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
 from local_rag.graphs.state import Deps, State, Update, deps_of
-from local_rag.text.words import shorten
+from local_rag.text.display import shorten
 
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]

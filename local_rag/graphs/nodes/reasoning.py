@@ -6,12 +6,13 @@ collected. It ends when the answer is there, when nothing new comes, or when ste
 
 from __future__ import annotations
 
-from local_rag.core.types import Graded, Retrieved
+from local_rag.core.events import Retrieved
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import edges
 from local_rag.graphs.nodes.common import nearest
 from local_rag.graphs.nodes.node import Emit, after, asked, counted, id_of, log, node, same_query, usage_of
 from local_rag.graphs.state import Deps, State, Update
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 
 @node(lambda state: "retrieving for the next step" if state.get("thoughts") else "retrieving")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from local_rag.core.types import Graded
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import strips
 from local_rag.graphs.nodes.node import Emit, asked, log, node, usage_of
 from local_rag.graphs.state import Deps, State, Update
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 
 @node(lambda state: "refining the passages")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local_rag.core.types import Graded, Need, Route, Source
+from local_rag.core.verdicts import Graded, Need, Route, Source
 from local_rag.graphs.nodes.node import Emit, asked, log, node, usage_of
 from local_rag.graphs.state import Deps, State, Update
 

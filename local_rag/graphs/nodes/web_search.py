@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from local_rag.core.errors import DeadlineExceeded
-from local_rag.core.types import Graded, Note, Retrieved, WebQuery
+from local_rag.core.events import Note, Retrieved, WebQuery
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, strips
 from local_rag.graphs.nodes.node import Emit, asked, counted, id_of, log, node, usage_of
 from local_rag.graphs.state import TIME, Deps, State, Update
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 WEB_RESULTS = 3
 """Pages asked for in one web search, as in the tutorials."""

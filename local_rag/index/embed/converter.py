@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.index.embed import encoders
 from local_rag.index.embed.conversion import SAME
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors

@@ -20,7 +20,7 @@ from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
 from local_rag.index.embed.conversion import Conversion
-from local_rag.text.words import shorten
+from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.core.types import Heading
 from local_rag.index.parse.html_text import Writer, write
 from local_rag.index.parse.markup import parse_html, parse_xml
 from local_rag.index.parse.parsed import Parsed, clean, document

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from local_rag.core.types import Heading
+from local_rag.core.documents import Heading
 from local_rag.index.parse.parsed import clean
 
 DROPPED = frozenset(

@@ -10,13 +10,13 @@ from email.policy import default
 from pathlib import Path
 from typing import IO
 
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.core.types import LoadedDocument
 from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.html_text import Writer, write
 from local_rag.index.parse.markup import parse_html
 from local_rag.index.parse.parsed import Parsed, clean, document
-from local_rag.text.words import joined, shorten
+from local_rag.text.display import joined, shorten
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _KNOWN = {

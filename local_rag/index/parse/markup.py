@@ -9,11 +9,12 @@ from html.entities import html5
 from pathlib import Path
 from typing import Any
 
-from local_rag.core.types import Heading, LoadedDocument
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.html_text import AROUND, DROPPED, Writer, write
 from local_rag.index.parse.parsed import Parsed, clean, document
-from local_rag.text.words import Span, words
+from local_rag.text.sentences import Span
+from local_rag.text.words import words
 
 MAIN_SHARE = 0.5
 """Share of the page's own words below which trafilatura's main text is not trusted and all visible text is taken.

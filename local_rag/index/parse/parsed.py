@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.core.types import Heading, LoadedDocument
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 MAX_CHARACTERS = 50_000_000
 """Of one file. The largest book of Project Gutenberg has 6 million; what is above this is a dump, not a document."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed import MAX_CHARACTERS, Parsed, clean, document
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 FULL_LINE = 0.75
 """Share of the page's usual long line from which a line counts as full, so that its sentence goes on in the next."""

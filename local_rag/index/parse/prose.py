@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from local_rag.core.types import Heading
+from local_rag.core.documents import Heading
 from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.parsed import Parsed, clean, document
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.loaders import load
 from local_rag.index.parse.parsed import to_wire
-from local_rag.text.words import printable, shorten
+from local_rag.text.display import printable, shorten
 
 MEMORY = 2 << 30
 """Bytes of address space above what the worker needs to start. Only Linux enforces it: macOS accepts the limit and

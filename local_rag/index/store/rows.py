@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import LoadedDocument
+from local_rag.core.documents import LoadedDocument
 from local_rag.text.chunking import Chunk
 
 if TYPE_CHECKING:

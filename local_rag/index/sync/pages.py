@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from local_rag.core import cancel
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import LoadedDocument, Skipped, SyncReport
 from local_rag.index.parse import parsed
 from local_rag.index.store import reads, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe

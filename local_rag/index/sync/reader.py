@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local_rag.core import cancel
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import LoadedDocument
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store.rows import FileRow, Recipe

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import Skipped, SyncReport
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.rows import FileRow, Recipe, Root
@@ -19,7 +19,7 @@ from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.reader import Outcome, ReadFile, Same, Unread, read
 from local_rag.index.sync.store_thread import Writer
 from local_rag.index.sync.walk import walk
-from local_rag.text.words import plural
+from local_rag.text.display import plural
 
 _SLICE = 64
 """Passages that are embedded at once, those of small files together; what a kill -9 can lose is four times that."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from local_rag.core import cancel
+from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.protocols import Embedder
-from local_rag.core.types import LoadedDocument, SyncReport
 from local_rag.index.store import reads, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store

@@ -12,7 +12,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.core.types import Skipped
+from local_rag.core.documents import Skipped
 from local_rag.index.parse.loaders import loader
 
 if TYPE_CHECKING:

@@ -1,0 +1,89 @@
+"""An answer: its text, its status, and where each of its sentences stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    pass
+from local_rag.core.documents import Origin
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded, Support
+
+Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
+Located = Literal["exact", "near", "words"]
+"""How a quote was found: the sentence stands there; nearly so, letter by letter; or by the words that they share."""
+Kind = Literal["rewrites", "generations", "web_searches", "steps"]
+"""What a graph counts and bounds; the wall clock is the fourth bound."""
+OUT_OF_TIME = "out of time"
+"""How the reason of an answer begins that the wall clock ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
+
+    `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
+    (a PDF page is one document). `verified`: see `citations.check`.
+    """
+
+    number: int
+    source: str
+    page: int | None
+    heading: str
+    quote: str
+    start: int
+    end: int
+    url: str
+    verified: bool
+    sentence: str = ""
+    origin: Origin = "files"
+    located: Located = "words"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of an answer, code points [start, end) of its text, marks included, and what a grader says of it."""
+
+    text: str
+    start: int
+    end: int
+    support: Support
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, where it stands, and how it came about.
+
+    `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered,
+    and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
+    others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
+    were taken out for want of support.
+    """
+
+    question: str
+    text: str
+    status: Status
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
+    dropped_citations: int = 0
+    nearest: tuple[Citation, ...] = ()
+    used_web: bool = False
+    graph: str = ""
+    engine: str = ""
+    path: tuple[str, ...] = ()
+    decisions: tuple[Graded, ...] = ()
+    tries: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    sentences: tuple[Sentence, ...] = ()
+    removed: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    thread: str = ""
+    asked: str = ""
+
+    def __str__(self) -> str:
+        return self.text

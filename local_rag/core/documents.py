@@ -1,0 +1,85 @@
+"""Documents and what is told of them: headings, the report of a sync, a catalog, results of a web search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+from local_rag.core.verdicts import Source
+
+Origin = Literal["files", "web"]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What a router may know of the index, all of it read from the index itself.
+
+    `nearest` is the cosine of the best passage to the question, None in an empty index. `allowed` are the routes of
+    this run: the web only when it is on, `direct` only when the user allows it. `multi`: whether an answer in several
+    steps is on offer, too.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    titles: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    nearest: float | None = None
+    allowed: tuple[Source, ...] = ("vectorstore",)
+    headings: tuple[str, ...] = ()
+    multi: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""
+
+    start: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocument:
+    """The text of a file, or of one page of it (`page` counts from 1, None for files without pages)."""
+
+    text: str
+    title: str = ""
+    page: int | None = None
+    headings: tuple[Heading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or pages of a file, that could not be indexed."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
+
+    `ignored` counts files of kinds that nothing reads, by suffix.
+    """
+
+    new: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    kept: tuple[Skipped, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    chunks: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WebResults:
+    """What a web search brought, one document per page, and in one line each what to know of it."""
+
+    documents: tuple[Document, ...] = ()
+    notes: tuple[str, ...] = ()

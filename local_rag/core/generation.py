@@ -1,0 +1,62 @@
+"""What an engine writes, and what it is told of earlier attempts and turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+from local_rag.core.usage import Usage
+
+NOT_IN_PASSAGES = "The passages do not contain the answer."
+"""The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """A bit of an answer as it is written; the last one carries the usage of the whole.
+
+    `logprob` is the natural logarithm of the token's probability, None where unknown. `restart`: what came before it
+    broke off and is to be forgotten, the answer begins anew.
+    """
+
+    text: str
+    logprob: float | None = None
+    usage: Usage | None = None
+    restart: bool = False
+
+
+class Text(str):
+    """A string that an engine wrote, and what it cost."""
+
+    usage: Usage
+
+    def __new__(cls, text: str, usage: Usage | None = None) -> Text:
+        made = super().__new__(cls, text)
+        made.usage = usage or Usage()
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Which try at an answer this is, and what was wrong with the ones before it.
+
+    `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
+    without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
+    `thoughts` led to the documents, if any: sentences of reasoning.
+    """
+
+    number: int = 1
+    failed: tuple[tuple[str, str], ...] = ()
+    direct: bool = False
+    scored: bool = False
+    thoughts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a chat and the answer it got."""
+
+    question: str
+    answer: str

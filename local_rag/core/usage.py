@@ -1,0 +1,61 @@
+"""Usage: what the calls of a task cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a language model, in the server's own figures; `seconds` is wall clock here.
+
+    `prompt_tokens` counts the whole prompt, `prompt_seconds` what was really read, which a remembered prefix is not.
+    `loaded`: the model had to be loaded first. `retry`: the reply before it was not usable.
+    """
+
+    role: str
+    model: str
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    load_seconds: float = 0.0
+    prompt_seconds: float = 0.0
+    output_seconds: float = 0.0
+    loaded: bool = False
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one task cost. `seconds` is wall clock; tokens are 0 where no language model was asked.
+
+    `unparsed` counts verdicts that stayed unusable after the retry; `log` holds the single calls in their order;
+    `notes` is what a person should know besides: a passage that did not fit, a model that was loaded again.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    loads: int = 0
+    retries: int = 0
+    unparsed: int = 0
+    log: tuple[Call, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            self.loads + other.loads,
+            self.retries + other.retries,
+            self.unparsed + other.unparsed,
+            self.log + other.log,
+            self.notes + other.notes,
+        )

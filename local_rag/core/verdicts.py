@@ -1,0 +1,97 @@
+"""Verdicts: what routers and graders say, as labels and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    pass
+from local_rag.core.usage import Usage
+
+Source = Literal["vectorstore", "web_search", "direct"]
+Complexity = Literal["direct", "single", "multi"]
+RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
+Support = Literal["fully", "partially", "no", "unparsed"]
+Target = Literal["vectorstore", "web"]
+Check = Literal["both", "support", "usefulness"]
+"""What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2)."""
+
+    source: Source
+    complexity: Complexity = "single"
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Does a question need the files (Self-RAG, Retrieve)? `score` is P(yes) in [0, 1], None where unknown."""
+
+    needed: bool
+    score: float | None = None
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One sentence of reasoning towards an answer (IRCoT). `done`: the answer is there, nothing more is needed.
+
+    `query` is what to search for next; empty where the sentence itself is the query.
+    """
+
+    text: str
+    done: bool = False
+    query: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """The verdict on one document. `score` is in [0, 1], None where it is not known: never 0 or 1 for want of better.
+
+    One call may grade a list: the first verdict then carries the whole usage, so that sums are right.
+    """
+
+    label: RelevanceLabel
+    score: float | None = None
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The verdict on one generation: ISSUP and ISUSE of Self-RAG (table 1).
+
+    `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or
+    0 where the verdict could not be parsed or was not asked for. Where the grader's own probabilities are known,
+    `support_score` is P(fully) + P(partially) / 2 and `usefulness_score` the mean of -1, -0.5, 0, 0.5, 1 over ISUSE 1
+    to 5 (section 3.3); None otherwise. `score` in [0, 1] is the chance that the generation answers the question from
+    the documents, None where the engine has no opinion.
+    """
+
+    support: Support
+    usefulness: int
+    sentences: tuple[Support, ...] = ()
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+    support_score: float | None = None
+    usefulness_score: float | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A verdict: one per passage (with its `chunk_id` and file), one per check, one for the label an edge takes."""
+
+    kind: str
+    verdict: str
+    why: str = ""
+    chunk_id: str | None = None
+    score: float | None = None
+    source: str = ""

@@ -1,0 +1,104 @@
+"""Citation marks, and the sentences of an answer with the marks that belong to them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.words import words
+
+_BULLET_ALONE = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])?\s*")
+_RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
+_LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
+_MARK = re.compile(
+    rf"(?<![ \t])[ \t]*+"
+    rf"(?:\[({_LISTED}(?:\s*[,;]\s*{_LISTED})*)\]|【(\d{{1,4}}(?:\s*[,;]\s*\d{{1,4}})*)(?:†[^】\n]*)?】)"
+)
+
+
+def marks(text: str) -> list[tuple[Span, list[int]]]:
+    """Citation marks [1], [1, 2], [1-3] or 【1】 with their span (the blank before included) and numbers."""
+    return [(Span(*match.span()), cited) for match in _MARK.finditer(text) if (cited := _cited(match))]
+
+
+class Claim(NamedTuple):
+    """A sentence of an answer: where it stands with its marks, its words without them, and the numbers it cites."""
+
+    span: Span
+    text: str
+    numbers: tuple[int, ...]
+
+
+def claims(text: str) -> list[Claim]:
+    """The sentences of an answer. A mark belongs to the sentence it stands in or behind, at the start of a line to the
+    one after it.
+
+    A mark does not cut a sentence, unless what follows begins anew: a quote that was cut has no full stop to end it.
+    """
+    found = marks(text)
+    blank = _MARK.sub(lambda match: " " * len(match.group()) if _cited(match) else match.group(), text)
+    spans = [span for span in _cut_at(text, blank, [mark for mark, _ in found]) if words(span.of(blank))]
+    starts = [span.start for span in spans]
+    begins, ends = list(starts), [span.end for span in spans]
+    numbers: list[list[int]] = [[] for _ in spans]
+    for mark, cited in found:
+        place = max(0, bisect_right(starts, mark.start) - 1)
+        if leads(text, mark) and not (spans and spans[place].start <= mark.start < spans[place].end):
+            place = bisect_left(starts, mark.end)
+        if place >= len(spans):
+            continue
+        numbers[place] += cited
+        begins[place] = min(begins[place], _line_start(text, mark) if leads(text, mark) else mark.start)
+        ends[place] = max(ends[place], mark.end)
+    return [
+        Claim(Span(begin, end), without_marks(text[begin:end]).strip(), tuple(dict.fromkeys(cited)))
+        for begin, end, cited in zip(begins, ends, numbers, strict=True)
+    ]
+
+
+def _cut_at(text: str, blank: str, cuts: Sequence[Span]) -> Iterator[Span]:
+    """The sentences of a text whose marks are blanked, cut also at the marks behind which another one begins."""
+    after = [mark.end for mark in cuts if not leads(text, mark) and _begins_anew(text, mark.end)]
+    for span in sentences(blank):
+        start = span.start
+        for cut in [one for one in after if span.start < one < span.end]:
+            yield stripped(blank, start, cut)
+            start = cut
+        yield stripped(blank, start, span.end)
+
+
+def _begins_anew(text: str, at: int) -> bool:
+    """Whether what follows a mark looks like the beginning of a sentence: a blank, and no small letter or sign."""
+    rest = text[at:].lstrip()
+    return text[at : at + 1].isspace() and bool(rest) and not (rest[0].islower() or rest[0] in ".,;:!?…)[【&–—-")
+
+
+def _line_start(text: str, mark: Span) -> int:
+    """Where the line of a leading mark begins, without the blanks before it."""
+    start = text.rfind("\n", 0, mark.start) + 1
+    return stripped(text, start, mark.end).start
+
+
+def leads(text: str, mark: Span) -> bool:
+    """Whether a mark begins its line, behind a bullet or another mark at most, and words follow on that line."""
+    line, rest = text[: mark.start].rpartition("\n")[2], text[mark.end :].partition("\n")[0]
+    return bool(_BULLET_ALONE.fullmatch(without_marks(line))) and bool(words(without_marks(rest)))
+
+
+def without_marks(text: str) -> str:
+    return _MARK.sub(lambda match: "" if _cited(match) else match.group(), text)
+
+
+def _cited(match: re.Match[str]) -> list[int]:
+    """The numbers of a mark; none for [9-1], which counts down and is no mark."""
+    found: list[int] = []
+    for part in re.split(r"[,;]", match.group(1) or match.group(2)):
+        limits = _RANGE.fullmatch(part.strip())
+        first, last = map(int, limits.groups() if limits else (part, part))
+        if last < first:
+            return []
+        found += range(first, last + 1)
+    return found

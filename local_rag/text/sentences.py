@@ -1,0 +1,124 @@
+"""Spans of code points, and the sentences of a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from local_rag.text.words import STOP_WORDS
+
+_ABBREVIATIONS = frozenset(
+    """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
+    corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
+    sec ch art bzw z.b d.h usw nr""".split()
+)
+_LINE = re.compile(r"[^\n]*\n?")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
+_RULE = re.compile(r"([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,}")  # a whole line without the blanks around it
+_HEADING = re.compile(r"#{1,6}[ \t]+\S")
+_LABEL = re.compile(
+    r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
+)
+_LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is a whole paragraph
+_ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
+_NARROWEST = 40  # columns of a page; what is narrower was not wrapped
+_WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
+_ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|(?<![。！？])[。！？]++[」』”’）]*+")
+
+
+class Span(NamedTuple):
+    """Code points [start, end) of a text."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+def stripped(text: str, start: int, end: int) -> Span:
+    """The span without white space at its ends; empty at `start` if nothing is left."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end)
+
+
+def sentences(text: str) -> list[Span]:
+    """Spans of the sentences, in order and without overlap.
+
+    Blank lines, list items, headings, table rows and rulers always end one. So does the end of a line that was not
+    wrapped there: a paragraph on a single line, or a line that had room for the word that begins the next.
+    """
+    found: list[Span] = []
+    for block in _blocks(text):
+        start = block.start
+        for match in _ENDING.finditer(text, block.start, block.end):
+            if _ends_sentence(text, match) and not _LABEL.fullmatch(text[start : match.end()].strip()):
+                found.append(stripped(text, start, match.end()))
+                start = match.end()
+        found.append(stripped(text, start, block.end))
+    return [span for span in found if span.end > span.start]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    for lines in _paragraphs(text):
+        width = max(_NARROWEST, *(line.end - line.start for line in lines))
+        start = lines[0].start
+        for line, following in pairwise(lines):
+            if _deliberate(line.of(text), following.of(text), width):
+                yield Span(start, line.end)
+                start = following.start
+        yield Span(start, lines[-1].end)
+
+
+def _paragraphs(text: str) -> Iterator[list[Span]]:
+    """Runs of lines without a blank line or a ruler (`----`, a code fence) between them."""
+    lines: list[Span] = []
+    for match in _LINE.finditer(text):
+        line = match.group().rstrip()
+        if line and not _RULE.fullmatch(line.strip(" \t\n")):
+            lines.append(Span(match.start(), match.start() + len(line)))
+        elif lines:
+            yield lines
+            lines = []
+    if lines:
+        yield lines
+
+
+def _deliberate(line: str, following: str, width: int) -> bool:
+    """Whether somebody ended the line there, and not the width of the page."""
+    head, after = line.lstrip(), following.lstrip()
+    if _LIST_ITEM.match(following) or max(len(line), len(following)) > _LONG_LINE:
+        return True
+    if _HEADING.match(head) or _HEADING.match(after) or "|" in {head[0], after[0]} or " | " in line:
+        return True
+    if after[0].islower() or head[-1] in ",;-–—(":
+        return False
+    return len(line) + 1 + len(after.split(maxsplit=1)[0]) <= width * _WRAP_SLACK
+
+
+def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+    """A full stop after an abbreviation, an initial or before a lower-case letter does not end a sentence.
+
+    It does before a capitalised function word, "equal to P. Again" but "J. Smith", and before a name like iPhone.
+    Neither does an ellipsis or a quotation that the sentence goes on after: "Why?" he said.
+    """
+    mark = match.group()
+    if mark[0] != "." or mark.startswith(".."):
+        goes_on = text[match.end() : match.end() + 2].lstrip()[:1].islower()
+        return not (goes_on and (mark[0] in ".…" or mark[-1] in '"”’'))
+    before = re.search(r"[\w.]*$", text[max(0, match.start() - 12) : match.start()])
+    word = before.group() if before else ""
+    after = text[match.end() : match.end() + 40].lstrip()
+    if after[:1].islower():
+        return len(word) > 3 and word.lower() not in _ABBREVIATIONS and bool(_ODD_NAME.match(after))
+    next_word = re.match(r"[^\W\d_]+", after)
+    if next_word and next_word.group().lower() in STOP_WORDS:
+        return word.lower() not in {"e.g", "i.e"}
+    if word.lower() in _ABBREVIATIONS:
+        return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
+    return not (len(word) == 1 and word.isupper())
