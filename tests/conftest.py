@@ -80,7 +80,7 @@ def home(tmp_path_factory, monkeypatch, cache):
 @pytest.fixture
 def ollama():
     """A server on loopback that speaks the API of the new Ollama."""
-    from ollama_server import OllamaServer
+    from support.ollama_server import OllamaServer
 
     with OllamaServer() as server:
         yield server

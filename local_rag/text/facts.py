@@ -6,7 +6,7 @@ import re
 
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import sentences
-from local_rag.text.words import WORD, NUMBER_WORDS, STOP_WORDS, words
+from local_rag.text.words import NUMBER_WORDS, STOP_WORDS, WORD, words
 
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 

@@ -1,0 +1,186 @@
+"""Nothing leaves this machine: the main job under a socket guard, and in a network namespace without a route.
+
+Without Ollama no socket is opened at all; with it, only to the one scripted server on loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support import TESTS
+
+MAIN_JOB = """
+import contextlib, os, sys
+notes, tests = sys.argv[1:]
+calls, allowed = [], None
+def guard(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        asked = arguments[1] if event == "socket.connect" else tuple(arguments[:2])
+        if allowed and asked == allowed:
+            return
+        calls.append((event, str(arguments[1:] if event.startswith("socket.conn") else arguments)))
+        raise OSError("called out")
+sys.addaudithook(guard)
+
+stack = contextlib.ExitStack()
+if tests:
+    sys.path.insert(0, tests)
+    from support.ollama_mind import mind
+    from support.ollama_server import Model, OllamaServer
+    server = stack.enter_context(OllamaServer())
+    server.models["qwen3:4b-instruct"] = Model()
+    server.always = mind
+    os.environ["OLLAMA_HOST"] = server.host
+    os.environ["LOCAL_RAG_PROFILE"] = "16gb"
+    allowed = ("127.0.0.1", int(server.host.rpartition(":")[2]))
+
+from local_rag.cli.app import run
+assert run(["index", notes]) == 0
+for graph in ("plain", "self-rag", "crag", "adaptive"):
+    assert run(["ask", "What does the greenhouse cost?", "--graph", graph]) == 0, graph
+    assert run(["ask", "Who won the cup final in 1998?", "--graph", graph]) in (3, 4), graph
+import io
+sys.stdin = io.StringIO("What does the greenhouse cost?\\nAnd the fence?\\n/sources\\n/threads\\n")
+assert run(["chat", "--thread", "garden", "--trace-file", os.path.join(os.path.dirname(notes), "run.jsonl")]) == 0
+assert run(["ask", "And when was it paid for?", "--thread", "garden"]) in (0, 3, 4)
+for command in (["list"], ["show", "garden"], ["export", "garden"], ["delete", "garden"]):
+    assert run(["threads", *command]) == 0, command
+assert run(["search", "greenhouse"]) == 0
+assert run(["doctor"]) == 0
+assert run(["demo"]) == 0
+cases = os.path.join(os.path.dirname(notes), "cases.jsonl")
+with open(cases, "w") as out:
+    out.write('{"question": "What does the greenhouse cost?", "answers": ["4,200 euros"], "relevant": ["plan.md"]}\\n')
+    out.write('{"question": "Who won the cup final in 1998?", "answerable": false, "route": "web_search"}\\n')
+assert run(["eval", "make", cases, "--yes", "--count", "2", "--unanswerable", "1"]) == 0
+os.environ["LOCAL_RAG_WEB_ENABLED"] = "on"
+assert run(["eval", cases, "--graph", "adaptive", "--graph", "crag"]) == 0
+if tests:
+    assert len(server.chats) > 10, "the model was asked"
+stack.close()
+assert not calls, calls
+native = {"ddgs", "primp", "hf_xet"} & set(sys.modules)
+assert not native, native
+print("NOTHING LEFT")
+"""
+
+HOSTILE = {
+    "LANGSMITH_TRACING": "true",
+    "LANGSMITH_API_KEY": "not-a-key",
+    "LANGSMITH_ENDPOINT": "https://trace.test",
+    "LANGCHAIN_TRACING_V2": "true",
+    "LANGCHAIN_API_KEY": "not-a-key",
+    "OLLAMA_HOST": "http://models.test:11434",
+    "HTTP_PROXY": "http://proxy.test:3128",
+    "HTTPS_PROXY": "http://proxy.test:3128",
+    "ALL_PROXY": "socks5://proxy.test:1080",
+    "DDGS_PROXY": "http://proxy.test:3128",
+    "HF_ENDPOINT": "https://models.test",
+    "HF_HUB_OFFLINE": "0",
+    "TRANSFORMERS_OFFLINE": "0",
+}
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "plan.md").write_text("# Plan\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n")
+    return folder
+
+
+def main_job(notes, *before, with_ollama=False):
+    tests = str(TESTS) if with_ollama else ""
+    command = [*before, sys.executable, "-W", "error", "-c", MAIN_JOB, str(notes), tests]
+    return subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=180)
+
+
+@pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
+def test_the_main_job_opens_no_socket_to_elsewhere_whatever_the_environment_says(notes, with_ollama):
+    done = main_job(notes, with_ollama=with_ollama)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("NOTHING LEFT\n")
+
+
+TRACED = """
+import http.server, sys, threading
+got = []
+class Trace(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        got.append((self.path, self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+        self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers(); self.wfile.write(b"{}")
+    do_GET = do_POST = do_PATCH = answer
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trace)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+import os
+os.environ["LANGSMITH_ENDPOINT"] = os.environ["LANGCHAIN_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
+os.environ["NO_PROXY"] = "127.0.0.1"
+
+import asyncio
+from local_rag import Rag
+from local_rag.cli.app import run
+from langchain_core.tracers.langchain import wait_for_all_tracers
+notes, = sys.argv[1:]
+assert run(["index", notes]) == 0
+inputs = {"question": "What does the greenhouse cost?"}
+with Rag.open() as rag:
+    rag.ask(**inputs)
+    app = rag.graph("crag")
+    for output in app.stream(inputs, context=rag.context()):
+        for key, value in output.items():
+            pass
+    assert "4,200" in value["generation"]
+    assert "4,200" in app.invoke(inputs, context=rag.context())["generation"]
+    async def main():
+        state = await app.ainvoke(inputs, context=rag.context())
+        assert "4,200" in state["generation"]
+        await rag.index.as_retriever().ainvoke("greenhouse")
+    asyncio.run(main())
+    assert rag.index.as_retriever().invoke("greenhouse")
+wait_for_all_tracers()
+sent = [path for path, body in got if b"greenhouse" in body or "runs" in path]
+assert not sent, sent
+
+from langchain_core.runnables import RunnableLambda
+RunnableLambda(lambda word: word).invoke("a run of the host program")
+wait_for_all_tracers()
+import time
+for _ in range(100):
+    if any(b"host program" in body for _, body in got): break
+    time.sleep(0.05)
+else:
+    raise AssertionError("the tracing of the host program itself must go on")
+print("NOTHING LEFT")
+"""
+
+
+def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
+    environment = {name: value for name, value in (os.environ | HOSTILE).items() if "PROXY" not in name}
+    command = [sys.executable, "-c", TRACED, str(notes)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("NOTHING LEFT\n")
+
+
+NO_ROUTE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""A network namespace in which there is loopback and nothing else."""
+
+
+def namespaces():
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        return False
+    return subprocess.run([*NO_ROUTE, "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.namespace
+@pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces (unshare -rn)")
+@pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
+def test_the_main_job_works_where_there_is_no_route(notes, with_ollama):
+    done = main_job(notes, *NO_ROUTE, with_ollama=with_ollama)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("NOTHING LEFT\n")

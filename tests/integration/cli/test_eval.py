@@ -1,0 +1,257 @@
+"""`local-rag eval` as a person uses it: the whole way on a small index with the real embedder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.ollama_mind import mind
+from support.ollama_server import Model
+
+from local_rag.cli.app import run
+
+PLAN = "# Garden plan\n\n## Costs\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n"
+LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
+CASES = [
+    {
+        "id": "greenhouse",
+        "question": "What does the greenhouse cost?",
+        "answers": ["4,200 euros"],
+        "relevant": [{"file": "plan.md", "quote": "The greenhouse costs 4,200 euros."}],
+        "route": "vectorstore",
+    },
+    {
+        "id": "notice",
+        "question": "How long is the notice period?",
+        "answers": ["three months"],
+        "relevant": ["tenant.txt"],
+        "route": "vectorstore",
+    },
+    {"id": "cup", "question": "Who won the cup final in 1998?", "answerable": False, "route": "web_search"},
+]
+
+
+def cases_file(folder, cases=CASES, name="mine.jsonl"):
+    file = folder / name
+    file.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    return file
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two notes, indexed, and cases about them."""
+    base = tmp_path_factory.mktemp("world")
+    notes = base / "notes"
+    notes.mkdir()
+    (notes / "plan.md").write_text(PLAN)
+    (notes / "tenant.txt").write_text(LETTER)
+    cases_file(base)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
+    env |= {"LOCAL_RAG_CONFIG_DIR": str(base / "config"), "LOCAL_RAG_DATA_DIR": str(base / "data")}
+    env |= {"HOME": str(base), "COLUMNS": "100", "PYTHONWARNINGS": "error", "OLLAMA_HOST": "127.0.0.1:1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "local_rag", "index", str(notes)], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return base, env
+
+
+@pytest.fixture
+def here(world, monkeypatch):
+    base, env = world
+    for name in ("LOCAL_RAG_CONFIG_DIR", "LOCAL_RAG_DATA_DIR", "COLUMNS"):
+        monkeypatch.setenv(name, env[name])
+    return base
+
+
+def rows_of(folder):
+    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+
+
+def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys, tmp_path):
+    command = ["eval", str(here / "mine.jsonl"), "--out", str(tmp_path / "run")]
+    assert run(command) == 0
+    shown = capsys.readouterr()
+    for title in ("Retrieval", "Answers", "Refusals", "Citations", "Cost"):
+        assert title in shown.out
+    assert shown.out.rstrip().endswith("report.html")
+    assert "engine: extractive" in shown.err
+    summary = json.loads((tmp_path / "run" / "report.json").read_text())["summary"]
+    assert summary["cases"]["total"] == 3
+    assert summary["retrieval"]["hybrid"]["recall"]["1"] == 1.0
+    assert summary["graphs"]["plain"]["answers"]["containment"] == 1.0
+    assert summary["graphs"]["self-rag"]["refusals"]["recall"] == 1.0
+    assert summary["routes"]["cases"] == 3
+    assert summary["failures"] == []
+    rows = rows_of(tmp_path / "run")
+    assert len(rows) == 2 + 3 + 4 * 3
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "What does the greenhouse cost?" in page and "4,200 euros" in page
+    assert (tmp_path / "run" / "report.md").read_text().startswith("# Evaluation: mine\n")
+    assert run(command) == 0
+    assert len(rows_of(tmp_path / "run")) == len(rows)
+
+
+def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, capsys):
+    assert run(["eval", str(here / "mine.jsonl"), "--graph", "plain", "--graph", "crag", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    folder = here / "data" / "evaluations" / os.path.basename(found["folder"])  # noqa: PTH119
+    assert folder.name.startswith("mine-extractive-")
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    assert found["summary"]["graphs"]["plain"]["cases"] == 3
+    capsys.readouterr()
+    assert run(["eval", "compare", folder.name, folder.name, "--graph-a", "plain", "--graph-b", "crag"]) == 0
+    assert "crag" in capsys.readouterr().out
+
+
+def test_two_runs_are_compared_case_by_case(here, capsys, tmp_path):
+    for k in ("1", "2"):
+        out = str(tmp_path / k)
+        assert run(["eval", str(here / "mine.jsonl"), "--graph", "plain", "--k", k, "--out", out]) == 0
+    capsys.readouterr()
+    assert run(["eval", "compare", str(tmp_path / "1"), str(tmp_path / "2")]) == 0
+    shown = capsys.readouterr().out
+    assert "k" in shown
+    assert run(["eval", "compare", str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
+    json.loads(capsys.readouterr().out)
+
+
+def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, capsys, tmp_path):
+    paragraphs = [
+        {
+            "context": "The pump costs 12 euros.",
+            "qas": [{"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}],
+        },
+        {"context": "Nine people work in Lyon.", "qas": []},
+    ]
+    squad = tmp_path / "pumps.json"
+    squad.write_text(json.dumps({"data": [{"title": "Pumps", "paragraphs": paragraphs}]}))
+    command = ["eval", str(squad), "--corpus", "--retrieval-only", "--json"]
+    for passages in ("chunks", "whole"):
+        assert run([*command, "--passages", passages]) == 0
+        shown = capsys.readouterr()
+        found = json.loads(shown.out)
+        assert list(found["summary"]["retrieval"]) == ["hybrid", "dense", "words"]
+        assert all(mode["ndcg"] == 1.0 for mode in found["summary"]["retrieval"].values())
+        assert found["run"]["index"]["passages"] == passages
+        assert found["run"]["index"]["documents"] == 2
+        assert "engine:" not in shown.err, "nothing answers"
+    assert {place.name for place in (here / "data" / "indexes").iterdir()} == {"default"}, "no index of a person's own"
+
+
+def test_a_folder_with_another_run_is_refused_with_what_differs(here, capsys, tmp_path):
+    command = ["eval", str(here / "mine.jsonl"), "--graph", "plain", "--out", str(tmp_path / "run")]
+    assert run([*command, "--limit", "1"]) == 0
+    assert run(command) == 2
+    shown = capsys.readouterr().err
+    assert "holds another run: it differs in" in shown and "limit (1, now none)" in shown
+    assert "hint: choose another --out" in shown
+
+
+def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, tmp_path):
+    file = cases_file(tmp_path, [{"question": "What?", "relevant": ["nowhere.pdf"]}, CASES[0]])
+    assert run(["eval", str(file), "--retrieval-only"]) == 0
+    assert "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf" in capsys.readouterr().err
+
+
+def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
+    file = cases_file(tmp_path, [{"question": "What?", "answers": ["that"]}])
+    assert run(["eval", str(file), "--retrieval-only"]) == 2
+    assert "no case names a relevant place, so there is nothing to rank" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line", "hint"),
+    [
+        (["eval", "--graph", "plain"], "name the cases, or --demo", "local-rag eval CASES.jsonl"),
+        (["eval", "x.jsonl", "--demo"], "--demo has cases of its own", "leave one"),
+        (["eval", "--demo", "--corpus"], "the demo has documents", "local-rag eval --demo"),
+        (["eval", "none.jsonl"], "none.jsonl cannot be read", "local-rag eval"),
+        (
+            ["eval", "mine.jsonl", "--graph", "tree"],
+            "--graph is one of plain, self-rag, crag, adaptive",
+            "--graph plain",
+        ),
+        (["eval", "mine.jsonl", "--mode", "fast"], "--mode is one of hybrid, dense, words", "--mode hybrid"),
+        (["eval", "mine.jsonl", "--corpus"], "has no documents of its own", "local-rag index FOLDER"),
+        (["eval", "mine.jsonl", "--passages", "whole"], "for a set's own documents", "--corpus"),
+        (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
+        (["eval", "mine.jsonl", "--limit", "0"], "--limit starts at 1", "--limit 20"),
+        (["eval", "mine.jsonl", "--depth", "9"], "--depth starts at 10", "leave --depth out"),
+        (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "so --judge has no use", "leave one"),
+        (["eval", "mine.jsonl", "--out", "."], "holds other files", "--out"),
+        (["eval", "mine.jsonl", "--retrieval-only", "--graph", "plain"], "so --graph has no use", "leave one"),
+        (["eval", "mine.jsonl", "--out", "mine.jsonl"], "is a file, and --out names a folder", "NEW_FOLDER"),
+        (["eval", "mine.jsonl", "--split", "dev"], "--split is for BEIR", "leave --split out"),
+        (["eval", "mine.jsonl", "--index", "nothing"], "there is no index", "local-rag index FOLDER"),
+        (["eval", "compare", "a", "b"], "holds no run", "local-rag eval CASES"),
+    ],
+)
+def test_bad_input_gets_one_line_and_a_hint(here, capsys, monkeypatch, arguments, line, hint):
+    monkeypatch.chdir(here)
+    assert run(arguments) in (1, 2)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    first, second = shown.err.strip().splitlines()[-2:]
+    assert first.startswith("error: ") and line in first
+    assert second.startswith("hint: ") and hint in second
+
+
+def test_the_judge_that_was_named_is_never_replaced(here, capsys):
+    command = ["eval", str(here / "mine.jsonl"), "--engine", "extractive", "--judge", "qwen3:4b-instruct"]
+    assert run(command) == 1
+    assert "no Ollama server answers" in capsys.readouterr().err
+
+
+def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, monkeypatch, ollama, tmp_path):
+    def reply(body):
+        if "j" in (body.get("format") or {}).get("properties", {}):
+            return '{"j": "right"}' if "greenhouse" in body["messages"][1]["content"] else "I am not sure."
+        return mind(body)
+
+    ollama.models["qwen3:4b-instruct"] = Model()
+    ollama.always = reply
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    command = ["eval", str(here / "mine.jsonl"), "--graph", "self-rag", "--judge", "qwen3:4b-instruct", "--json"]
+    command += ["--model", "qwen3:4b-instruct", "--profile", "16gb", "--out", str(tmp_path / "run")]
+    assert run(command) == 0
+    figures = json.loads(capsys.readouterr().out)
+    (graph,) = figures["summary"]["graphs"].values()
+    assert graph["cost"]["calls"] >= 3 and graph["cost"]["prompt_tokens"] > 300 and graph["cost"]["output_tokens"] > 10
+    assert graph["grading"]["unparsed"] == 0
+    assert graph["judge"]["verdicts"] == 2
+    assert (graph["judge"]["unparsed"], graph["judge"]["right"]) == (0.5, 1.0)
+    assert figures["run"]["engine"]["name"] == "ollama/qwen3:4b-instruct"
+    assert figures["run"]["judge"] == "qwen3:4b-instruct"
+    asked = len(ollama.chats)
+    assert run(command) == 0
+    assert len(ollama.chats) <= asked + 1, "nothing but loading the model is asked again"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
+def test_ctrl_c_loses_no_answer_and_the_same_command_goes_on(world, tmp_path):
+    _, env = world
+    many = [{**case, "id": f"{case['id']} {number}"} for number in range(16) for case in CASES]
+    command = [sys.executable, "-m", "local_rag", "eval", str(cases_file(tmp_path, many)), "--out"]
+    command += [str(tmp_path / "run"), "--graph", "self-rag"]
+    records = tmp_path / "run" / "records.jsonl"
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (records.exists() and b'"answer"' in records.read_bytes()):
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(30) == 130
+        told = child.stderr.read()
+    assert told.endswith("stopped\nhint: the same command goes on where it stopped\n"), told
+    before = rows_of(tmp_path / "run")
+    assert 32 < len(before) < 80
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    after = rows_of(tmp_path / "run")
+    assert after[: len(before)] == before
+    assert len(after) == 32 + 48, "what was answered before is not asked again"

@@ -1,0 +1,57 @@
+"""The engine contract over a scripted server: a listwise engine, and one with the tutorials' calls."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+from integration.engines.extractive.test_engine import PASSAGES
+from support.engine_contract import EngineContract
+from support.ollama_engine import engine_on
+from support.ollama_mind import mind
+from support.ollama_server import say
+
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+
+DOUBTS = [{"yes": 0.8, "no": 0.2}, {"yes": 0.3, "no": 0.6}, {"fully": 0.7, "no": 0.2}, {"5": 0.6, "4": 0.3, "1": 0.05}]
+"""What the model thinks of; each goes to the next token that is in it."""
+
+
+class TestTheListwiseEngineKeepsTheContract(EngineContract):
+    options: ClassVar = {"grading": "list"}
+    pace = 0.01
+
+    @pytest.fixture
+    def engine(self, ollama):
+        ollama.always = lambda body: say(mind(body), pace=self.pace, odds=DOUBTS * 3)
+        with engine_on(ollama, **self.options) as engine:
+            yield engine
+
+    @pytest.fixture
+    def documents(self):
+        return PASSAGES
+
+
+class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {"grading": "each"}
+
+
+class TestAnEngineThatGivesReasonsKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {"explain": True}
+    pace = 0
+
+
+class TestAnEngineWithoutProbabilitiesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {"logprobs": "off"}
+    pace = 0
+
+
+def test_the_reply_of_a_model_is_read_as_it_is_meant(ollama):
+    ollama.always = mind
+    with engine_on(ollama) as engine:
+        labels = [one.label for one in engine.relevance("When does the warranty of a pump end?", PASSAGES)]
+        assert labels == ["relevant", "irrelevant", "irrelevant"]
+        pieces = list(engine.answer("When does the warranty of a pump end?", PASSAGES, Attempt()))
+        assert "".join(one.text for one in pieces) == "The warranty of a pump ends two years after delivery. [1]"
+        pieces = list(engine.answer("Who won the cup final?", PASSAGES, Attempt()))
+        assert "".join(one.text for one in pieces) == NOT_IN_PASSAGES

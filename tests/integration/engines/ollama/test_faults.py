@@ -1,0 +1,418 @@
+"""Whatever goes wrong with Ollama ends in a clear error or in a marked verdict, in time, and never in a yes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer
+
+import pytest
+from support.ollama_engine import (
+    QUESTION,
+    YES,
+    answered,
+    contents,
+    engine_on,
+    graded,
+    labels,
+    load_ahead,
+    passages,
+    soon,
+)
+from support.ollama_server import (
+    Model,
+    OllamaServer,
+    cut,
+    error,
+    error_line,
+    no_done,
+    raw,
+    redirect,
+    say,
+    slow,
+    stall,
+)
+
+from local_rag.core import cancel
+from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
+from local_rag.core.generation import Attempt
+from local_rag.engines.ollama import call as ollama_call
+
+ANSWER = "It costs 100 euros [1]."
+OUT_OF_MEMORY = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
+RUNNER_DIED = "an error was encountered while running the model: unexpected EOF"
+WITHOUT_END = "broke off without an end"
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Settings for a server that must answer at once; the time to read a prompt is left out."""
+    monkeypatch.setattr(ollama_call, "READING", 1e6)
+    return {"idle_seconds": 0.3, "load_seconds": 0.7}
+
+
+def test_a_good_reply_is_taken(ollama):
+    verdicts = graded(ollama, '{"r": "yes no"}')
+    assert labels(verdicts) == ["relevant", "irrelevant"]
+    assert (verdicts[0].usage.calls, verdicts[0].usage.retries, verdicts[0].usage.notes) == (1, 0, ())
+
+
+# --- the server and the model -----------------------------------------------------------------------------------------
+
+
+def test_no_server(ollama):
+    ollama.close()
+    with soon(), pytest.raises(ServerDown, match=r"answers at 127\.0\.0\.1:\d+") as met, engine_on(ollama):
+        pass
+    assert "ollama serve" in met.value.hint
+
+
+def test_the_server_ends_between_two_questions(ollama):
+    with soon(), engine_on(ollama) as engine:
+        engine.relevance(QUESTION, passages())
+        ollama.close()
+        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+            with pytest.raises(ServerDown, match="no Ollama server answers"):
+                task()
+
+
+def test_a_model_that_was_never_pulled(ollama):
+    with soon(), pytest.raises(ModelMissing, match="has no model llama9") as met, engine_on(ollama, model="llama9"):
+        pass
+    assert met.value.hint == "local-rag models pull llama9"
+    assert not ollama.chats
+
+
+def test_a_model_that_is_removed_while_it_is_used(ollama):
+    with soon(), engine_on(ollama) as engine:
+        engine.relevance(QUESTION, passages())
+        ollama.models.clear()
+        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+            with pytest.raises(ModelMissing, match="has no model tiny") as met:
+                task()
+            assert met.value.hint == "local-rag models pull tiny"
+    assert len(ollama.chats) == 3
+
+
+def test_another_program_listens_there(ollama):
+    for path in ("/api/show", "/api/version"):
+        ollama.instead = {path: raw(404, "text/plain", ["404 page not found"])}
+        with soon(), pytest.raises(EngineError, match=r"\(404\): 404 page not found") as met, engine_on(ollama):
+            pass
+        assert met.value.hint
+        ollama.instead = {path: raw(200, "text/html", ["<p>Welcome to my router</p>"])}
+        with soon(), pytest.raises(EngineError, match="does not speak as Ollama does"), engine_on(ollama):
+            pass
+
+
+def test_no_memory_for_the_model(ollama):
+    ollama.always = error(500, OUT_OF_MEMORY)
+    with soon(), engine_on(ollama) as engine:
+        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+            with pytest.raises(EngineError, match="could not run tiny: model requires more system memory") as met:
+                task()
+            assert "smaller" in met.value.hint
+    assert len(ollama.chats) == 2, "a 500 is not asked for again"
+
+
+def test_trouble_while_the_model_is_loaded_ahead_shows_with_the_first_question(ollama):
+    with soon(), engine_on(ollama) as engine:
+        ollama.instead = {"/api/chat": error(500, OUT_OF_MEMORY)}
+        engine.prepare()
+        with pytest.raises(EngineError, match="more system memory"):
+            engine.relevance(QUESTION, passages())
+
+
+# --- silence ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_slow_first_token_is_a_model_that_loads(ollama, impatient):
+    assert labels(graded(ollama, slow(0.5, YES), **impatient)) == ["relevant", "relevant"]
+
+
+def test_a_first_token_that_never_comes(ollama, impatient):
+    with pytest.raises(EngineError, match="tiny sent nothing for 1 s, so the connection was closed") as met:
+        graded(ollama, slow(30, YES), **impatient)
+    assert "LOCAL_RAG_OLLAMA_IDLE_SECONDS" in met.value.hint
+    ollama.wait_idle()
+    assert ollama.requests[-1].hung_up
+
+
+def test_a_long_prompt_may_take_long_to_read(ollama):
+    assert labels(graded(ollama, slow(0.5, YES), idle_seconds=0.1, load_seconds=0.1)) == ["relevant", "relevant"]
+
+
+def test_a_stall_in_the_middle(ollama, impatient):
+    with pytest.raises(EngineError, match=r"tiny stopped in the middle of its reply for 0 s"):
+        graded(ollama, stall(2, 30), **impatient)
+    ollama.wait_idle()
+    assert ollama.requests[-1].hung_up
+    ollama.script(stall(2, 30))
+    with soon(), engine_on(ollama, **impatient) as engine, pytest.raises(EngineError, match="in the middle"):
+        answered(engine)
+
+
+def test_pauses_shorter_than_the_limit_are_none(ollama, impatient):
+    assert labels(graded(ollama, say(YES, pace=0.05), **impatient)) == ["relevant", "relevant"]
+
+
+# --- replies that break off -------------------------------------------------------------------------------------------
+
+BREAKS = {
+    "no done": no_done('{"r": ["yes", "yes"'),
+    "no done, though whole": no_done(YES),
+    "nothing at all": no_done(""),
+    "no chunk": raw(200, "application/x-ndjson", []),
+    "cut": cut(3, YES),
+    "cut before it began": cut(0),
+    "error line": error_line(3, RUNNER_DIED),
+}
+every_break = pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
+
+
+@every_break
+def test_a_verdict_that_breaks_off_is_asked_for_once_more(ollama, broken):
+    verdicts = graded(ollama, broken, YES)
+    assert labels(verdicts) == ["relevant", "relevant"]
+    usage = verdicts[0].usage
+    assert (usage.calls, usage.retries, usage.unparsed) == (2, 1, 0)
+    assert [call.retry for call in usage.log] == [False, True]
+    first, second = ollama.chats
+    assert contents(first) == contents(second)
+    assert (first["options"]["temperature"], second["options"]["temperature"]) == (0.0, 0.7)
+
+
+@every_break
+def test_a_verdict_that_always_breaks_off_is_unparsed(ollama, broken):
+    verdicts = graded(ollama, broken, broken)
+    assert labels(verdicts) == ["unparsed", "unparsed"]
+    assert all(verdict.why for verdict in verdicts)
+    usage = verdicts[0].usage
+    assert (usage.calls, usage.retries, usage.unparsed) == (2, 1, 1)
+    assert "retrieval_grader: no usable verdict of tiny" in " ".join(usage.notes)
+
+
+@every_break
+def test_an_answer_that_breaks_off_begins_anew_and_warmer(ollama, broken):
+    ollama.script(broken, ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine)
+    assert text == ANSWER
+    wrote = any(piece.text for piece in pieces[: next((i for i, p in enumerate(pieces) if p.restart), 0)])
+    assert sum(piece.restart for piece in pieces) == wrote, "a restart only where there is something to forget"
+    assert (pieces[-1].usage.calls, pieces[-1].usage.retries) == (2, 1)
+    first, second = ollama.chats
+    assert (first["options"]["temperature"], second["options"]["temperature"]) == (0.0, 0.7)
+    assert contents(first) == contents(second)
+
+
+@every_break
+def test_an_answer_that_always_breaks_off_is_an_error(ollama, broken):
+    ollama.script(broken, broken)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError) as met:
+        answered(engine)
+    assert "tiny" in str(met.value) or "was cut in the middle" in str(met.value)
+    assert "ask again" in met.value.hint
+    assert len(ollama.chats) == 2
+
+
+def test_the_words_of_a_reply_without_end(ollama):
+    assert WITHOUT_END in graded(ollama, no_done("{"), no_done("{"))[0].why
+    assert RUNNER_DIED in graded(ollama, error_line(1, RUNNER_DIED), error_line(1, RUNNER_DIED))[0].why
+    assert "was cut in the middle of a reply" in graded(ollama, cut(1), cut(1))[0].why
+
+
+class Dying(BaseHTTPRequestHandler):
+    """Knows one model, and dies in its first reply: the port is closed before the connection breaks."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chat = self.path == "/api/chat"
+        if chat:
+            self.server.socket.close()
+        body = b'{"message": {"role": "assistant", "content": "It"}, "done": false}\n' if chat else b"{}"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) + 1000 * chat))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_dies_in_the_middle_and_stays_away():
+    server = TCPServer(("127.0.0.1", 0), Dying)
+    thread = threading.Thread(target=lambda: [server.handle_request() for _ in range(3)])
+    thread.start()
+    with soon(), engine_on(f"127.0.0.1:{server.server_address[1]}") as engine:
+        pieces = engine.answer(QUESTION, passages(), Attempt())
+        assert next(pieces).text == "It"
+        assert next(pieces).restart
+        with pytest.raises(ServerDown, match="no Ollama server answers"):
+            next(pieces)
+    thread.join()
+
+
+def test_broken_lines_are_no_traceback(ollama):
+    garbage = raw(200, "application/x-ndjson", ["this is no JSON"])
+    with pytest.raises(EngineError, match="does not speak as Ollama does"):
+        graded(ollama, garbage)
+
+
+# --- loading again ----------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_loaded_again_is_noted(ollama):
+    with soon(), engine_on(ollama) as engine:
+        first = engine.relevance(QUESTION, passages())[0].usage
+        again = engine.relevance(QUESTION, passages())[0].usage
+        ollama.unload()
+        third = engine.relevance(QUESTION, passages())[0].usage
+        ollama.unload()
+        answer = answered(engine)[0][-1].usage
+    assert (first.loads, first.notes) == (1, ())
+    assert (again.loads, again.notes) == (0, ())
+    assert third.loads == 1
+    assert "tiny was loaded again (0.3 s), although it had just been used" in third.notes[0]
+    assert answer.loads == 1
+    assert "num_ctx" in answer.notes[0]
+
+
+@pytest.mark.parametrize("keep_alive", ["0", "0s", "1ms"])
+def test_a_model_that_was_not_kept_is_loaded_without_a_word(ollama, keep_alive):
+    with soon(), engine_on(ollama, keep_alive=keep_alive) as engine:
+        engine.relevance(QUESTION, passages())
+        ollama.unload()
+        time.sleep(0.01)
+        usage = engine.relevance(QUESTION, passages())[0].usage
+    assert (usage.loads, usage.notes) == (1, ())
+
+
+def test_a_model_loaded_ahead_counts_once(ollama):
+    with soon(), engine_on(ollama) as engine:
+        load_ahead(engine, ollama)
+        usage = engine.relevance(QUESTION, passages())[0].usage
+    assert (usage.loads, usage.calls, usage.notes) == (1, 1, ())
+    assert [call.role for call in usage.log] == ["preload", "retrieval_grader"]
+
+
+# --- elsewhere --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-oss:120b-cloud", "glm:cloud", "maker/qwen:480b-cloud", "glm:Cloud", "x:1b-CLOUD"]
+)
+def test_a_cloud_name_is_refused_before_any_request(ollama, model):
+    with pytest.raises(NotLocal, match=r"send your question and .* ollama\.com") as met, engine_on(ollama, model=model):
+        pass
+    assert "LOCAL_RAG_OLLAMA_ALLOW_CLOUD" in met.value.hint
+    assert ollama.requests == []
+
+
+def test_a_model_that_answers_from_elsewhere_is_refused_before_any_message(ollama):
+    ollama.models["afar:latest"] = Model(remote_host="https://ollama.com:443", remote_model="gpt-oss:120b")
+    with (
+        pytest.raises(NotLocal, match=r"to https://ollama\.com:443, so it was not asked"),
+        engine_on(ollama, model="afar"),
+    ):
+        pass
+    assert {request.path for request in ollama.requests} == {"/api/show"}
+
+
+def test_a_model_that_is_allowed_by_name_is_asked(ollama):
+    ollama.models["glm:cloud"] = ollama.models["afar:latest"] = Model(remote_host="https://elsewhere.test")
+    for model in ("afar", "glm:cloud"):
+        with pytest.raises(NotLocal), engine_on(ollama, model=model, allow_cloud=("another",)):
+            pass
+        with soon(), engine_on(ollama, model=model, allow_cloud=(model,)) as engine, pytest.raises(EngineError):
+            answered(engine)  # this server is not connected to anything
+        assert ollama.chats[-1]["model"] == model
+
+
+def test_a_server_that_refuses_cloud_models(ollama):
+    ollama.cloud = {"disabled": True, "source": "env"}
+    ollama.models["afar:latest"] = Model(remote_host="https://elsewhere.test")
+    refused = pytest.raises(NotLocal, match="Ollama refuses afar: ollama cloud is disabled")
+    with soon(), engine_on(ollama, model="afar", allow_cloud=("afar",)) as engine, refused as met:
+        answered(engine)
+    assert "local-rag models" in met.value.hint
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(ollama, status):
+    with OllamaServer() as elsewhere, soon(), engine_on(ollama) as engine:
+        away = redirect(f"http://{elsewhere.host}/api/chat", status)
+        ollama.script(away, away)
+        for task in (lambda: engine.relevance(QUESTION, passages()), lambda: answered(engine)):
+            with pytest.raises(NotLocal, match=f"redirects to http://{elsewhere.host}/api/chat, which is not") as met:
+                task()
+            assert "port" in met.value.hint
+        ollama.instead = {"/api/show": redirect(f"http://{elsewhere.host}/api/show", status)}
+        with pytest.raises(NotLocal, match="redirects to"), engine_on(ollama):
+            pass
+        assert elsewhere.requests == []
+
+
+def test_a_later_attempt_is_told_what_was_wrong(ollama):
+    with soon(), engine_on(ollama) as engine:
+        answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
+    assert ollama.chats[0]["options"]["temperature"] == 0.7
+    assert "- It is free. (rejected: not supported)" in contents(ollama.chats[0])[1][1]
+
+
+def test_a_window_that_fills_up_while_writing_costs_a_passage(ollama):
+    """The estimate was too low: the prompt fitted, and left no room for the reply."""
+    full = say(ANSWER, done_reason="length", prompt_tokens=3907, output_tokens=189)
+    ollama.script(full, ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine, passages(4))
+    assert text == ANSWER
+    assert [contents(body)[-1][1].count("<passage n=") for body in ollama.chats] == [4, 3]
+    assert "left out" in pieces[-1].usage.notes[0]
+
+
+def test_a_second_engine_finds_the_model_in_memory(ollama):
+    for loads in (1, 0):
+        with engine_on(ollama) as engine:
+            load_ahead(engine, ollama)
+            assert engine.relevance(QUESTION, passages())[0].usage.loads == loads
+
+
+def test_many_questions_at_once_load_once(ollama):
+    with engine_on(ollama) as engine:
+        for _ in range(10):
+            engine.prepare()
+        engine.relevance(QUESTION, passages())
+    assert len(ollama.preloads) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("llama runner process has terminated: signal: killed", "could not run tiny"),
+        ("unable to load model: /blobs/x", "could not run tiny"),
+        ('"tiny" does not support chat', "no chat model"),
+        ("server busy, please try again. maximum pending requests exceeded", "busy"),
+        ("invalid model name", "no name of a model"),
+    ],
+)
+def test_errors_say_what_they_mean(ollama, message, words):
+    ollama.always = lambda body: error(500, message)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match=words) as met:
+        answered(engine)
+    assert met.value.hint != "local-rag doctor"
+
+
+def test_the_clock_of_a_question_stands_still_while_the_model_is_loaded(ollama):
+    ollama.script(say(YES, load_ms=30_000))
+    limited = cancel.Cancel(60)
+    before = limited.deadline
+    with engine_on(ollama) as engine, cancel.scope(limited):
+        engine.relevance(QUESTION, passages())
+    assert limited.deadline == pytest.approx(before + 30)

@@ -1,0 +1,299 @@
+"""The graphs on an Ollama server that obeys a script: which calls are made, what they share, and what comes out."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, pairwise
+
+import pytest
+from support.fakes import FakeCorpus, FakeWeb, passage
+from support.ollama_engine import engine_on
+from support.ollama_mind import ONLY
+from support.ollama_server import no_done, say, tokens
+
+from local_rag.config.settings import Settings
+from local_rag.core.cancel import Cancel
+from local_rag.core.documents import Catalog
+from local_rag.core.events import Called, Done, Note, Token
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+
+QUESTION = "What does the plan cost?"
+ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
+WEB = "The web says that the plan costs 900 euros. [1]"
+GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
+
+
+class Corpus(FakeCorpus):
+    def close(self):
+        pass
+
+
+def kind(body):
+    """Which call of the engine a request is."""
+    keys = set((body.get("format") or {}).get("properties", {}))
+    if keys:
+        listed = "pattern" in body["format"]["properties"].get("r", {})
+        named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "l": "scale", "n": "need"}
+        several = {("s", "u"): "check", ("d", "t"): "reason", ("c", "d"): "route"}
+        return several.get(tuple(sorted(keys))) or ("grade list" if listed else named[keys.pop()])
+    task = ONLY.sub("", body["messages"][-1]["content"].rpartition("Task: ")[2])
+    starts = {"Answer the question": "answer", "Write a query": "rewrite", "Reply to the person": "direct"}
+    return next(name for start, name in starts.items() if task.startswith(start))
+
+
+def grades(letters):
+    return json.dumps({"r": " ".join({"y": "yes", "n": "no"}[letter] for letter in letters)})
+
+
+def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, **settings):
+    """(answer, events): the question by a graph over the scripted server."""
+    corpus = Corpus([passage(number) for number in range(1, passages + 1)])
+    with engine_on(ollama, **settings) as engine:
+        rag = Rag(Settings.load(k=k, graph=graph), corpus, Choice(engine))
+        rag.web = FakeWeb(enabled=web)
+        if direct:
+            plain = rag.context
+            rag.context = lambda **given: _with_direct(plain(**given))
+        events = list(rag.stream(QUESTION))
+    return events[-1].answer, events
+
+
+def _with_direct(deps):
+    from dataclasses import replace
+
+    return replace(deps, allow_direct=True, cancel=Cancel(60))
+
+
+CALLS = [
+    # graph, options, replies, calls, status
+    ("plain", {}, [ANSWER], "answer", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("nnyn"), "Passage 3 says that the plan costs 300 euros. [1]", GOOD],
+     "grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("nnnn"), "plan price", grades("ynnn"), "Passage 5 says that the plan costs 500 euros. [1]",
+                      GOOD], "grade list, rewrite, grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), "It is free. [1]", UNSUPPORTED, ANSWER, GOOD],
+     "grade list, answer, check, answer, check", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), ANSWER, USELESS, "plan price", grades("yyyy"), ANSWER, GOOD],
+     "grade list, answer, check, rewrite, grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), NOT_IN_PASSAGES, "plan price", grades("nnnn"), "fee of the plan"],
+     "grade list, answer, rewrite, grade list, rewrite", "abstained"),
+    ("self-rag", {}, ["Sure!", "All of them.", "plan price", grades("yyyy"), ANSWER, GOOD],
+     "grade list, grade list, rewrite, grade list, answer, check", "grounded"),
+    ("self-rag", {}, [grades("yyyy"), ANSWER, "fine", "very fine", ANSWER, "fine", "very fine", ANSWER, "ok", "ok"],
+     "grade list, answer, check, check, answer, check, check, answer, check, check", "ungrounded"),
+    ("self-rag", {}, [grades("yyyy"), no_done("euros euros"), ANSWER, GOOD],
+     "grade list, answer, answer, check", "grounded"),
+    ("self-rag", {"grading": "each"}, ['{"r": "yes"}', '{"r": "no"}', '{"r": "no"}', '{"r": "yes"}', ANSWER,
+                                       '{"s": "yes"}', '{"u": "yes"}'],
+     "grade, grade, grade, grade, answer, hallucination, answer_grade", "grounded"),
+    ("self-rag", {"grading": "each"}, [*['{"r": "yes"}'] * 4, "It is free. [1]", '{"s": "no"}', ANSWER, '{"s": "yes"}',
+                                       '{"u": "yes"}'],
+     "grade, grade, grade, grade, answer, hallucination, answer, hallucination, answer_grade", "grounded"),
+    ("crag", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
+    ("crag", {}, [grades("nynn"), "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
+     "grade list, answer, check", "grounded"),
+    ("crag", {}, [grades("nnnn")], "grade list", "abstained"),
+    ("crag", {"web": True}, [grades("nnnn"), "plan cost euros", grades("y"), WEB, GOOD],
+     "grade list, rewrite, grade list, answer, check", "grounded"),
+    ("crag", {}, [grades("yyyy"), ANSWER, UNSUPPORTED], "grade list, answer, check", "ungrounded"),
+    ("adaptive", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
+    ("adaptive", {"web": True}, ['{"d": "vectorstore"}', grades("yyyy"), ANSWER, GOOD],
+     "route, grade list, answer, check", "grounded"),
+    ("adaptive", {"web": True}, ['{"d": "web_search"}', grades("y"), WEB, GOOD],
+     "route, grade list, answer, check", "grounded"),
+    ("adaptive", {"web": True}, ['{"d": "internet"}', '{"d": "the web"}', grades("yyyy"), ANSWER, GOOD],
+     "route, route, grade list, answer, check", "grounded"),
+    ("adaptive", {"direct": True}, ['{"d": "direct"}', "Hello."], "route, direct", "direct"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "options", "replies", "calls", "status"), CALLS, ids=lambda value: str(value)[:40])
+def test_the_exact_sequence_of_calls(ollama, graph, options, replies, calls, status):
+    ollama.script(*replies)
+    ollama.always = lambda body: pytest.fail(f"a call too many: {kind(body)}")
+    answer, events = ask(ollama, graph, **options)
+    assert ", ".join(map(kind, ollama.chats)) == calls
+    assert answer.status == status, answer
+    assert answer.engine == "ollama/tiny"
+    assert answer.usage.calls == len(ollama.chats)
+    seen = [event.call for event in events if isinstance(event, Called)]
+    assert tuple(seen) == answer.usage.log
+    first = next(request.body for request in ollama.requests if request.path == "/api/chat")
+    assert first["messages"] == [], "the model is loaded before it is asked"
+    _one_option_set(ollama)
+
+
+def _one_option_set(ollama):
+    """Nothing that would load the model again differs between two calls of a question, the preload included."""
+    bodies = [request.body for request in ollama.requests if request.path == "/api/chat"]
+    loading = ("num_ctx", "num_batch", "num_gpu", "num_thread")
+    fixed = [
+        [body[key] for key in ("model", "truncate", "shift", "keep_alive")]
+        + [body["options"].get(key) for key in loading]
+        for body in bodies
+    ]
+    assert all(one == fixed[0] for one in fixed)
+    assert {body["think"] for body in ollama.chats} == {False}
+    assert ollama.loads == 1
+
+
+def test_only_further_attempts_are_warm(ollama):
+    ollama.script(grades("yyyy"), "It is free. [1]", UNSUPPORTED, ANSWER, GOOD)
+    ask(ollama, "self-rag")
+    heat = [(kind(body), body["options"]["temperature"]) for body in ollama.chats]
+    assert heat == [("grade list", 0), ("answer", 0), ("check", 0), ("answer", 0.7), ("check", 0)]
+    assert len({body["options"]["seed"] for body in ollama.chats if body["options"]["temperature"] == 0}) == 1
+    assert "- It is free. (rejected: not supported by the passages)" in ollama.chats[3]["messages"][-1]["content"]
+
+
+def prefix(ollama, one, other):
+    """(tokens that two prompts have in common at their beginning, tokens of the first without its task)."""
+    mine, its = (tokens(ollama.render(body["messages"])) for body in (one, other))
+    same = next((place for place, pair in enumerate(zip(mine, its, strict=False)) if pair[0] != pair[1]), len(mine))
+    opening = ollama.render(one["messages"]).rpartition("\n\nTask:")[0]
+    return same, len(tokens(opening))
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_all_calls_of_a_question_begin_with_the_same_passages(ollama, count):
+    ollama.script(grades("y" * count), ANSWER, GOOD)
+    ask(ollama, "self-rag", k=count)
+    for one, other in pairwise(ollama.chats):
+        same, opening = prefix(ollama, one, other)
+        assert same >= opening, "system message, question and every passage are read once"
+    unique = len(tokens(ollama.render(ollama.chats[0]["messages"]))) + sum(
+        len(tokens(ollama.render(other["messages"]))) - prefix(ollama, one, other)[0]
+        for one, other in pairwise(ollama.chats)
+    )
+    whole = sum(len(tokens(ollama.render(body["messages"]))) for body in ollama.chats)
+    assert unique < 0.6 * whole
+
+
+def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama):
+    """Also those that only some graphs ask: a scale, one of the two checks, a step of reasoning."""
+    documents = [passage(number) for number in range(1, 5)]
+    ollama.script(grades("yyyy"), '{"l": [3, 1, 0, 0]}', ANSWER, '{"s": "fully"}', '{"u": 5}', GOOD,
+                  '{"t": "It costs 100 euros.", "d": true}')  # fmt: skip
+    with engine_on(ollama) as engine:
+        engine.relevance(QUESTION, documents, scored=True)
+        list(engine.answer(QUESTION, documents, Attempt(scored=True)))
+        for check in ("support", "usefulness", "both"):
+            engine.grade(QUESTION, documents, ANSWER, check=check)
+        engine.reason(QUESTION, documents, ["The plan has a price."])
+    calls = "grade list, scale, answer, hallucination, answer_grade, check, reason"
+    assert ", ".join(map(kind, ollama.chats)) == calls
+    for one, other in combinations(ollama.chats, 2):
+        same, opening = prefix(ollama, one, other)
+        assert same >= opening
+    _one_option_set(ollama)
+
+
+def test_calls_without_passages_begin_alike(ollama):
+    ollama.script('{"d": "vectorstore"}', '{"n": "yes"}', "plan price")
+    with engine_on(ollama) as engine:
+        engine.route(QUESTION, Catalog(allowed=("vectorstore", "web_search")))
+        engine.needs_retrieval(QUESTION, Catalog())
+        engine.rewrite(QUESTION, [QUESTION], "vectorstore")
+    assert ", ".join(map(kind, ollama.chats)) == "route, need, rewrite"
+    route, need, rewrite = ollama.chats
+    same, opening = prefix(ollama, route, need)
+    assert same >= opening, "what is in the index stands before the question"
+    assert prefix(ollama, need, rewrite)[0] >= len(tokens(ollama.render(need["messages"][:1]))) - 2
+
+
+def test_a_filtered_passage_ends_the_common_beginning_and_no_sooner(ollama):
+    ollama.script(grades("yyny"), ANSWER, GOOD)
+    ask(ollama, "self-rag")
+    grade, answer, check = ollama.chats
+    until = ollama.render(grade["messages"]).partition('<passage n="3"')[0]
+    assert prefix(ollama, grade, answer)[0] >= len(tokens(until))
+    same, opening = prefix(ollama, answer, check)
+    assert same >= opening
+
+
+def test_the_tutorials_calls_share_next_to_nothing(ollama):
+    """What the stable layout is measured against."""
+    ollama.script(*['{"r": "yes"}'] * 4, ANSWER, '{"s": "yes"}', '{"u": "yes"}')
+    ask(ollama, "self-rag", grading="each")
+    shared = sum(prefix(ollama, one, other)[0] for one, other in pairwise(ollama.chats))
+    assert shared < 0.4 * sum(len(tokens(ollama.render(body["messages"]))) for body in ollama.chats)
+
+
+def test_the_tutorials_calls_get_the_tutorials_inputs(ollama):
+    ollama.script(*['{"r": "yes"}'] * 4, ANSWER, '{"s": "yes"}', '{"u": "yes"}')
+    ask(ollama, "self-rag", grading="each")
+    prompts = ["\n".join(message["content"] for message in body["messages"]) for body in ollama.chats]
+    for number, prompt in enumerate(prompts[:4], start=1):
+        assert f"Passage {number} says" in prompt and QUESTION in prompt
+        assert sum(f"Passage {other} says" in prompt for other in range(1, 5)) == 1
+    grounded, useful = prompts[5:]
+    assert ANSWER in grounded and "Passage 4 says" in grounded and QUESTION not in grounded
+    assert ANSWER in useful and QUESTION in useful and "Passage 4 says" not in useful
+
+
+def test_a_query_for_the_web_is_written_without_a_passage(ollama):
+    ollama.script(grades("nnnn"), "plan cost", grades("y"), WEB, GOOD)
+    ask(ollama, "crag", web=True)
+    rewrite = next(body for body in ollama.chats if kind(body) == "rewrite")
+    assert "Passage" not in json.dumps(rewrite["messages"][1:])
+
+
+def test_a_draft_that_broke_off_is_wiped(ollama):
+    ollama.script(grades("yyyy"), no_done("euros euros"), ANSWER, GOOD)
+    answer, events = ask(ollama, "self-rag")
+    restarts = [event for event in events if isinstance(event, Token) and event.restart]
+    assert len(restarts) == 1
+    assert answer.text == ANSWER
+    assert answer.usage.retries == 1
+
+
+def test_a_verdict_that_could_not_be_read_is_said_and_counted(ollama):
+    ollama.script("Yes.", "Yes!", "plan price", grades("yyyy"), ANSWER, GOOD)
+    answer, events = ask(ollama, "self-rag")
+    assert answer.usage.unparsed == 1 and answer.usage.retries == 1
+    assert any("no usable verdict" in event.text for event in events if isinstance(event, Note))
+    unread = [one for one in answer.decisions if one.verdict == "unparsed"]
+    assert len(unread) == 4 and all(one.why for one in unread)
+
+
+def test_passages_that_do_not_fit_are_left_out_and_said(ollama):
+    ollama.always = lambda body: say({"grade list": grades("y" * _asked(body)), "check": GOOD}.get(kind(body), ANSWER))
+    answer, events = ask(ollama, "self-rag", k=8, num_ctx=860)
+    assert answer.status == "grounded"
+    assert any("left out" in event.text for event in events if isinstance(event, Note))
+    assert all(len(tokens(ollama.render(body["messages"]))) < 860 for body in ollama.chats)
+
+
+def _asked(body):
+    return body["format"]["properties"]["r"]["pattern"].count(" ") + 1 if kind(body) == "grade list" else 0
+
+
+def test_the_usage_of_a_question_is_in_the_answer(ollama):
+    ollama.script(grades("yyyy"), ANSWER, GOOD)
+    answer, events = ask(ollama, "self-rag")
+    asked = [call for call in answer.usage.log if call.role != "preload"]
+    assert [call.role for call in asked] == ["retrieval_grader", "generator", "generation_grader"]
+    assert answer.usage.prompt_tokens == sum(call.prompt_tokens for call in asked) > 300
+    assert answer.usage.output_tokens == sum(call.output_tokens for call in asked) > 20
+    assert answer.usage.loads == 1 and answer.usage.log[0].role == "preload"
+    assert all(call.model == "tiny" and call.seconds > 0 for call in asked)
+    assert isinstance(events[-1], Done)
+
+
+def test_two_questions_at_once_get_their_own_answers(ollama):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from support.ollama_mind import mind
+
+    ollama.always = lambda body: say(mind(body), pace=0.005)
+    corpus = Corpus([passage(n, f"The {word} plan costs {n}00 euros.") for n, word in enumerate(["red", "blue"], 1)])
+    with engine_on(ollama) as engine:
+        rag = Rag(Settings.load(graph="self-rag"), corpus, Choice(engine))
+        with ThreadPoolExecutor(2) as pool:
+            asked = [f"What does the {word} plan cost?" for word in ("red", "blue")]
+            red, blue = pool.map(rag.ask, asked)
+    assert "100 euros" in red.text and "200 euros" in blue.text
+    assert red.status == blue.status == "grounded"

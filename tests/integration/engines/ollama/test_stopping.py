@@ -1,0 +1,188 @@
+"""Calls to Ollama end when they are told to, wherever they are, and take turns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from support.ollama_engine import FULLY, QUESTION, YES, answered, engine_on, labels, passages, soon
+from support.ollama_server import say, slow, stall
+
+from local_rag.core import cancel
+from local_rag.core.errors import EngineError, Stopped
+from local_rag.core.generation import Attempt
+from local_rag.engines.ollama import call
+
+PROMPT = 1.0
+"""Seconds within which a stopped call lets go."""
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("local-rag")]
+
+
+def wait_for_threads(seconds=5):
+    until = time.monotonic() + seconds
+    while threads() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert threads() == []
+
+
+@contextmanager
+def stopping(after):
+    """The run is told to stop once `after` has returned; then it has PROMPT seconds."""
+    stopped, told = cancel.Cancel(), []
+
+    def stop():
+        after()
+        told.append(time.monotonic())
+        stopped.stop()
+
+    thread = threading.Thread(target=stop)
+    with cancel.scope(stopped):
+        thread.start()
+        with pytest.raises(Stopped):
+            yield
+        thread.join()
+    assert time.monotonic() - told[0] < PROMPT
+
+
+SILENT = {
+    "before the first byte": slow(30, YES),
+    "in the middle": stall(3, 30),
+    "while it writes": say("a " * 999, pace=0.05),
+}
+
+
+@pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
+@pytest.mark.parametrize("task", ["relevance", "answer", "rewrite"])
+def test_a_call_that_is_stopped_is_hung_up(ollama, reply, task):
+    ollama.script(reply)
+    with engine_on(ollama) as engine:
+        with stopping(after=lambda: ollama.wait_for(1)):
+            {
+                "relevance": lambda: engine.relevance(QUESTION, passages()),
+                "answer": lambda: answered(engine),
+                "rewrite": lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
+            }[task]()
+        ollama.wait_idle()
+        assert ollama.requests[-1].hung_up
+        assert len(ollama.chats) == 1
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"], "it can be asked again"
+
+
+def test_an_answer_that_nobody_reads_on_is_hung_up(ollama):
+    ollama.script(say("a " * 999, pace=0.02))
+    with soon(), engine_on(ollama) as engine:
+        pieces = engine.answer(QUESTION, passages(), Attempt())
+        assert next(pieces).text == "a"
+        pieces.close()
+        ollama.wait_idle()
+        assert ollama.requests[-1].hung_up
+        assert answered(engine)[1]
+
+
+@pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
+@pytest.mark.parametrize("task", ["relevance", "answer"])
+def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, reply, task):
+    ollama.script(reply)
+    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(1) as pool:
+        ask = answered if task == "answer" else lambda engine: engine.relevance(QUESTION, passages())
+        running = pool.submit(ask, engine)
+        ollama.wait_for(1)
+        engine.close()
+        with pytest.raises(EngineError, match="the engine was closed"):
+            running.result(timeout=PROMPT)
+        ollama.wait_idle()
+        assert ollama.requests[-1].hung_up
+        assert len(ollama.chats) == 1
+        with pytest.raises(EngineError, match="the engine was closed"):
+            ask(engine)
+        engine.prepare()
+    wait_for_threads()
+    assert len(ollama.chats) + len(ollama.preloads) == 1
+
+
+def test_closing_the_engine_ends_calls_that_wait_for_their_turn(ollama):
+    ollama.script(stall(1, 30))
+    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(engine.relevance, QUESTION, passages()) for _ in range(3)]
+        ollama.wait_for(1)
+        engine.close()
+        for one in running:
+            with pytest.raises(EngineError, match="the engine was closed"):
+                one.result(timeout=PROMPT)
+    wait_for_threads()
+    assert len(ollama.chats) == 1
+
+
+def test_closing_the_engine_while_it_loads_a_model(ollama):
+    for pause in (0, 0.002, 0.005, 0.01, 0.02) * 3:
+        with soon(), engine_on(ollama) as engine:
+            engine.prepare()
+            time.sleep(pause)
+    wait_for_threads()
+    ollama.instead = {"/api/chat": slow(30, "")}
+    with soon(), engine_on(ollama) as engine:
+        engine.prepare()
+        while ollama.requests[-1].path != "/api/chat":
+            time.sleep(0.005)
+    wait_for_threads()
+    ollama.wait_idle()
+    assert ollama.requests[-1].hung_up
+
+
+# --- two at once ------------------------------------------------------------------------------------------------------
+
+
+def about(body):
+    """An answer that tells which question it is for."""
+    question = body["messages"][1]["content"].rpartition("Question: ")[2].partition("\n")[0]
+    return say(f"About {question}", pace=0.03)
+
+
+def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
+    monkeypatch.setattr(call, "READING", 1e6)
+    first = say("The first answer, which takes its time to come.", pace=0.1)
+    ollama.script(first)
+    ollama.always = about
+    with soon(), engine_on(ollama, idle_seconds=0.25, load_seconds=0.25) as engine, ThreadPoolExecutor(3) as pool:
+
+        def ask(question):
+            return "".join(piece.text for piece in engine.answer(question, passages(), Attempt()))
+
+        one = pool.submit(ask, "one")
+        ollama.wait_for(1)
+        others = [pool.submit(ask, question) for question in ("two", "three")]
+        assert one.result() == "The first answer, which takes its time to come."
+        assert [other.result() for other in others] == ["About two", "About three"]
+    came = [request.at for request in ollama.requests if request.path == "/api/chat"]
+    assert came[1] - came[0] > 0.9, "waiting is not counted as silence, and happens here, not there"
+
+
+def test_a_question_that_waits_can_be_stopped(ollama):
+    ollama.script(stall(1, 30))
+    with soon(), engine_on(ollama) as engine, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(engine.relevance, QUESTION, passages())
+        ollama.wait_for(1)
+        with stopping(after=lambda: time.sleep(0.2)):
+            answered(engine)
+        assert len(ollama.chats) == 1
+        assert not first.done()
+        engine.close()
+        with pytest.raises(EngineError):
+            first.result()
+
+
+def test_many_threads_are_served(ollama):
+    ollama.always = lambda body: say(FULLY if "<answer>" in body["messages"][1]["content"] else YES)
+    with soon(20), engine_on(ollama) as engine, ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: engine.relevance(QUESTION, passages()), range(24)))
+        grades = list(pool.map(lambda _: engine.grade(QUESTION, passages(), "It costs 100 euros [1]."), range(24)))
+    assert {tuple(labels(verdicts)) for verdicts in found} == {("relevant", "relevant")}
+    assert {grade.support for grade in grades} == {"fully"}
+    assert sum(verdicts[0].usage.calls for verdicts in found) == 24
+    wait_for_threads()

@@ -1,0 +1,314 @@
+"""The connection to Ollama: to one address and no other, whole, one call at a time, and hung up when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import httpx
+import pytest
+from support import TESTS
+from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
+from support.ollama_server import OllamaServer, redirect
+
+from local_rag.core.documents import Catalog
+from local_rag.core.errors import NotLocal, ServerDown, UsageError
+from local_rag.core.generation import Attempt, Turn
+from local_rag.engines.ollama.address import address
+from local_rag.engines.ollama.replies import Ask
+from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.transport import GuardedTransport, NoTransport
+
+
+@pytest.fixture
+def elsewhere():
+    """A second server, which nobody should ask."""
+    with OllamaServer() as server:
+        yield server
+        assert server.requests == []
+
+
+def every_task(engine):
+    engine.route(QUESTION, Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search")))
+    engine.relevance(QUESTION, passages())
+    answered(engine)
+    answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
+    engine.grade(QUESTION, passages(), "It costs 100 euros [1].")
+    engine.rewrite(QUESTION, [QUESTION], "web")
+    engine.standalone("And why?", [Turn(QUESTION, "100 euros.")])
+
+
+# --- where to ---------------------------------------------------------------------------------------------------------
+
+ADDRESSES = {
+    "127.0.0.1": "http://127.0.0.1:11434",
+    " 127.0.0.1:1234 ": "http://127.0.0.1:1234",
+    "localhost": "http://localhost:11434",
+    "LocalHost:80": "http://localhost:80",
+    "localhost.": "http://localhost:11434",
+    ":1234": "http://localhost:1234",
+    "": "http://localhost:11434",
+    "0.0.0.0": "http://127.0.0.1:11434",
+    "0.0.0.0:1234": "http://127.0.0.1:1234",
+    "::": "http://[::1]:11434",
+    "[::]:1234": "http://[::1]:1234",
+    "::1": "http://[::1]:11434",
+    "[::1]": "http://[::1]:11434",
+    "[::1]:1234": "http://[::1]:1234",
+    "http://127.0.0.1": "http://127.0.0.1:80",
+    "http://127.0.0.1:1234/": "http://127.0.0.1:1234",
+    "https://localhost": "https://localhost:443",
+    "https://localhost:8443": "https://localhost:8443",
+    "http://[::1]:1234": "http://[::1]:1234",
+    "127.9.9.9": "http://127.9.9.9:11434",
+}
+
+
+@pytest.mark.parametrize(("text", "url"), ADDRESSES.items())
+def test_an_address_of_this_machine(text, url):
+    where = address(text)
+    assert where.url == url
+    assert where.is_local
+    Server(text).close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ftp://127.0.0.1",
+        "user@127.0.0.1",
+        "http://user:secret@127.0.0.1:11434",
+        "http://127.0.0.1\\@elsewhere.test",
+        "127.0.0.1:port",
+        "127.0.0.1:99999",
+        "127.0.0.1:-1",
+        "127.0.0.1/ollama",
+        "http://127.0.0.1:11434/v1",
+        "http://127.0.0.1?x=1",
+        "http://127.0.0.1#x",
+        "@127.0.0.1",
+        "127.0.0.1\n.box.test",
+        "unix:///run/ollama.sock",
+        "[::1",
+        "127.0.0.1 11434",
+        "http://",
+    ],
+)
+def test_what_is_no_address(text):
+    with pytest.raises(UsageError, match="an address of Ollama is host, host:port or a URL") as met:
+        address(text)
+    assert "127.0.0.1:11434" in met.value.hint
+
+
+ABROAD = {
+    "box.test": "box.test",
+    "box.test:1234": "box.test",
+    "https://box.test": "box.test",
+    "10.0.0.7": "10.0.0.7",
+    "[2001:db8::1]:1234": "2001:db8::1",
+    "localhost.box.test": "localhost.box.test",
+    "127.0.0.1.box.test": "127.0.0.1.box.test",
+    "1.1": "1.1",
+    "2130706433": "2130706433",
+    "0x7f000001": "0x7f000001",
+}
+
+
+@pytest.mark.parametrize(("text", "host"), ABROAD.items())
+def test_another_machine_is_refused_without_a_look_up(text, host):
+    with pytest.raises(NotLocal, match="is not this machine, so nothing was sent to it") as met:
+        Server(text)
+    assert f"LOCAL_RAG_OLLAMA_ALLOW_HOSTS={host}" in met.value.hint
+    with pytest.raises(NotLocal):
+        Server(text, ("other.test", f"{host}.test", host[1:]))
+    server = Server(text, ("other.test", host))
+    assert not server.address.is_local
+    server.close()
+
+
+def test_the_transport_asks_its_one_address(ollama, elsewhere):
+    here = address(ollama.host)
+    with httpx.Client(transport=GuardedTransport(here), trust_env=False) as client:
+        assert client.get(f"http://{ollama.host}/").text == "Ollama is running"
+        for url in (
+            f"http://{elsewhere.host}/",
+            f"https://{ollama.host}/",
+            f"http://localhost:{here.port}/",
+            "http://box.test:11434/",
+            "http://127.0.0.1/",
+        ):
+            with pytest.raises(NotLocal, match=f"was refused: only {ollama.host} is asked"):
+                client.get(url)
+    assert len(ollama.requests) == 1
+
+
+def test_a_client_that_follows_redirects_gets_nowhere(ollama, elsewhere):
+    ollama.instead = {"/": redirect(f"http://{elsewhere.host}/"), "/api/tags": redirect("/elsewhere")}
+    transport = GuardedTransport(address(ollama.host))
+    with httpx.Client(transport=transport, trust_env=False, follow_redirects=True) as client:
+        for path in ("/", "/api/tags"):
+            with pytest.raises(NotLocal, match="redirects to"):
+                client.get(f"http://{ollama.host}{path}")
+    assert len(ollama.requests) == 2
+
+
+def test_localhost_needs_no_resolver(ollama):
+    port = address(ollama.host).port
+    with soon(), engine_on(f"localhost:{port}") as engine:
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        assert engine.describe.endswith(f"at localhost:{port}, Ollama 0.33.0-rc2")
+    ollama.close()
+    with soon(), pytest.raises(ServerDown, match="no Ollama server answers at localhost"):
+        Server(f"localhost:{port}").version()
+
+
+@pytest.mark.parametrize("host", ["[::1]", "localhost"])
+def test_a_server_that_listens_on_ipv6_only(host):
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    def answer():
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{"version":"0.6"}')
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with soon(), listener:
+        server = Server(f"{host}:{listener.getsockname()[1]}")
+        assert server.version() == "0.6"
+        server.close()
+        thread.join()
+
+
+def test_the_environment_leads_nowhere_else(ollama, elsewhere, monkeypatch):
+    away = f"http://{elsewhere.host}"
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, away)
+        monkeypatch.setenv(name.lower(), away)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", away)
+    monkeypatch.setenv("OLLAMA_API_KEY", "a secret")
+    with soon(), engine_on(ollama) as engine:
+        every_task(engine)
+        assert list(engine.server.pull("llama3.2:3b"))
+    assert len(ollama.chats) == 7
+    for request in ollama.requests:
+        assert "authorization" not in request.headers
+        assert "a secret" not in str(request.headers)
+
+
+def test_the_asynchronous_client_goes_nowhere(ollama):
+    with engine_on(ollama) as engine:
+        ask = Ask("grader", engine.uses["grader"], [("user", "x")], 8)
+        chat = engine._caller._chat(ask)
+        before = len(ollama.requests)
+        with pytest.raises(NotLocal, match="no asynchronous connection"):
+            asyncio.run(chat.ainvoke("x"))
+        assert len(ollama.requests) == before
+
+    async def get():
+        async with httpx.AsyncClient(transport=NoTransport(), trust_env=False) as client:
+            await client.get(f"http://{ollama.host}/")
+
+    with pytest.raises(NotLocal):
+        asyncio.run(get())
+
+
+TRACED = """
+import sys
+from support.ollama_engine import QUESTION, answered, engine_on, passages
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers.langchain import wait_for_all_tracers
+
+with engine_on(sys.argv[1]) as engine:
+    engine.relevance(QUESTION, passages())
+    answered(engine)
+    engine.rewrite(QUESTION, [QUESTION], "web")
+wait_for_all_tracers()
+print("ASKED", flush=True)
+input()
+RunnableLambda(lambda word: word).invoke("a run of the host program")
+wait_for_all_tracers()
+"""
+
+
+def test_langsmith_gets_nothing(ollama, tmp_path):
+    with OllamaServer() as tracer:
+        url = f"http://{tracer.host}"
+        hostile = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "not-a-key"}
+        hostile |= {"LANGCHAIN_TRACING_V2": "true", "LANGCHAIN_ENDPOINT": url, "LANGCHAIN_API_KEY": "not-a-key"}
+        paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        hostile |= {"PYTHONPATH": os.pathsep.join(paths), "NO_PROXY": "127.0.0.1"}
+        program = [sys.executable, "-c", TRACED, ollama.host]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(program, env=os.environ | hostile, cwd=tmp_path, **pipes) as process:
+            said = process.stdout.readline()
+            traced = [request.path for request in tracer.requests if "runs" in request.path]
+            _, errors = process.communicate("\n", timeout=60)
+        assert said == "ASKED\n", errors
+        assert traced == []
+        assert [request for request in tracer.requests if "runs" in request.path], "the host program's run is traced"
+    assert len(ollama.chats) == 3
+
+
+# --- what is sent -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grading", ["list", "each"])
+@pytest.mark.parametrize("keep_alive", ["5m", "30s", "-1m"])
+def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, keep_alive):
+    with soon(), engine_on(ollama, grading=grading, keep_alive=keep_alive) as engine:
+        load_ahead(engine, ollama)
+        every_task(engine)
+    assert len(ollama.chats) == (7 if grading == "list" else 9)
+    for body in ollama.chats:
+        assert (body["truncate"], body["shift"], body["think"]) == (False, False, False)
+        assert (body["keep_alive"], body["options"]["num_ctx"], body["model"]) == (keep_alive, 4096, "tiny")
+        assert body["options"]["num_predict"] > 0
+        assert body["options"]["seed"] == (43 if body["options"]["temperature"] else 42)
+        assert body["stream"] is True
+    (preload,) = ollama.preloads
+    assert (preload["truncate"], preload["shift"], preload["keep_alive"]) == (False, False, keep_alive)
+    assert preload["options"] == {"num_ctx": 4096}
+    assert ollama.loads == 1
+
+
+@pytest.mark.parametrize(("given", "sent"), [("-1", "-1s"), ("0", "0s"), ("300", "300s"), ("1.5h", "1.5h")])
+def test_a_duration_without_a_unit_is_in_seconds(ollama, given, sent):
+    with soon(), engine_on(ollama, keep_alive=given) as engine:
+        load_ahead(engine, ollama)
+        engine.relevance(QUESTION, passages())
+    assert {body["keep_alive"] for body in [*ollama.chats, *ollama.preloads]} == {sent}
+
+
+def test_verdicts_have_a_schema_and_texts_have_none(ollama):
+    with soon(), engine_on(ollama) as engine:
+        every_task(engine)
+    assert [bool(body.get("format")) for body in ollama.chats] == [True, True, False, False, True, False, False]
+
+
+def test_other_requests_are_left_as_they_are(ollama):
+    with soon(), engine_on(ollama) as engine:
+        list(engine.server.pull("llama3.2:3b"))
+        engine.server.loaded()
+    bodies = {request.path: request.body for request in ollama.requests}
+    assert len(bodies) == len(ollama.requests), "a model of several roles is looked at once"
+    assert bodies["/api/show"] == {"model": "tiny"}
+    assert not {"truncate", "shift"} & bodies["/api/pull"].keys()
+    assert bodies["/api/version"] is bodies["/api/ps"] is None
+
+
+def test_letters_of_all_kinds_arrive_as_they_are(ollama):
+    question = "Was kostet „das“ Größte? 値段は? \U0001f600 \u2028 \x00 {braces} %s"
+    with soon(), engine_on(ollama) as engine:
+        engine.rewrite(question, [question], "web")
+    assert question in ollama.chats[0]["messages"][1]["content"]

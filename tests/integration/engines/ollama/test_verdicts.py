@@ -1,0 +1,362 @@
+"""Replies that are no verdict and prompts that do not fit: asked for once more, marked, and never a yes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from support.ollama_engine import FULLY, QUESTION, YES, answered, contents, engine_on, graded, labels, passages, soon
+from support.ollama_server import Model, OllamaServer, empty, say, too_long
+
+from local_rag.core.documents import Catalog
+from local_rag.core.errors import EngineError
+from local_rag.core.generation import Attempt, Turn
+
+ANSWER = "It costs 100 euros [1]."
+BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))
+WORDS = 225
+
+# --- replies without a text -------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_that_was_swallowed_names_the_remedy(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
+    for task, role in (("relevance", "retrieval_grader"), ("grade", "generation_grader")):
+        ollama.script(empty())
+        with soon(), engine_on(ollama) as engine:
+            found = engine.grade(QUESTION, passages(), ANSWER) if task == "grade" else engine.relevance("x", passages())
+        first = found if task == "grade" else found[0]
+        assert (first.support if task == "grade" else first.label) == "unparsed"
+        assert "generated 14 tokens and returned no text" in first.why
+        assert "think: low" in first.why
+        assert role in first.usage.notes[0]
+        assert "think: low" in first.usage.notes[0]
+        assert (first.usage.calls, first.usage.output_tokens, first.usage.retries) == (1, 14, 0)
+        assert first.usage.unparsed == 1
+
+
+def test_an_answer_that_was_swallowed_names_the_remedy(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
+    ollama.script(empty())
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="returned no text") as met:
+        answered(engine)
+    assert "think: low" in met.value.hint
+    assert "models.yaml" in met.value.hint
+
+
+def test_gpt_oss_is_told_to_think_a_little(ollama):
+    ollama.models = {"tiny:latest": Model(family="gptoss", capabilities=("completion", "thinking"))}
+    with soon(), engine_on(ollama) as engine:
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+    assert ollama.chats[0]["think"] == "low"
+    assert ollama.chats[0]["options"]["num_predict"] > 1024
+
+
+def test_a_model_that_cannot_think_and_says_nothing_is_asked_again(ollama):
+    ollama.script(empty(1), YES, empty(1), ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        assert answered(engine)[1] == ANSWER
+    assert [body["options"]["temperature"] for body in ollama.chats] == [0, 0.7, 0, 0.7]
+    ollama.always = lambda body: empty(1)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="ended its reply at once"):
+        answered(engine)
+
+
+def test_thoughts_without_an_opening_mark_are_wiped(ollama):
+    """Some templates and servers lose it (Ollama's issue 12736)."""
+    ollama.script(
+        f"Let me see. It is free [2].\n</think>\n\n{ANSWER}", f"Hm.</think>{YES}", "Hm.\n</think>\n\nplan price"
+    )
+    with soon(), engine_on(ollama) as engine:
+        pieces = list(engine.answer(QUESTION, passages(), Attempt()))
+        assert [piece.restart for piece in pieces].count(True) == 1
+        last = max(place for place, piece in enumerate(pieces) if piece.restart)
+        assert "".join(piece.text for piece in pieces[last:]).strip() == ANSWER
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        assert engine.rewrite(QUESTION, [QUESTION], "web") == "plan price"
+
+
+def test_a_rewriter_that_says_nothing_has_no_query(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
+    ollama.script(empty(), empty())
+    with soon(), engine_on(ollama) as engine:
+        query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
+    assert query == ""
+    assert "think: low" in query.usage.notes[0]
+
+
+@pytest.mark.parametrize("thought", ["<think>Is it so?</think>", "\n<think>\nYes, no: {]\n</think>\n\n"])
+def test_thoughts_in_the_content_are_left_out(ollama, thought):
+    ollama.script(thought + YES, thought + ANSWER, thought + FULLY, thought + "plan cost euros")
+    with soon(), engine_on(ollama) as engine:
+        assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
+        pieces, text = answered(engine)
+        assert text == ANSWER
+        assert engine.grade(QUESTION, passages(), ANSWER).support == "fully"
+        assert engine.rewrite(QUESTION, [QUESTION], "web") == "plan cost euros"
+    assert not any(piece.restart for piece in pieces)
+
+
+def test_thoughts_that_come_in_pieces_are_left_out(ollama):
+    pieces = ["<", "thi", "nk", ">", "Is it", " so?", "</th", "ink", ">", "It costs", " 100 euros [1]."]
+    ollama.script(say("", pieces=pieces))
+    with soon(), engine_on(ollama) as engine:
+        assert answered(engine)[1] == ANSWER
+
+
+def test_thoughts_that_never_end_are_no_reply(ollama):
+    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
+    endless = "<think>Let me see. " * 3
+    assert labels(graded(ollama, endless, endless)) == ["unparsed", "unparsed"]
+    ollama.script(endless)
+    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="returned no text"):
+        answered(engine)
+
+
+# --- replies that are no verdict --------------------------------------------------------------------------------------
+
+WRONG = {
+    "prose around it": f"Sure! Here is the JSON:\n```json\n{YES}\n```",
+    "prose after it": f"{YES} I hope that helps.",
+    "the schema was ignored": "Both passages are relevant: yes, yes.",
+    "a mark": '{"r": ["Yes.", "yes"]}',
+    "capitals": '{"r": ["YES", "yes"]}',
+    "a number": '{"r": [1, 1]}',
+    "a truth value": '{"r": [true, true]}',
+    "a word, not a list": '{"r": "yes"}',
+    "too short": '{"r": "yes"}',
+    "too long": '{"r": "yes yes yes"}',
+    "another key": '{"scores": ["yes", "yes"]}',
+    "an extra key": '{"r": "yes yes", "why": "because"}',
+    "the name, not the key": '{"binary_scores": ["yes", "yes"]}',
+    "a list": '["yes", "yes"]',
+    "nothing": "{}",
+    "null": "null",
+    "two objects": f"{YES}{YES}",
+    "another word": '{"r": ["relevant", "relevant"]}',
+}
+
+
+@pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
+def test_what_is_no_verdict_is_asked_for_again_with_the_error(ollama, reply):
+    verdicts = graded(ollama, reply, '{"r": "no yes"}')
+    assert labels(verdicts) == ["irrelevant", "relevant"]
+    assert (verdicts[0].usage.retries, verdicts[0].usage.unparsed) == (1, 0)
+    first, second = map(contents, ollama.chats)
+    assert second[: len(first)] == first, "what the server has read already stays as it is"
+    (role, said), (last, asked) = second[len(first) :]
+    assert (role, last) == ("assistant", "user")
+    assert said == " ".join(reply.split())
+    quoted = re.search(r"could not be used: (.+?)\. Reply with", asked)[1]
+    assert "(it was " in quoted, "the validation error, with what was given"
+    assert '{"r": …}' in asked
+    assert ollama.chats[1]["options"]["temperature"] == 0.0
+
+
+@pytest.mark.parametrize("reply", WRONG.values(), ids=WRONG)
+def test_what_is_no_verdict_twice_is_unparsed(ollama, reply):
+    verdicts = graded(ollama, reply, reply)
+    assert labels(verdicts) == ["unparsed", "unparsed"]
+    usage = verdicts[0].usage
+    assert (usage.calls, usage.retries, usage.unparsed, len(usage.log)) == (2, 1, 1, 2)
+    assert verdicts[0].why in usage.notes[0]
+    assert verdicts[1].usage.calls == 0
+
+
+WRONG_GRADES = {
+    "a number as text": '{"s": "fully", "u": "5"}',
+    "a broken number": '{"s": "fully", "u": 4.5}',
+    "a truth value": '{"s": "fully", "u": true}',
+    "out of range": '{"s": "fully", "u": 6}',
+    "nought": '{"s": "fully", "u": 0}',
+    "another label": '{"s": "yes", "u": 5}',
+    "a list": '{"s": ["fully"], "u": 5}',
+    "a sentence too many": '{"s": "fully no", "u": 5}',
+    "no sentence": '{"s": "", "u": 5}',
+    "half of it": '{"s": "fully"}',
+    "cut off": '{"s": "fully", "u": ',
+}
+
+
+@pytest.mark.parametrize("reply", WRONG_GRADES.values(), ids=WRONG_GRADES)
+def test_a_grade_that_is_none_is_unparsed_and_useless(ollama, reply):
+    ollama.script(reply, reply)
+    with soon(), engine_on(ollama) as engine:
+        grade = engine.grade(QUESTION, passages(), ANSWER)
+    assert (grade.support, grade.usefulness) == ("unparsed", 0)
+    assert grade.why
+    assert (grade.usage.calls, grade.usage.retries, grade.usage.unparsed) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("reply", ['{"d": "vector store"}', '{"d": "direct"}', "vectorstore", '{"d": 1}'])
+def test_a_route_that_is_none_is_the_first_allowed(ollama, reply):
+    ollama.script(reply, reply)
+    with soon(), engine_on(ollama) as engine:
+        route = engine.route(QUESTION, BOTH)
+    assert route.source == "vectorstore"
+    assert route.why
+    assert (route.usage.retries, route.usage.unparsed) == (1, 1)
+
+
+@pytest.mark.parametrize("reply", ['{"r": "Yes."}', '{"s": "Yes."}', '{"u": 1}', "yes", "true"])
+def test_with_a_call_for_each_nothing_unparsed_is_a_yes(ollama, reply):
+    ollama.always = say(reply)
+    with soon(), engine_on(ollama, grading="each") as engine:
+        verdicts = engine.relevance(QUESTION, passages())
+        grade = engine.grade(QUESTION, passages(), ANSWER)
+    assert labels(verdicts) == ["unparsed", "unparsed"]
+    assert [verdict.usage.retries for verdict in verdicts] == [1, 1]
+    assert (grade.support, grade.usefulness) == ("unparsed", 0)
+
+
+def test_with_two_checks_a_second_one_that_is_none_makes_it_unparsed(ollama):
+    ollama.script('{"s": "yes"}', "it does", "it does")
+    with soon(), engine_on(ollama, grading="each") as engine:
+        grade = engine.grade(QUESTION, passages(), ANSWER)
+    assert (grade.support, grade.usefulness) == ("unparsed", 0)
+    assert (grade.usage.calls, grade.usage.retries, grade.usage.unparsed) == (3, 1, 1)
+
+
+def test_a_verdict_that_was_cut_off_is_none_even_if_it_can_be_read(ollama):
+    rambling = f"{YES}{' ' * 3}{'x ' * 200}"
+    verdicts = graded(ollama, rambling, rambling)
+    assert labels(verdicts) == ["unparsed", "unparsed"]
+    assert "cut off after" in verdicts[0].why
+    closed = say(YES, done_reason="length")
+    assert "cut off after" in graded(ollama, closed, closed)[0].why
+
+
+def test_an_answer_that_was_cut_off_says_so(ollama):
+    ollama.script("word " * 600)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine)
+    assert text.startswith("word word")
+    assert pieces[-1].usage.notes[0].startswith("the answer was cut off after 512 tokens, the most")
+
+
+def test_a_long_bad_reply_is_quoted_in_part(ollama):
+    graded(ollama, json.dumps({"r": ["no " * 15] * 2}) + " and so on" * 2, YES)
+    assert len(contents(ollama.chats[1])[-2][1]) <= 400
+
+
+# --- prompts that do not fit ------------------------------------------------------------------------------------------
+
+
+def numbers_in(body):
+    """The numbers of the passages in a prompt."""
+    text = contents(body)[1][1]
+    return [number for number in range(1, 30) if f'<passage n="{number}"' in text]
+
+
+def test_by_the_counts_of_the_server_one_more_try_is_enough(ollama):
+    ollama.script(
+        too_long("counts", n_prompt=3000, n_ctx=2048),
+        lambda body: say(json.dumps({"r": " ".join(["yes"] * len(numbers_in(body)))})),
+    )
+    verdicts = graded(ollama, documents=passages(8, WORDS))
+    kept = labels(verdicts).count("relevant")
+    assert 3 <= kept <= 5, "room for two thirds of the prompt, whose beginning stays"
+    assert labels(verdicts) == ["relevant"] * kept + ["unparsed"] * (8 - kept)
+    assert "left out" in verdicts[-1].why
+    assert len(ollama.chats) == 2
+    assert [numbers_in(body) for body in ollama.chats] == [list(range(1, 9)), list(range(1, kept + 1))]
+    assert verdicts[0].usage.notes == (
+        f"the {8 - kept} passages ranked lowest were left out: the window of tiny is 4,096 tokens",
+    )
+    assert verdicts[0].usage.retries == 0
+
+
+@pytest.mark.parametrize("wording", ["counts", "input", "available"])
+def test_a_prompt_that_is_refused_loses_its_last_passages(ollama, wording):
+    refused = too_long(wording, n_prompt=3000, n_ctx=2048)
+    ollama.script(refused, ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine, passages(8, WORDS))
+    assert text == ANSWER
+    assert not any(piece.restart for piece in pieces)
+    (note,) = pieces[-1].usage.notes
+    assert "ranked lowest" in note
+    assert "left out" in note
+    first, second = map(numbers_in, ollama.chats)
+    assert second == first[: len(second)]
+    assert 0 < len(second) < len(first)
+
+
+@pytest.mark.parametrize("wording", ["counts", "input", "available"])
+def test_a_prompt_that_never_fits_is_an_error(ollama, wording):
+    ollama.always = too_long(wording, n_prompt=9000, n_ctx=4096)
+    with soon(), engine_on(ollama) as engine:
+        for task in (
+            lambda: engine.relevance(QUESTION, passages(3)),
+            lambda: answered(engine, passages(3)),
+            lambda: engine.grade(QUESTION, passages(3), ANSWER),
+            lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
+            lambda: engine.standalone(QUESTION, [Turn(QUESTION, ANSWER)]),
+            lambda: engine.route(QUESTION, BOTH),
+        ):
+            with pytest.raises(EngineError, match="does not fit the window of 4,096 tokens of tiny") as met:
+                task()
+            assert "num_ctx" in met.value.hint
+
+
+def test_the_servers_own_counting_and_the_engine_agree_in_the_end():
+    for version in ("0.33.0-rc2", "0.24.0"):
+        with OllamaServer(version) as server, soon(), engine_on(server, num_ctx=1024) as engine:
+            tight = passages(6, 40)
+            for one in tight:
+                one.page_content += " ,;:!?" * 40  # one token a mark for this server, more than is estimated
+            assert labels(engine.relevance(QUESTION, tight))[0] == "relevant"
+            assert any("ranked lowest" in note for note in engine.relevance(QUESTION, tight)[0].usage.notes)
+        assert len(server.chats) <= 8
+
+
+def test_what_is_estimated_too_long_is_never_sent(ollama):
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        verdicts = engine.relevance(QUESTION, passages(8, WORDS))
+        pieces, _ = answered(engine, passages(8, WORDS // 3))
+        with pytest.raises(EngineError, match="even with one passage"):
+            engine.relevance(QUESTION, passages(2, 2000))
+    assert len(ollama.chats) == 2
+    assert set(labels(verdicts)) == {"relevant", "unparsed"}
+    assert "ranked lowest" in pieces[-1].usage.notes[0]
+
+
+def test_a_check_keeps_what_the_answer_cites(ollama):
+    ollama.always = say(FULLY)
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        grade = engine.grade(QUESTION, passages(8, WORDS), "It costs 700 euros [7].")
+    assert grade.support == "fully"
+    assert 7 in numbers_in(ollama.chats[0])
+    assert 8 not in numbers_in(ollama.chats[0])
+
+
+@pytest.mark.parametrize(("read", "who"), [(4096, "the window is full"), (500, "the beginning is gone")])
+def test_a_prompt_that_was_cut_in_silence_is_too_long(ollama, read, who):
+    """The counts of a server that ignores `truncate`: the old one read a window full, the new one half of it."""
+    ollama.script(say(json.dumps({"r": " ".join(["yes"] * 8)}), prompt_tokens=read), lambda body: say("{}"))
+    ollama.always = lambda body: say(json.dumps({"r": " ".join(["no"] * len(numbers_in(body)))}))
+    verdicts = graded(ollama, documents=passages(8, WORDS))
+    assert "relevant" not in labels(verdicts), who
+    assert set(labels(verdicts)) == {"irrelevant", "unparsed"}
+    assert "ranked lowest" in verdicts[0].usage.notes[0]
+
+
+def test_an_answer_to_a_prompt_that_was_cut_in_silence_begins_anew(ollama):
+    ollama.script(say("It costs 900 euros [8].", prompt_tokens=500), ANSWER)
+    with soon(), engine_on(ollama) as engine:
+        pieces, text = answered(engine, passages(8, WORDS))
+    assert text == ANSWER
+    assert sum(piece.restart for piece in pieces) == 1
+
+
+def test_a_server_that_always_cuts_is_an_error(ollama):
+    ollama.always = say(YES, prompt_tokens=4096)
+    with pytest.raises(EngineError, match="does not fit the window"):
+        graded(ollama)
+
+
+def test_a_retry_that_does_not_fit_is_unparsed(ollama):
+    verdicts = graded(ollama, "Sure!", too_long("counts", n_prompt=4200, n_ctx=4096), documents=passages(1))
+    assert labels(verdicts) == ["unparsed"]

@@ -1,0 +1,528 @@
+"""A run on a real index with a scripted engine: its rows, its failures, and going on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from langchain_core.documents import Document
+from support.fakes import ScriptedEngine
+from support.fakes_index import HashingEmbedder
+
+from local_rag.config.settings import Settings
+from local_rag.core.documents import LoadedDocument
+from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageError
+from local_rag.core.verdicts import Graded
+from local_rag.evaluation.cases import Case, CaseSet, Target
+from local_rag.evaluation.corpus import index_of
+from local_rag.evaluation.folder import ROWS, RunFolder, held
+from local_rag.evaluation.formats import titled
+from local_rag.evaluation.manifest import differences, identity, name_of, record_of
+from local_rag.evaluation.run import IN_A_ROW, Plan, Runner
+from local_rag.index.index import Index
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+
+DOCUMENTS = (
+    ("pumps", titled("Pumps", "The blue pump costs 100 euros.")),
+    ("valves", titled("Valves", "A valve costs 7 euros.")),
+    ("people", titled("People", "Nine people work in Lyon.")),
+)
+CASES = (
+    Case("1", "What does the blue pump cost?", ("100 euros",), True, (Target("pumps"),), "vectorstore"),
+    Case("2", "Who won the cup final?", (), False, route="web_search"),
+    Case("3", "What does a valve cost?", ("7 euros",), True, (Target("valves"),)),
+)
+
+
+TWO = Plan(("plain", "self-rag"), ("hybrid",))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    cases = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES, DOCUMENTS)
+    return index_of(cases, Settings.load(engine="extractive"), HashingEmbedder(window=250))
+
+
+@pytest.fixture
+def started(settings, tmp_path):
+    """A function that makes a Runner; the same folder is taken up again."""
+    opened = []
+
+    def start(engine=None, plan=TWO, cases=CASES, examiner=None):
+        rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
+        opened.append(rag)
+        made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
+        record = record_of(made, cases, plan, rag, ["local-rag", "eval"])
+        path = tmp_path / "run"
+        folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, record, cases)
+        return Runner(rag, folder, plan, examiner)
+
+    yield start
+    for rag in opened:
+        rag.close()
+
+
+def scripted(**script):
+    return ScriptedEngine(**{"drafts": ["The blue pump costs 100 euros [1]."], **script})
+
+
+def kinds(folder):
+    return [(row["kind"], row["case"], row.get("graph") or row.get("mode", "")) for row in folder.rows]
+
+
+def test_a_run_asks_retrieval_then_graph_after_graph(started):
+    runner = started()
+    runner.run()
+    assert kinds(runner.folder) == [
+        ("retrieval", "1", "hybrid"),
+        ("retrieval", "3", "hybrid"),
+        *(("answer", case, "plain") for case in "123"),
+        *(("answer", case, "self-rag") for case in "123"),
+    ]
+    retrieved = runner.folder.rows[0]
+    assert retrieved["gains"] == {"relevant 1": 1.0}
+    assert retrieved["units"][0] == "relevant 1" and len(retrieved["units"]) == 3
+    assert retrieved["shown"][0] == "pumps, § Pumps (relevant 1)" and len(retrieved["shown"]) == 3
+
+
+def test_an_answer_is_kept_with_all_that_led_to_it(started):
+    runner = started(scripted(relevant=["ynn"]))
+    runner.run()
+    row = runner.folder.row(("answer", "1", "self-rag"))
+    assert row["answer"]["text"] == "The blue pump costs 100 euros [1]."
+    assert row["answer"]["status"] == "grounded"
+    assert [passage["holds"] for passage in row["passages"]] == [[0], [], []]
+    assert row["passages"][0]["text"] == "Pumps\n\nThe blue pump costs 100 euros."
+    assert row["passages"][0]["query"] == "What does the blue pump cost?"
+    assert row["cited"] == [{"number": 1, "verified": True, "holds": [0]}]
+    assert row["sentences"] == {"total": 1, "verified": 1}
+    verdicts = [(grade["verdict"], grade["gold"]) for grade in row["grades"]]
+    assert verdicts == [("relevant", True), ("irrelevant", False), ("irrelevant", False)]
+    assert [step["node"] for step in row["steps"]] == ["retrieve", "grade_documents", "generate", "grade_generation"]
+    assert any("grade_documents" in line for line in row["events"])
+    unanswerable = runner.folder.row(("answer", "2", "self-rag"))
+    assert {grade["gold"] for grade in unanswerable["grades"]} == {False}, "nothing is relevant to it"
+
+
+def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(started):
+    engine = scripted(source="web_search")
+    runner = started(engine, Plan(("adaptive",), ()))
+    runner.run()
+    routes = [row for row in runner.folder.rows if row["kind"] == "route"]
+    assert [(row["case"], row["expected"], row["source"]) for row in routes] == [
+        ("1", "vectorstore", "web_search"),
+        ("2", "web_search", "web_search"),
+    ]
+    asked = [call[2].allowed for call in engine.asked if call[0] == "route"]
+    assert asked == [("vectorstore", "web_search")] * 2, "the graph itself has one route, so it does not ask"
+
+
+def test_the_engine_forgets_between_questions(started):
+    engine = scripted()
+    started(engine, Plan(("plain",), ())).run()
+    calls = [call[0] for call in engine.asked if call[0] in ("forget", "answer")]
+    assert calls == ["forget", "answer"] * 3
+
+
+class Failing(ScriptedEngine):
+    """Fails on some questions."""
+
+    on = ("valve",)
+
+    def answer(self, question, documents, attempt):
+        if any(word in question for word in self.on):
+            raise EngineError("the model broke off")
+        yield from super().answer(question, documents, attempt)
+
+
+def test_a_case_that_fails_is_a_row_with_its_error_and_is_tried_again(started):
+    runner = started(Failing())
+    runner.run()
+    failed = runner.folder.row(("answer", "3", "plain"))
+    assert failed == {"kind": "answer", "case": "3", "graph": "plain", "error": "EngineError: the model broke off"}
+    assert "error" not in runner.folder.row(("answer", "2", "plain"))
+    again = started(scripted())
+    again.run()
+    assert "error" not in again.folder.row(("answer", "3", "plain"))
+    assert sum('"error"' in line for line in (again.folder.path / ROWS).read_text().splitlines()) == 2
+
+
+def test_a_deadline_is_a_failure_and_no_refusal(started, settings):
+    runner = started(scripted(), Plan(("plain",), ()))
+    values = settings.values.model_copy(update={"limits": settings.values.limits.model_copy(update={"seconds": 1e-9})})
+    runner.rag.settings = replace(settings, values=values)
+    runner.run()
+    assert "out of time" in runner.folder.row(("answer", "1", "plain"))["error"]
+
+
+def test_a_server_that_is_gone_ends_the_run(started):
+    many = tuple(Case(str(number), f"valve {number}?") for number in range(2 * IN_A_ROW))
+    runner = started(Failing(), Plan(("plain",), ()), many)
+    with pytest.raises(EngineError, match="5 questions in a row failed, the last one with EngineError"):
+        runner.run()
+    assert len(runner.folder.rows) == IN_A_ROW
+
+
+class Interrupted(ScriptedEngine):
+    """Is stopped at the third answer."""
+
+    answers = 0
+
+    def answer(self, question, documents, attempt):
+        self.answers += 1
+        if self.answers == 3:
+            raise Stopped("stopped")
+        yield from super().answer(question, documents, attempt)
+
+
+def test_the_same_run_goes_on_where_it_stopped(started):
+    runner = started(Interrupted())
+    with pytest.raises(Stopped):
+        runner.run()
+    before = kinds(runner.folder)
+    assert len(before) == 4
+    engine = scripted()
+    told = []
+    again = started(engine)
+    again.run(told.append)
+    assert kinds(again.folder)[:4] == before
+    assert len(again.folder.rows) == 8
+    assert [call[0] for call in engine.asked].count("answer") == 4, "what is there is not asked again"
+    assert (told[0].done, told[0].total, told[0].left) == (4, 8, None)
+    assert told[1].left is not None
+    assert (told[-1].done, told[-1].doing) == (8, "")
+
+
+def test_a_line_that_a_crash_cut_off_is_asked_again(started):
+    runner = started()
+    runner.run()
+    file = runner.folder.path / ROWS
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-40])
+    again = started()
+    assert len(again.folder.rows) == 7
+    again.run()
+    assert len(again.folder.rows) == 8
+    assert len(RunFolder.open(runner.folder.path).rows) == 8, "the torn line hides none that comes after it"
+
+
+def test_more_graphs_may_be_added(started):
+    started(plan=Plan(("plain",), ("hybrid",))).run()
+    engine = scripted()
+    runner = started(engine, Plan(("plain", "crag"), ("hybrid",)))
+    runner.run()
+    assert [call[0] for call in engine.asked].count("answer") == 3
+    assert {row.get("graph") for row in runner.folder.rows} == {None, "plain", "crag"}
+
+
+class Judge:
+    def __init__(self):
+        self.asked = []
+
+    def judge(self, question, references, answer):
+        from local_rag.core.usage import Usage
+
+        self.asked.append((question, tuple(references), answer))
+
+        class Judgement:
+            verdict, why, usage = "right", "", Usage(calls=1, prompt_tokens=10, output_tokens=2)
+
+        return Judgement
+
+
+def test_the_judge_comes_last_and_is_told_no_graph(started):
+    judge = Judge()
+    runner = started(scripted(), Plan(("plain",), (), judge="some"), examiner=judge)
+    runner.run()
+    assert kinds(runner.folder)[-2:] == [("judgement", "1", "plain"), ("judgement", "3", "plain")]
+    assert judge.asked[0] == ("What does the blue pump cost?", ("100 euros",), "The blue pump costs 100 euros [1].")
+    assert runner.folder.rows[-1]["verdict"] == "right"
+
+
+# --- the record
+
+
+def test_what_would_change_the_figures_makes_another_run(started, settings):
+    one = started(plan=Plan(("plain",), ("hybrid",)))
+    record = one.folder.record
+    assert differences(record, json.loads(json.dumps(record))) == []
+    more = started(plan=Plan(("crag",), ("dense",))).folder.record
+    assert name_of(record) == name_of(more), "graphs may be added"
+    other = record_of(
+        CaseSet("shop", "jsonl", one.folder.path, CASES), CASES[:2], Plan((), (), limit=2, seed=3), one.rag, []
+    )
+    assert name_of(other) != name_of(record)
+    told = " ".join(differences(record, other))
+    assert "limit (none, now 2)" in told and "seed (none, now 3)" in told and "cases.used (3, now 2)" in told
+    assert identity(record)["index"]["content"]
+
+
+def test_syncing_the_same_documents_again_is_the_same_index(settings):
+    with Index.open(settings.index_path, HashingEmbedder(window=250)) as index:
+        before = index.content()
+        index.sync_texts(DOCUMENTS)
+        assert index.content() == before
+        index.sync_texts([("pumps", titled("Pumps", "The blue pump costs 101 euros."))])
+        assert index.content() != before
+
+
+def test_the_record_says_how_to_run_it_again(started):
+    record = started().folder.record
+    assert record["versions"]["local-rag"] and record["versions"]["faiss-cpu"] and record["versions"]["python"]
+    assert "embedders:" in record["models_yaml"]["text"]
+    assert record["settings"]["limits.rewrites"] == 2
+    assert record["command"] == ["local-rag", "eval"]
+    assert (record["cases"]["total"], record["graphs"], record["k"]) == (3, ["plain", "self-rag"], 4)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "run.json").unlink(), "holds no run"),
+        (lambda folder: (folder / "run.json").write_text("{"), "cannot be read"),
+        (lambda folder: (folder / "run.json").write_text('{"format": 99}'), "another version"),
+        (lambda folder: (folder / "cases.jsonl").unlink(), "cannot be read"),
+    ],
+)
+def test_a_folder_that_is_no_run_is_refused(started, spoil, said):
+    folder = started().folder.path
+    spoil(folder)
+    with pytest.raises(UsageError, match=said):
+        RunFolder.open(folder)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match="holds other files"):
+        RunFolder.create(tmp_path, {}, CASES)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_run_is_for_its_owner_alone(started):
+    runner = started()
+    runner.run()
+    assert runner.folder.path.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in runner.folder.path.iterdir()} == {0o600}
+
+
+def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
+    from local_rag.core.answer import Answer
+    from local_rag.core.events import Retrieved
+    from local_rag.evaluation.run_rows import answer_row
+
+    def passage(number, source, text):
+        about = {"source": source, "page": None, "chunk_id": str(number), "start": 0, "end": len(text), "score": 0.5}
+        return Document(text, metadata={**about, "rank_score": 0.1})
+
+    documents = (passage(1, "long.md", "twelve"), passage(2, "short.md", "twelve"), passage(3, "other.md", "eleven"))
+    decisions = tuple(Graded("relevance", "relevant", chunk_id=str(number)) for number in (1, 2, 3))
+    answer = Answer("q", "", "abstained", decisions=decisions)
+    for target, labels in (
+        ((Target("long.md"), Target("short.md")), [None, True, False]),
+        ((Target("long.md", quote="twelve"),), [True, False, False]),
+    ):
+        row = answer_row(Case("1", "q", relevant=target), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+        assert [grade["gold"] for grade in row["grades"]] == labels
+    unlabelled = answer_row(Case("1", "q"), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+    assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
+
+
+class CountingEmbedder(HashingEmbedder):
+    loaded, forgotten = True, 0
+
+    def forget(self):
+        self.forgotten += 1
+
+
+def test_no_question_is_free_because_another_one_paid_for_it(started):
+    runner = started(plan=Plan(("plain",), ("hybrid", "dense")))
+    runner.rag.embedder = CountingEmbedder(window=250)
+    runner.run()
+    assert runner.rag.embedder.forgotten == 2 * 2 + 3
+
+
+def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(started):
+    many = tuple(Case(str(number), f"valve {number}?") for number in range(4))
+    many += tuple(Case(f"good {number}", f"pump {number}?") for number in range(4))
+    plan = Plan(("plain", "crag"), ())
+    first = started(Failing(), plan, many)
+    first.run()
+    assert sum("error" in row for row in first.folder.rows) == 8, "four in a row, then four good ones, twice"
+    engine = Failing()
+    again = started(engine, Plan(("plain", "crag", "self-rag"), ()), many)
+    again.run()
+    assert sum("error" not in row for row in again.folder.rows) == 12
+    assert len(again.folder.rows) == 24, "eight old failures in a row end nothing"
+
+
+def test_an_answer_that_failed_is_no_failure_of_the_judge(started):
+    many = tuple(Case(f"bad {number}", f"valve {number}?", ("x",)) for number in range(IN_A_ROW - 1))
+    many += (CASES[0], Case("9", "valve 9?", ("x",)), Case("10", "valve 10?", ("x",)))
+    judge = Judge()
+    runner = started(Failing(), Plan(("plain",), (), judge="some"), many, judge)
+    runner.run()
+    assert len(judge.asked) == 1
+    assert runner.folder.row(("judgement", "1", "plain"))["verdict"] == "right"
+    assert runner.folder.row(("judgement", "10", "plain"))["error"] == "there is no answer to judge"
+
+
+class LateRouter(ScriptedEngine):
+    """Its router is out of time, which is a failure of that question alone."""
+
+    def route(self, question, catalog):
+        raise DeadlineExceeded("out of time")
+
+
+def test_a_router_out_of_time_ends_no_run(started):
+    runner = started(LateRouter(), Plan(("adaptive",), ()))
+    runner.run()
+    routes = [row for row in runner.folder.rows if row["kind"] == "route"]
+    assert [row["error"] for row in routes] == ["DeadlineExceeded: out of time"] * 2
+    assert len(runner.folder.rows) == 5
+
+
+def test_a_verdict_that_could_not_be_parsed_is_no_route():
+    from local_rag.core.usage import Usage
+    from local_rag.core.verdicts import Route
+    from local_rag.evaluation.run_rows import route_row
+
+    assert route_row(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None
+    assert route_row(CASES[0], Route("vectorstore"), 0.1)["source"] == "vectorstore"
+
+
+def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
+    long = LoadedDocument("\n\n".join(f"The pump number {number} is blue and old." for number in range(400)))
+    documents = (
+        ("long", long),
+        ("short", titled("Valves", "A blue valve.")),
+        ("other", titled("Y", "People in Lyon.")),
+    )
+    case = Case("1", "blue pump number", relevant=(Target("short"),))
+    made = CaseSet("long", "jsonl", tmp_path / "x.jsonl", (case,), documents)
+    settings = index_of(made, Settings.load(engine="extractive", chunks__size=16), HashingEmbedder())
+    index = Index.open(settings.index_path, HashingEmbedder(), chunk_size=16)
+    with Rag(settings, index, Choice(scripted())) as rag:
+        plan = Plan((), ("words", "dense"), depth=10)
+        folder = RunFolder.create(tmp_path / "run", record_of(made, (case,), plan, rag, []), (case,))
+        Runner(rag, folder, plan).run()
+    words, dense = folder.rows
+    assert words["units"] == ["long", "relevant 1"], "words rank what has one of them"
+    assert set(dense["units"]) == {"long", "relevant 1", "other"}
+
+
+def test_equal_texts_in_two_files_are_both_ranked(tmp_path):
+    same = LoadedDocument("The blue pump costs 100 euros.")
+    case = Case("1", "What does the blue pump cost?", relevant=(Target("b"),))
+    made = CaseSet("same", "jsonl", tmp_path / "x.jsonl", (case,), (("a", same), ("b", same)))
+    settings = index_of(made, Settings.load(engine="extractive"), HashingEmbedder(window=250))
+    with Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(scripted())) as rag:
+        plan = Plan((), ("hybrid",), depth=10)
+        folder = RunFolder.create(tmp_path / "run", record_of(made, (case,), plan, rag, []), (case,))
+        Runner(rag, folder, plan).run()
+    assert sorted(folder.rows[0]["units"]) == ["a", "relevant 1"]
+
+
+def test_a_citation_holds_what_its_own_passage_holds():
+    from local_rag.core.answer import Answer, Citation
+    from local_rag.core.events import Retrieved
+    from local_rag.evaluation.run_rows import answer_row
+
+    def passage(key, page, start, text):
+        about = {"source": "a.pdf", "page": page, "chunk_id": key, "start": start, "end": start + len(text)}
+        return Document(text, metadata=about | {"score": 0.5, "rank_score": 0.1, "origin": "files", "url": ""})
+
+    documents = (
+        passage("1", 1, 0, "It is eleven."),
+        passage("2", 1, 20, "It is twelve."),
+        passage("3", 2, 20, "Thirteen."),
+    )
+    case = Case("1", "q", relevant=(Target("a.pdf", 1, "twelve"), Target("a.pdf", 2)))
+
+    def cited(page, start, verified=True):
+        return Citation(1, "a.pdf", page, "", "It", start, start + 2, "", verified, "It is so.")
+
+    citations = (cited(1, 0), cited(1, 22), cited(2, 21, False))
+    graded = (Graded("relevance", "relevant", chunk_id="1"), Graded("web", "relevant", chunk_id="2"))
+    answer = Answer("q", "It is so [1]. It is not [1].", "partial", citations=citations, decisions=graded)
+    row = answer_row(case, "plain", answer, [Retrieved("q", documents)])
+    assert [one["holds"] for one in row["cited"]] == [[], [0], [1]]
+    assert row["sentences"] == {"total": 2, "verified": 1}
+    assert [grade["chunk_id"] for grade in row["grades"]] == ["1"], "strips of web pages are no graded passages"
+    unverified = Answer("q", "It is so [1].", "partial", citations=(cited(1, 0, False),))
+    assert answer_row(case, "plain", unverified, [])["sentences"] == {"total": 1, "verified": 0}
+
+
+def test_a_long_sentence_is_backed_by_its_citation_and_a_short_one_by_whole_words():
+    from local_rag.core.answer import Answer, Citation
+    from local_rag.evaluation.run_rows import answer_row
+
+    long = "The pump " + "is blue and " * 60 + "old."
+    citation = Citation(1, "a", None, "", "q", 0, 1, "", True, long[:399] + "…")
+    row = answer_row(CASES[0], "plain", Answer("q", f"{long} [1] Is.", "grounded", citations=(citation,)), [])
+    assert row["sentences"] == {"total": 2, "verified": 2}
+    his = Citation(1, "a", None, "", "q", 0, 1, "", True, "The theme of his talk.")
+    row = answer_row(CASES[0], "plain", Answer("q", "The theme of his talk [1]. Is.", "grounded", citations=(his,)), [])
+    assert row["sentences"] == {"total": 2, "verified": 1}
+
+
+def test_one_process_at_a_time_goes_on_with_a_run(started):
+    folder = started().folder.path
+    other = "import sys; from pathlib import Path; from local_rag.evaluation.folder import held\n"
+    other += "with held(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", other, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "in\n"
+        with pytest.raises(UsageError, match="another local-rag eval goes on"), held(folder):
+            pass
+        child.stdin.close()
+    with held(folder):
+        pass
+
+
+def test_a_run_that_was_stopped_before_its_record_stood_begins_anew(tmp_path):
+    (tmp_path / "cases.jsonl").write_text("half")
+    RunFolder.create(tmp_path, {"format": 1}, CASES)
+    assert RunFolder.open(tmp_path).cases == CASES
+
+
+def test_another_index_is_another_run_and_another_address_is_not(started):
+    record = json.loads(json.dumps(started().folder.record))
+    other = json.loads(json.dumps(record))
+    other["settings"] |= {"web.region": "us-en", "ollama.host": "elsewhere", "ollama.keep_alive": "1h"}
+    other["judge"] = "some"
+    assert differences(record, other) == []
+    for change in (
+        {"index": record["index"] | {"content": "x"}},
+        {"engine": record["engine"] | {"models": {"m": "1"}}},
+    ):
+        assert differences(record, record | change)
+    judged = record | {"judge": "one"}
+    assert differences(judged, record | {"judge": "two"}) == ["judge (one, now two)"]
+
+
+def test_a_ranking_is_cut_to_its_depth():
+    from local_rag.evaluation.matching import Ranking
+    from local_rag.evaluation.run_rows import retrieval_row
+
+    found = Ranking(tuple(map(str, range(30))), {"x": 1.0}, tuple(map(str, range(30))))
+    row = retrieval_row(CASES[0], "hybrid", found, 20, 0.1)
+    assert (len(row["units"]), len(row["shown"])) == (20, 10)
+
+
+class SlowCheck(ScriptedEngine):
+    """Its time is up while the answer is checked: what was written until then is an answer, with reservations."""
+
+    def grade(self, question, documents, generation, *, check="both"):
+        raise DeadlineExceeded("out of time")
+
+
+def test_an_answer_that_ran_late_is_an_answer(started):
+    runner = started(SlowCheck(drafts=["The blue pump costs 100 euros [1]."]), Plan(("self-rag",), ()), CASES[:1])
+    runner.run()
+    (row,) = runner.folder.rows
+    assert "error" not in row
+    assert (row["answer"]["status"], row["answer"]["reason"]) == ("partial", "no time was left to check it")

@@ -1,0 +1,216 @@
+"""An embedder converted for a runtime that loads in a moment: near enough, whole, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from integration.index.embed.test_embedder import TEXTS, copy_of_minilm
+
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped
+from local_rag.index.embed import conversion, converter, encoders
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+SPEC = load_models(Settings.load()).embedder("minilm")
+
+
+@pytest.fixture
+def converted(cache):
+    """The cache of this run, MiniLM converted in it."""
+    SentenceTransformerEmbedder(SPEC, cache).load()
+    return cache
+
+
+@pytest.fixture
+def copy(converted, tmp_path):
+    """A cache of one's own with the same conversion, to be damaged."""
+    embedder = SentenceTransformerEmbedder(SPEC, converted)
+    place = tmp_path / conversion.FOLDER / embedder._key
+    shutil.copytree(converted / conversion.FOLDER / embedder._key, place)
+    return place
+
+
+@pytest.mark.slow
+def test_its_vectors_are_those_of_sentence_transformers(converted):
+    reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
+    plain = SentenceTransformerEmbedder(SPEC, converted)
+    assert isinstance(plain._encoder, encoders.OpenVinoEncoder)
+    assert (plain.embed_documents(TEXTS) * reference).sum(axis=1).min() > 0.9999
+    assert (plain.embed_queries(TEXTS) * reference).sum(axis=1).min() > 0.9999
+    quick = SentenceTransformerEmbedder(SPEC, converted, precision="bf16")
+    assert (quick.embed_documents(TEXTS * 5) * np.tile(reference, (5, 1))).sum(axis=1).min() > 0.999
+
+
+def test_the_record_says_how_near_it_is_and_what_made_it(converted):
+    found = SentenceTransformerEmbedder(SPEC, converted).conversion
+    assert found and found.cosine > 0.9999 and found.longest == 256 and not found.why
+    assert found.cosine_bf16 is None or found.cosine_bf16 > 0.999
+    assert found.describe == f"OpenVINO {conversion.version()}, cosine {found.cosine:.6f} to sentence-transformers"
+    assert oct(found.folder.stat().st_mode)[-3:] == "700" or sys.platform == "win32"
+
+
+def test_a_question_needs_neither_torch_nor_telemetry(converted):
+    code = """
+import sys
+from local_rag.config.settings import Settings
+from local_rag.runtime.rag import open_embedder
+embedder = open_embedder(Settings.load())
+assert embedder.ready
+assert embedder.embed_queries(["What is lit at dusk?"]).shape == (1, 384)
+print(sorted(set(sys.modules) & {"torch", "transformers", "sentence_transformers", "openvino_telemetry"}))
+"""
+    env = os.environ | {"LOCAL_RAG_CACHE_DIR": str(converted)}
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("name", ["model.bin", "model.xml"])
+def test_what_was_tampered_with_is_not_used(copy, name):
+    assert conversion.find(copy.parents[1], copy.name) is not None
+    with (copy / name).open("r+b") as file:
+        file.seek(200)
+        file.write(b"\0\1\2\3")
+    os.utime(copy / name, ns=(1, 1))
+    assert conversion.find(copy.parents[1], copy.name) is None
+    (copy / name).unlink()
+    assert conversion.find(copy.parents[1], copy.name) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": 0}, {"openvino": "2020.1"}, {"sha256": 3}, {"longest": None, "more": 1}],
+    ids=["format", "version", "sha256", "fields"],
+)
+def test_a_record_of_something_else_is_none(copy, change):
+    file = copy / conversion.RECORD
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert conversion.find(copy.parents[1], copy.name) is None
+    file.write_text("{")
+    assert conversion.find(copy.parents[1], copy.name) is None
+
+
+def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
+    embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
+    embedder.load()
+    blobs = list((copy / encoders.BLOBS).iterdir())
+    assert blobs
+    for blob in blobs:
+        blob.chmod(0o600)
+        blob.write_bytes(b"nothing of use")
+    again = SentenceTransformerEmbedder(SPEC, copy.parents[1])
+    assert np.allclose(again.embed_queries(["lamp"]), embedder.embed_queries(["lamp"]), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, monkeypatch):
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "modules.json").write_text("[{}]")
+    found = conversion.convert(tmp_path, "0123", tmp_path / "odd", 256)
+    assert found.why and "cannot be converted" in found.describe
+    assert conversion.find(tmp_path, "0123") == found
+    missing = conversion.convert(tmp_path, "4567", tmp_path / "no model here", 256)
+    assert missing.why and conversion.find(tmp_path, "4567") is None  # it may come
+    assert not list(tmp_path.glob("embedders/*.*"))
+    spec = copy_of_minilm(tmp_path / "model", name="other", query_prefix="query: ")
+    embedder = SentenceTransformerEmbedder(spec, tmp_path)
+    place = tmp_path / conversion.FOLDER
+    (place / "0123").rename(place / embedder._key)
+    assert not embedder.ready
+    monkeypatch.setattr(conversion, "convert", lambda *_: pytest.fail("it was tried again"))
+    assert embedder.embed_queries(["lamp"]).shape == (1, 384)
+    assert isinstance(embedder._encoder, encoders.TorchEncoder)
+
+
+def test_without_openvino_sentence_transformers_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(conversion, "version", lambda: "")
+    found = conversion.convert(tmp_path, "0123", tmp_path, 256)
+    assert found.describe == "sentence-transformers; it cannot be converted: OpenVINO is not installed"
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found = conversion.convert(tmp_path / "file", "0123", tmp_path, 256)
+    assert "cannot be written" in found.why
+
+
+@pytest.mark.slow
+def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conversion, "_run", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        conversion.convert(tmp_path, "0123", tmp_path, 256)
+    assert list((tmp_path / conversion.FOLDER).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "said", [{"passing": "it took longer than 600 s"}, {}], ids=["what may pass", "a converter that was killed"]
+)
+def test_what_may_pass_is_tried_again(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(conversion, "_run", lambda *_: said or {"passing": "the converter ended with exit code -2"})
+    assert conversion.convert(tmp_path, "0123", tmp_path, 256).why
+    assert conversion.find(tmp_path, "0123") is None
+
+
+def test_vectors_that_are_no_numbers_are_not_near(converted, monkeypatch):
+    place = next((converted / conversion.FOLDER).iterdir())
+    record = json.loads((place / conversion.RECORD).read_text())
+    known = {name: record[name] for name in ("longest", "pad_id", "pad_token")}
+
+    class Broken:
+        def __init__(self, *_, **__):
+            pass
+
+        def encode(self, batches):
+            for batch in batches:
+                rows = np.ones((len(batch), 4), dtype=np.float32) / 2
+                rows[0] = np.nan
+                yield rows
+
+    monkeypatch.setattr(encoders, "OpenVinoEncoder", Broken)
+    found = converter.compare(place, known, None, "f32", np.full((len(converter.TEXTS), 4), 0.5, dtype=np.float32))
+    assert not found >= conversion.SAME
+
+
+def test_another_pooling_is_another_conversion(tmp_path):
+    spec = copy_of_minilm(tmp_path / "model")
+    before = SentenceTransformerEmbedder(spec, tmp_path)._key
+    file = tmp_path / "model" / "1_Pooling" / "config.json"
+    text = file.read_text().replace('"pooling_mode_cls_token": false', '"pooling_mode_cls_token": true')
+    file.unlink()
+    file.write_text(text)
+    assert SentenceTransformerEmbedder(spec, tmp_path)._key != before
+
+
+def test_a_stopped_text_does_not_disturb_the_next(converted):
+    embedder = SentenceTransformerEmbedder(SPEC, converted)
+    stop = cancel.Cancel()
+    done = []
+
+    def texts():
+        for number in range(64):
+            done.append(number)
+            if number == 40:
+                stop.stop()
+            yield f"The lamp {number} is lit."
+
+    with cancel.scope(stop), pytest.raises(Stopped):
+        for _ in embedder._encoder.encode(iter([[text] for text in texts()])):
+            cancel.check()
+    embedder.embed_documents(["one", "two"])
+
+
+def test_what_computes_is_said_before_anything_was_converted(tmp_path, monkeypatch):
+    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by.startswith("the next question or index converts")
+    assert "the cache at None cannot be written" in SentenceTransformerEmbedder(SPEC).served_by
+    monkeypatch.setattr(conversion, "version", lambda: "")
+    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by == "sentence-transformers; OpenVINO is not installed"

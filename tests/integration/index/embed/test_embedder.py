@@ -1,0 +1,135 @@
+"""Every embedder keeps the contract; the real one loads late, quietly, and only the weights it was promised."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from support.fakes_index import HashingEmbedder, minilm
+
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.core import cancel
+from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
+from local_rag.index.embed import weights
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
+
+
+@pytest.fixture(params=[HashingEmbedder, minilm], ids=["hashing", "minilm"])
+def embedder(request):
+    return request.param()
+
+
+class TestContract:
+    def test_unit_rows_of_float32(self, embedder):
+        for embed in (embedder.embed_documents, embedder.embed_queries):
+            rows = embed(TEXTS)
+            assert rows.shape == (len(TEXTS), embedder.dimension) and rows.dtype == np.float32
+            assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+    def test_nothing_in_nothing_out(self, embedder):
+        assert embedder.embed_documents([]).shape == embedder.embed_queries([]).shape == (0, embedder.dimension)
+        assert len(embedder.token_ends("")) == 0
+
+    def test_a_row_does_not_depend_on_its_neighbours(self, embedder):
+        alone = np.vstack([embedder.embed_documents([text]) for text in TEXTS])
+        assert np.allclose(embedder.embed_documents(TEXTS), alone, atol=1e-5)
+        assert np.allclose(embedder.embed_documents(TEXTS[::-1])[::-1], alone, atol=1e-5)
+
+    def test_like_is_near_like(self, embedder):
+        query = embedder.embed_queries(["When is the lamp lit?"])[0]
+        near, far = embedder.embed_documents(["The lamp is lit at dusk.", "Cheese contains calcium."]) @ query
+        assert near > far + 0.2
+
+    def test_tokens_end_in_order_within_the_text(self, embedder):
+        text = "Naïve tests: don't fail, 日本語 too. " * 9000
+        ends = embedder.token_ends(text)
+        assert all(a <= b for a, b in pairwise(ends))
+        assert len(ends) == 9000 * len(embedder.token_ends("Naïve tests: don't fail, 日本語 too. "))
+        assert text[: ends[-2]].endswith(" too") and text[: ends[0]] in ("Naïve", "Na")
+
+    def test_fingerprint_is_stable_and_short(self, embedder):
+        assert embedder.fingerprint == embedder.fingerprint
+        assert 0 < len(embedder.fingerprint) < 60 and embedder.window > 16
+
+
+def test_making_one_loads_nothing_and_loading_says_nothing():
+    code = """
+import sys
+from local_rag.config.settings import Settings
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.config.models import load_models
+embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
+assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+embedder.embed_documents(["word " * 2000])
+import os
+assert os.environ["HF_HUB_OFFLINE"] == os.environ["TRANSFORMERS_OFFLINE"] == "1"
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def copy_of_minilm(folder, **changes):
+    """A spec of the same weights elsewhere; links, for they are 90 MB."""
+    spec = load_models(Settings.load()).embedder("minilm")
+    shutil.copytree(weights.folder(spec), folder, copy_function=os.symlink)
+    return spec.model_copy(update={"package": "", "path": str(folder)} | changes)
+
+
+def test_other_weights_than_promised_are_refused(tmp_path):
+    spec = copy_of_minilm(tmp_path / "model", sha256="0" * 64)
+    with pytest.raises(ModelChanged, match="SHA-256 000000000000… expected, 53aa51172d14… in"):
+        SentenceTransformerEmbedder(spec).embed_documents(["text"])
+
+
+def test_a_wrong_dimension_is_an_error_not_a_mess(tmp_path):
+    embedder = SentenceTransformerEmbedder(copy_of_minilm(tmp_path / "model", dimension=100))
+    with pytest.raises(ConfigError, match="100 dimensions, but it gives 384"):
+        embedder.embed_documents(["text"])
+
+
+def test_weights_without_a_tokenizer(tmp_path):
+    spec = copy_of_minilm(tmp_path / "model")
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    with pytest.raises(ModelMissing, match="no tokenizer\\.json"):
+        SentenceTransformerEmbedder(spec).token_ends("text")
+
+
+def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
+    known = minilm().fingerprint
+    spec = copy_of_minilm(tmp_path / "model", sha256="", name="other")
+    assert SentenceTransformerEmbedder(spec, tmp_path).fingerprint != ""
+    unnamed = SentenceTransformerEmbedder(spec, tmp_path).fingerprint
+    assert unnamed == known
+    prefixed = spec.model_copy(update={"document_prefix": "passage: "})
+    embedder = SentenceTransformerEmbedder(prefixed, tmp_path)
+    assert embedder.fingerprint != known and embedder.window == 252
+    assert not np.allclose(embedder.embed_documents(["lamp"]), embedder.embed_queries(["lamp"]), atol=0.01)
+
+
+def test_threads_share_one_model():
+    embedder = minilm()
+    expected = embedder.embed_documents(TEXTS)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(embedder.embed_documents(TEXTS))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(np.allclose(rows, expected, atol=1e-6) for rows in found)
+
+
+def test_a_stop_is_heard_before_the_next_batch():
+    stop = cancel.Cancel()
+    stop.stop()
+    with cancel.scope(stop), pytest.raises(Stopped):
+        minilm().embed_documents(["text"])

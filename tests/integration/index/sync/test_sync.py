@@ -1,0 +1,444 @@
+"""A sync takes in what changed, forgets what is gone, keeps what it cannot see, and survives being killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from support import TESTS
+from support.fakes_index import HashingEmbedder
+from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
+
+from local_rag.core import cancel
+from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
+from local_rag.index.index import Index
+from local_rag.index.store import store
+from local_rag.index.store.store import writer
+
+
+def shut(path):
+    """Take all rights away; root may read it all the same, and then there is nothing to test."""
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("this user reads everything")
+
+
+def open_at(tmp_path, embedder=None, **options):
+    options = {"chunk_size": 40, "create": True} | options
+    return Index.open(tmp_path / "index", embedder or HashingEmbedder(), **options)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with open_at(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "sub/c.txt"):
+        (folder / name).write_text(f"The file {Path(name).stem} is about its own letter.", encoding="utf-8")
+    return folder
+
+
+def names(paths):
+    return sorted(Path(path).name for path in paths)
+
+
+def indexed(index):
+    return names(file.path for file in index.files())
+
+
+def counts(report):
+    return len(report.new), len(report.updated), report.unchanged, len(report.removed)
+
+
+def back_in_time(*paths):
+    """As if the files had been changed a minute ago, so that their times prove something."""
+    for path in paths:
+        os.utime(path, (time.time() - 60, time.time() - 60))
+
+
+class TestIncremental:
+    def test_new_unchanged_updated_removed(self, index, notes):
+        first = index.sync([notes])
+        assert counts(first) == (3, 0, 0, 0) and first.chunks == 3 and first.seconds > 0
+        assert counts(index.sync()) == (0, 0, 3, 0)
+        (notes / "a.txt").write_text("Now it is about whales.", encoding="utf-8")
+        (notes / "b.txt").unlink()
+        (notes / "d.txt").write_text("A fourth file.", encoding="utf-8")
+        report = index.sync([notes])
+        assert counts(report) == (1, 1, 1, 1)
+        assert (names(report.new), names(report.updated), names(report.removed)) == (["d.txt"], ["a.txt"], ["b.txt"])
+        assert indexed(index) == ["a.txt", "c.txt", "d.txt"]
+        assert "whales" in index.search("whales", 1)[0].page_content
+        assert not [d for d in index.search("letter b", 9) if d.metadata["source"].endswith("b.txt")]
+
+    def test_only_content_counts(self, index, notes):
+        index.sync([notes])
+        embedder = index._embedder
+        before = embedder.embedded
+        back_in_time(notes / "a.txt")
+        (notes / "b.txt").write_bytes((notes / "b.txt").read_bytes())
+        assert counts(index.sync()) == (0, 0, 3, 0) and embedder.embedded == before
+
+    def test_files_whose_time_and_size_stay_are_not_read(self, index, notes):
+        back_in_time(notes / "a.txt")
+        index.sync([notes])
+        times = (notes / "a.txt").stat()
+        (notes / "a.txt").write_text("The file a is about its own LETTER.", encoding="utf-8")
+        os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert counts(index.sync()) == (0, 0, 3, 0)
+
+    def test_a_change_within_the_same_tick_is_seen(self, index, notes):
+        index.sync([notes])
+        times = (notes / "a.txt").stat()
+        (notes / "a.txt").write_text("The file a is about its own LETTER.", encoding="utf-8")
+        os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert counts(index.sync()) == (0, 1, 2, 0)
+
+    def test_a_moved_file_is_removed_and_new(self, index, notes):
+        index.sync([notes])
+        (notes / "a.txt").rename(notes / "sub" / "moved.txt")
+        report = index.sync()
+        assert (names(report.new), names(report.removed)) == (["moved.txt"], ["a.txt"])
+
+    def test_progress_ends_at_the_end(self, index, notes):
+        seen = []
+        index.sync([notes], progress=seen.append)
+        assert (seen[0].done, seen[0].total, seen[0].chunks) == (0, 3, 0)
+        assert (seen[-1].done, seen[-1].total, seen[-1].chunks) == (3, 3, 3)
+        assert {Path(one.path).name for one in seen} == {"a.txt", "b.txt", "c.txt"}
+        assert [one.seconds for one in seen] == sorted(one.seconds for one in seen)
+
+
+class TestRoots:
+    def test_a_sync_of_one_root_leaves_the_others_alone(self, index, notes, tmp_path):
+        other = shutil.copytree(notes, tmp_path / "other")
+        index.sync([notes, other])
+        shutil.rmtree(notes / "sub")
+        (other / "a.txt").unlink()
+        assert counts(index.sync([other])) == (0, 0, 2, 1)
+        assert counts(index.sync()) == (0, 0, 4, 1)
+        assert index.status().roots == (str(notes), str(other))
+
+    def test_a_root_inside_another_keeps_its_files(self, index, notes):
+        index.sync([notes])
+        index.sync([notes / "sub"])
+        (notes / ".ragignore").write_text("sub\n", encoding="utf-8")
+        assert index.sync([notes]).removed == ()
+        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
+
+    def test_options_are_remembered_with_the_root(self, index, notes):
+        (notes / ".env").write_text("PASSWORD=tulip\n", encoding="utf-8")
+        report = index.sync([notes], excludes=["sub/"])
+        assert indexed(index) == ["a.txt", "b.txt"] and names(s.path for s in report.skipped) == [".env"]
+        assert counts(index.sync()) == (0, 0, 2, 0)
+        index.sync(excludes=["b.txt"])
+        assert indexed(index) == ["a.txt"]
+        index.sync([notes], secrets=True)
+        assert indexed(index) == [".env", "a.txt", "b.txt", "c.txt"]
+        assert counts(index.sync()) == (0, 0, 4, 0)
+
+    def test_a_root_can_be_a_file(self, index, notes):
+        index.sync([notes / "a.txt"])
+        assert indexed(index) == ["a.txt"] and index.status().roots == (str(notes / "a.txt"),)
+
+    def test_nothing_to_sync(self, index, tmp_path):
+        with pytest.raises(UsageError, match="nothing has been indexed yet"):
+            index.sync()
+        with pytest.raises(UsageError, match="there is no file or folder"):
+            index.sync([tmp_path / "nowhere"])
+        assert index.status().roots == ()
+
+    def test_remove_forgets_files_and_roots(self, index, notes):
+        index.sync([notes])
+        assert names(index.remove([notes / "a.txt"])) == ["a.txt"]
+        assert index.status().roots == (str(notes),)
+        assert names(index.remove([notes])) == ["b.txt", "c.txt"]
+        assert index.status().roots == () and index.files() == [] and index.search("letter", 4) == []
+        with pytest.raises(UsageError, match=r"nothing of .* is indexed"):
+            index.remove([notes])
+
+    def test_the_index_does_not_index_itself(self, tmp_path, notes):
+        with Index.open(notes / "index", HashingEmbedder(), chunk_size=40, create=True) as inside:
+            report = inside.sync([notes])
+            assert counts(report) == (3, 0, 0, 0) and not report.skipped
+
+
+class TestUnseen:
+    def test_a_missing_root_is_kept_unless_pruned(self, index, notes):
+        index.sync([notes])
+        notes.rename(notes.with_name("elsewhere"))
+        report = index.sync()
+        assert report.removed == () and indexed(index) == ["a.txt", "b.txt", "c.txt"]
+        (kept,) = report.kept
+        assert kept.path == str(notes) and "not mounted; 3 indexed files of it kept" in kept.reason
+        assert len(index.search("letter", 9)) == 3
+        assert index.sync([notes]).kept == report.kept
+        report = index.sync(prune=True)
+        assert len(report.removed) == 3 and report.kept == () and index.status().roots == ()
+
+    def test_a_root_that_is_suddenly_empty_is_kept_unless_pruned(self, index, notes):
+        index.sync([notes])
+        shutil.rmtree(notes)
+        notes.mkdir()
+        report = index.sync()
+        assert (
+            report.removed == () and "holds no file to index all of a sudden; 3 indexed files" in report.kept[0].reason
+        )
+        assert len(index.sync(prune=True).removed) == 3
+        assert index.status().roots == (str(notes),)
+
+    def test_a_link_that_leads_nowhere_now_keeps_what_it_led_to(self, index, notes, tmp_path):
+        target = tmp_path / "disk" / "far.txt"
+        target.parent.mkdir()
+        target.write_text("A file on another disk.", encoding="utf-8")
+        (notes / "link.txt").symlink_to(target)
+        index.sync([notes])
+        assert "far.txt" in indexed(index)
+        shutil.rmtree(target.parent)
+        report = index.sync()
+        assert "far.txt" in indexed(index) and report.kept[0].path == str(target)
+        (notes / "link.txt").unlink()
+        assert names(index.sync().removed) == ["far.txt"]
+
+    def test_an_unreadable_folder_is_kept(self, index, notes):
+        index.sync([notes])
+        shut(notes / "sub")
+        try:
+            report = index.sync()
+        finally:
+            (notes / "sub").chmod(0o700)
+        assert report.removed == () and report.kept[0].path == str(notes / "sub")
+
+    def test_an_unreadable_file_is_kept(self, index, notes):
+        index.sync([notes])
+        (notes / "a.txt").write_text("changed", encoding="utf-8")
+        shut(notes / "a.txt")
+        report = index.sync()
+        assert report.removed == () and report.kept[0].path == str(notes / "a.txt")
+
+
+class TestBadFiles:
+    def test_a_hostile_corpus(self, tmp_path):
+        bad, good = make_hostile(tmp_path / "bad"), make_good(tmp_path / "good", huge=50_000)
+        with open_at(tmp_path) as index:
+            report = index.sync([tmp_path / "bad", tmp_path / "good"])
+            assert set(report.new) == set(map(str, good)) and report.kept == ()
+            reasons = {Path(one.path).name: one.reason for one in report.skipped}
+            for name, fragment in bad.items():
+                assert fragment in reasons.pop(name)
+            assert reasons == {}
+            saying = [d for file in good for d in index.search(SENTENCE, 50, within=[str(file)])]
+            assert {d.metadata["source"] for d in saying if "Skerryvore" in d.page_content} == set(map(str, good))
+            again = index.sync()
+            assert counts(again) == (0, 0, len(good), 0) and set(again.skipped) == set(report.skipped)
+
+    def test_pages_that_could_not_be_read_are_told_every_time(self, index, notes):
+        make_pdf(notes / "half.pdf", [SENTENCE, ""], drawn=True)
+        report = index.sync([notes])
+        assert names(report.new) == ["a.txt", "b.txt", "c.txt", "half.pdf"]
+        assert [Path(one.path).name for one in report.skipped] == ["half.pdf"] and "page 2" in report.skipped[0].reason
+        assert index.sync().skipped == report.skipped
+        assert index.search(SENTENCE, 1)[0].metadata["page"] == 1
+
+    def test_a_file_that_breaks_does_not_answer_with_its_old_text(self, index, notes):
+        index.sync([notes])
+        (notes / "a.txt").write_bytes(bytes(range(256)) * 8)
+        report = index.sync()
+        assert names(report.removed) == ["a.txt"] and report.skipped[0].reason == "is binary, not text"
+        assert indexed(index) == ["b.txt", "c.txt"]
+
+    @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
+    def test_a_name_that_is_no_text(self, index, notes):
+        Path(os.fsdecode(os.fsencode(notes) + b"/\xff.txt")).write_text("whatever", encoding="utf-8")
+        report = index.sync([notes])
+        assert len(report.new) == 3 and report.skipped[0].path.endswith("\ufffd.txt")
+        assert "not Unicode" in report.skipped[0].reason
+
+
+# --- being stopped, killed, out of space, and not alone -------------------------------------------------------
+
+SLOW_SYNC = """
+import sys, time
+from pathlib import Path
+from support.fakes_index import HashingEmbedder
+from local_rag.index.index import Index
+
+def wait():
+    print("batch", flush=True)
+    time.sleep(float(sys.argv[3]))
+
+embedder = HashingEmbedder(before_batch=wait)
+index = Index.open(Path(sys.argv[1]), embedder, chunk_size=40, create=True)
+print("opened", flush=True)
+report = index.sync([Path(sys.argv[2])])
+print(len(report.new), report.unchanged, flush=True)
+"""
+
+
+def slow_sync(tmp_path, seconds):
+    return subprocess.Popen(
+        [sys.executable, "-c", SLOW_SYNC, str(tmp_path / "index"), str(tmp_path / "many"), str(seconds)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])},
+    )
+
+
+def wait_for(process, line, times=1):
+    for _ in range(times):
+        while (found := process.stdout.readline()) != f"{line}\n":
+            assert found, "the process ended early"
+
+
+@pytest.fixture
+def many(tmp_path):
+    """12 files of 33 passages each: 6 batches."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(12):
+        file = folder / f"file{number:02}.txt"
+        file.write_text(paragraphs(file), encoding="utf-8")
+    return folder
+
+
+def paragraphs(file):
+    return "\n\n".join(f"Paragraph {part} of {file.stem} is here. " * 4 for part in range(33))
+
+
+def whole(index):
+    """Every file that is in the index is there with all of its passages."""
+    index.verify()
+    assert {file.chunks for file in index.files()} <= {33}
+    for document in index.search("Paragraph file", 40):
+        text = paragraphs(Path(document.metadata["source"]))
+        assert text[document.metadata["start"] : document.metadata["end"]] == document.page_content
+    return len(index.files())
+
+
+def test_kill_9_in_the_middle(tmp_path, many):
+    process = slow_sync(tmp_path, 0.2)
+    wait_for(process, "batch", times=4)
+    process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+    process.wait()
+    process.stdout.close()
+    with open_at(tmp_path, create=False) as index:
+        done = whole(index)
+        assert 2 <= done < 12
+        assert counts(index.sync()) == (12 - done, 0, done, 0)
+        assert whole(index) == 12
+
+
+def test_two_processes_at_once_one_waits(tmp_path, many):
+    first = slow_sync(tmp_path, 0.1)
+    wait_for(first, "batch")
+    second = slow_sync(tmp_path, 0)
+    results = [process.communicate(timeout=30)[0].split("\n")[-2] for process in (first, second)]
+    assert results == ["12 0", "0 12"]
+    with open_at(tmp_path, create=False) as index:
+        assert whole(index) == 12
+
+
+def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
+    index.sync([notes])
+    monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
+    failed = []
+
+    def sync():
+        try:
+            index.sync()
+        except IndexBusy as error:
+            failed.append(error)
+
+    with writer(index.path):
+        thread = threading.Thread(target=sync)
+        thread.start()
+        thread.join()
+        assert len(index.search("letter", 9)) == 3
+    assert len(failed) == 1 and "wait until it is done" in failed[0].hint
+    assert counts(index.sync()) == (0, 0, 3, 0)
+
+
+def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
+    process = slow_sync(tmp_path, 0.15)
+    wait_for(process, "opened")
+    sizes = []
+    with open_at(tmp_path, create=False) as reader:
+        while process.poll() is None:
+            sizes.append(whole(reader))
+            found = reader.search("Paragraph file", 40)
+            assert len({document.page_content for document in found}) == len(found)
+            time.sleep(0.02)
+        assert whole(reader) == 12
+    process.stdout.close()
+    assert sizes == sorted(sizes) and len(set(sizes)) > 2
+
+
+def test_threads_search_while_one_syncs(tmp_path, many):
+    embedder = HashingEmbedder()
+    with open_at(tmp_path, embedder) as index:
+        failures, stop = [], threading.Event()
+
+        def search():
+            while not stop.is_set():
+                try:
+                    whole(index)
+                    index.catalog()
+                except Exception as error:
+                    failures.append(error)
+                    return
+
+        threads = [threading.Thread(target=search) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        report = index.sync([many])
+        for number in range(0, 12, 3):
+            (many / f"file{number:02}.txt").unlink()
+        removed = index.sync().removed
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert (failures, len(report.new), len(removed)) == ([], 12, 4)
+        assert whole(index) == 8
+
+
+def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
+    stop = cancel.Cancel()
+    embedder = HashingEmbedder(before_batch=lambda: stop.stop() if embedder.embedded > 100 else None)
+    with open_at(tmp_path, embedder) as index:
+        with cancel.scope(stop), pytest.raises(Stopped):
+            index.sync([many])
+        done = whole(index)
+        assert 0 < done < 12
+        assert counts(index.sync()) == (12 - done, 0, done, 0)
+
+
+def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
+    connect = store._connect
+
+    def small(file):
+        database = connect(file)
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages + 40}")
+        return database
+
+    with open_at(tmp_path) as index, monkeypatch.context() as patched:
+        patched.setattr(store, "_connect", small)  # the thread that writes opens a connection of its own
+        with pytest.raises(DiskFull, match="no space left"):
+            index.sync([many])
+    with open_at(tmp_path, create=False) as index:
+        done = whole(index)
+        assert 0 < done < 12
+        assert counts(index.sync()) == (12 - done, 0, done, 0)
+        assert whole(index) == 12

@@ -1,0 +1,345 @@
+"""An index answers with the right passages, says what it is, and refuses what did not make it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from support.fakes_index import HashingEmbedder, minilm
+
+from local_rag.core import cancel
+from local_rag.core.documents import Catalog
+from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, Stopped, UsageError
+from local_rag.index.index import Index
+from local_rag.index.search import fuse
+from local_rag.index.within import matching
+
+KEYS = "source title page heading start end chunk_id score rank_score origin url".split()
+
+NOTES = {
+    "light.md": "# Lighthouse\n\n## Lamp\n\nThe keeper lights the lamp at dusk and puts it out at dawn.\n\n"
+    "## Fog\n\nIn fog the horn sounds every ninety seconds, by order XK-42.\n",
+    "boats/supply.txt": "The supply boat brings coal and bread on the first Monday of the month.",
+    "boats/rescue.txt": "The rescue boat is kept ready with two oars and a rope of forty metres.",
+    "taxes.html": "<html><head><title>Taxes</title></head><body><h1>Taxes</h1>"
+    "<p>Income tax is due in May. Late payment costs interest of six percent a year.</p></body></html>",
+}
+
+
+def make_notes(folder):
+    for name, text in NOTES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """The notes, indexed with MiniLM; nobody changes it."""
+    folder = make_notes(tmp_path_factory.mktemp("notes"))
+    with Index.open(tmp_path_factory.mktemp("data") / "index", minilm(), create=True) as index:
+        index.sync([folder])
+        index.notes = folder
+        yield index
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return make_notes(tmp_path / "notes")
+
+
+def open_at(tmp_path, embedder=None, **options):
+    options = {"chunk_size": 40, "create": True} | options
+    return Index.open(tmp_path / "index", embedder or HashingEmbedder(), **options)
+
+
+@pytest.fixture
+def index(tmp_path, notes):
+    with open_at(tmp_path) as made:
+        made.sync([notes])
+        yield made
+
+
+def names(found):
+    return [Path(document.metadata["source"]).name for document in found]
+
+
+class TestSearch:
+    def test_the_meaning_finds_the_passage(self, real):
+        assert names(real.search("When does one have to pay the state?", 1)) == ["taxes.html"]
+        assert names(real.search("What is eaten on the island, and when does it come?", 1)) == ["supply.txt"]
+
+    def test_rare_words_find_what_meaning_does_not(self, real):
+        for mode in ("hybrid", "words"):
+            assert "XK-42" in real.search("XK-42", 1, mode=mode)[0].page_content
+
+    def test_every_key_of_the_metadata_is_there_and_true(self, real):
+        for document in real.search("lamp fog boat tax", 10):
+            about = document.metadata
+            assert list(about) == KEYS
+            assert about["origin"] == "files" and about["url"] == "" and about["page"] is None
+            assert Path(about["source"]).is_file() and about["title"]
+            assert 0 <= about["start"] < about["end"] and isinstance(about["chunk_id"], str)
+            if about["source"].endswith((".md", ".txt")):
+                stored = Path(about["source"]).read_text(encoding="utf-8")
+                assert stored[about["start"] : about["end"]] == document.page_content
+        lamp = real.search("Who lights the lamp at dusk?", 1)[0]
+        assert (lamp.metadata["heading"], lamp.metadata["title"]) == ("Lighthouse > Lamp", "Lighthouse")
+
+    @pytest.mark.parametrize("mode", ["hybrid", "dense", "words"])
+    def test_scores_are_cosines_in_every_mode(self, real, mode):
+        question = "Which boat is kept ready?"
+        found = real.search(question, 4, mode=mode)
+        query = minilm().embed_queries([question])[0]
+        for document in found:
+            cosine = float(minilm().embed_documents([document.page_content])[0] @ query)
+            assert document.metadata["score"] == pytest.approx(cosine, abs=1e-4)
+        ranks = [document.metadata["rank_score"] for document in found]
+        assert found and ranks == sorted(ranks, reverse=True)
+
+    def test_hybrid_is_the_reciprocal_rank_fusion_of_both(self, real):
+        question = "boat ready"
+        dense, by_words = (
+            [d.metadata["chunk_id"] for d in real.search(question, 9, mode=m)] for m in ("dense", "words")
+        )
+        for document in real.search(question, 9):
+            key = document.metadata["chunk_id"]
+            expected = sum(1 / (61 + ranks.index(key)) for ranks in (dense, by_words) if key in ranks)
+            assert document.metadata["rank_score"] == pytest.approx(expected)
+
+    def test_fusion_by_hand(self):
+        assert fuse([[1, 2, 3], [3, 1]]) == pytest.approx({1: 1 / 61 + 1 / 62, 3: 1 / 63 + 1 / 61, 2: 1 / 62})
+        assert list(fuse([[1, 2], [2, 1]])) == [1, 2] and fuse([]) == {}
+
+    def test_k_is_kept_and_nothing_asked_is_nothing_found(self, index):
+        assert [len(index.search("boat", k)) for k in (1, 2, 3)] == [1, 2, 3]
+        assert len(index.search("boat", 100)) == index.status().chunks
+        assert index.search("boat", 0) == index.search("  \n", 4) == []
+        assert len(index.search("?! \udce9", 2)) == 2
+
+    def test_the_same_text_in_two_files_comes_once(self, index, notes):
+        (notes / "copy.txt").write_text(NOTES["boats/rescue.txt"], encoding="utf-8")
+        index.sync()
+        found = index.search("rescue boat rope", 10)
+        assert len({document.page_content for document in found}) == len(found)
+        assert index.status().files == 5
+
+    def test_many_copies_do_not_crowd_out_the_rest(self, index, notes):
+        for number in range(80):
+            (notes / f"copy{number}.txt").write_text("The rescue boat has a rope.", encoding="utf-8")
+        index.sync()
+        assert len(index.search("The rescue boat has a rope.", 4)) == 4
+
+    def test_excluded_passages_stay_away(self, index):
+        first = index.search("rescue boat", 2)
+        again = index.search("rescue boat", 2, exclude={first[0].metadata["chunk_id"]})
+        assert again[0].metadata["chunk_id"] == first[1].metadata["chunk_id"]
+        assert first[0].metadata["chunk_id"] not in {d.metadata["chunk_id"] for d in again}
+
+    def test_only_these_files(self, index, notes, monkeypatch):
+        for wish in ("boats", str(notes / "boats"), "boats/*.txt", str(notes / "**" / "*.txt")):
+            assert sorted(names(index.search("lamp tax boat", 9, within=[wish]))) == ["rescue.txt", "supply.txt"]
+        assert set(names(index.search("boat", 9, within=["light.md", "taxes.html"]))) == {"light.md", "taxes.html"}
+        monkeypatch.chdir(notes / "boats")
+        assert names(index.search("lamp", 9, within=["./rescue.txt"])) == ["rescue.txt"]
+        with pytest.raises(UsageError, match=r"no indexed file matches 'boots'"):
+            index.search("boat", 4, within=["boots"])
+
+    def test_an_empty_index_has_nothing(self, tmp_path):
+        with open_at(tmp_path) as empty:
+            assert empty.search("boat", 4) == [] and empty.files() == []
+            assert empty.catalog() == Catalog() and empty.status().last_sync == ""
+
+    def test_a_stop_is_heard(self, index):
+        stop = cancel.Cancel()
+        stop.stop()
+        with cancel.scope(stop), pytest.raises(Stopped):
+            index.search("boat", 4)
+
+    def test_many_threads(self, index):
+        expected = [d.metadata["chunk_id"] for d in index.search("rescue boat", 3)]
+        found, threads = [], []
+
+        def search():
+            for _ in range(10):
+                found.append([d.metadata["chunk_id"] for d in index.search("rescue boat", 3)])
+
+        for _ in range(6):
+            threads.append(threading.Thread(target=search))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+        assert found == [expected] * 60
+
+
+def test_within_by_hand():
+    paths = ["/n/a.md", "/n/x/b.md", "/n/x/y/c.pdf", "/m/[d].md", "/m/handbook.pdf", "/n/xx/b.txt", "C:\\n\\e.md"]
+    expected = {
+        "/n/x": ["/n/x/b.md", "/n/x/y/c.pdf"],
+        "/n/*.md": ["/n/a.md"],
+        "/n/**/*.md": ["/n/a.md", "/n/x/b.md"],
+        "x/*": ["/n/x/b.md", "/n/x/y/c.pdf"],
+        "[d].md": ["/m/[d].md"],
+        "[!a-d]*.pdf": ["/m/handbook.pdf"],
+        "?.md": ["/n/a.md", "/n/x/b.md", "C:\\n\\e.md"],
+        "book.pdf": [],
+        "..": [],
+        "": [],
+    }
+    assert {wish: matching(paths, [wish]) for wish in expected} == expected
+    assert matching(paths, ["book.pdf", "a.md", "/m"]) == ["/n/a.md", "/m/[d].md", "/m/handbook.pdf"]
+
+
+class TestStatus:
+    def test_it_says_what_is_there(self, index, notes):
+        found = index.status()
+        assert (found.files, found.documents, found.embedder, found.chunk_size) == (4, 4, "hashing", 40)
+        assert found.roots == (str(notes),) and found.fingerprint == "hashing-64-100" and found.cache_fresh
+        assert found.bytes == sum(entry.stat().st_size for entry in found.path.iterdir())
+        assert abs(datetime.fromisoformat(found.last_sync).timestamp() - datetime.now().timestamp()) < 60
+        assert Index.inspect(index.path) == found
+
+    def test_the_files(self, index, notes):
+        rows = {Path(file.path).relative_to(notes).as_posix(): file for file in index.files()}
+        assert set(rows) == set(NOTES)
+        assert rows["light.md"].chunks == 2 and rows["light.md"].size == len(NOTES["light.md"])
+        assert sum(file.chunks for file in rows.values()) == index.status().chunks
+
+    def test_the_catalog_is_made_of_the_files(self, index, notes):
+        found = index.catalog()
+        assert (found.documents, found.chunks) == (4, index.status().chunks)
+        assert {"Lighthouse", "Taxes"} <= set(found.titles) and found.terms[0] == "boat"
+        assert not {"the", "is"} & set(found.terms)
+        (notes / "new.md").write_text("# Whales\n\nWhales sing.", encoding="utf-8")
+        index.sync()
+        assert "Whales" in index.catalog().titles
+
+    def test_document_frequency(self, index):
+        terms = ["boat", "boats", "The", "keeper's", "whale", "rescue-boat", "sound"]
+        expected = {"boat": 2, "boats": 2, "keeper's": 1, "whale": 0, "rescue-boat": 1, "sound": 1}
+        found = index.document_frequency(terms)
+        assert {term: count for term, count in found.items() if term != "The"} == expected
+        assert found["The"] >= 3
+
+    def test_verify(self, index):
+        index.verify()
+        with index._store.writing() as db:
+            db.execute("DELETE FROM vectors")
+        with pytest.raises(IndexDamaged, match="0 vectors"):
+            index.verify()
+
+    def test_a_retriever_for_langchain(self, index):
+        retriever = index.as_retriever(k=2, within=["boats"])
+        assert isinstance(retriever, BaseRetriever)
+        assert retriever.invoke("boat") == index.search("boat", 2, within=["boats"])
+        assert len(retriever.invoke("boat", k=1)) == 1
+
+
+class TestOpening:
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(IndexMissing) as caught:
+            open_at(tmp_path, create=False)
+        assert caught.value.hint == "local-rag index PATH…" and not (tmp_path / "index").exists()
+
+    def test_another_embedder_is_refused_with_the_command(self, index, tmp_path):
+        with pytest.raises(IndexMismatch, match=r"embedder 'hashing'.* not with 'hashing2'") as caught:
+            open_at(tmp_path, HashingEmbedder(salt="2"))
+        assert caught.value.hint == f"local-rag index --reembed --index {index.path}"
+
+    @pytest.mark.parametrize("options", [{"chunk_size": 60}, {"chunk_overlap": 5}])
+    def test_another_chunking_is_refused_with_the_command(self, index, tmp_path, notes, options):
+        with pytest.raises(IndexMismatch, match="has passages of 40 tokens with 0 shared") as caught:
+            open_at(tmp_path, **options)
+        assert caught.value.hint == (
+            f"local-rag remove --index {index.path} && local-rag index {notes} --index {index.path}"
+        )
+
+    @pytest.mark.parametrize("options", [{"chunk_size": 101}, {"chunk_overlap": 21}, {"chunk_overlap": -1}])
+    def test_impossible_sizes(self, tmp_path, options):
+        with pytest.raises(UsageError, match="tokens"):
+            open_at(tmp_path, **options)
+        assert not (tmp_path / "index").exists()
+
+    def test_two_at_once_make_one(self, tmp_path):
+        made, threads = [], []
+        for _ in range(4):
+            threads.append(threading.Thread(target=lambda: made.append(open_at(tmp_path))))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 4 and {one.status().chunks for one in made} == {0}
+
+    def test_destroy(self, index):
+        index.close()
+        Index.destroy(index.path)
+        assert not index.path.exists()
+        with pytest.raises(IndexMissing):
+            Index.destroy(index.path)
+
+
+class TestReembedding:
+    def test_new_vectors_for_the_old_passages(self, index, tmp_path, notes):
+        other = HashingEmbedder(dimension=32, salt="2")
+        seen = []
+        with open_at(tmp_path, other, reembed=True) as opened:
+            with pytest.raises(IndexMismatch):
+                opened.search("boat", 4)
+            assert opened.reembed(seen.append) == other.embedded == index_size(opened)
+            assert seen[-1].done == seen[-1].total == other.embedded
+            found = opened.search("rescue boat", 4)
+            assert opened.reembed() == 0 and opened.status().fingerprint == other.fingerprint
+        with pytest.raises(IndexMismatch):
+            index.search("boat", 4)
+        fresh = Index.open(tmp_path / "fresh", other, chunk_size=40, create=True)
+        fresh.sync([notes])
+        assert found == fresh.search("rescue boat", 4)
+
+    def test_an_interruption_keeps_the_old_vectors_and_the_new_work(self, index, tmp_path, monkeypatch):
+        from local_rag.index.sync import reembed
+
+        monkeypatch.setattr(reembed, "_BATCH", 2)
+        expected = index.search("rescue boat", 4)
+        budget = iter(range(2))
+        other = HashingEmbedder(salt="2", before_batch=lambda: next(budget))
+        with open_at(tmp_path, other, reembed=True) as opened, pytest.raises(StopIteration):
+            opened.reembed()
+        assert index.search("rescue boat", 4) == expected
+        again = HashingEmbedder(salt="2")
+        with open_at(tmp_path, again, reembed=True) as opened:
+            assert opened.reembed() == index_size(opened) - 4
+
+    def test_passages_that_are_too_long_for_it_are_refused(self, index, tmp_path):
+        short = HashingEmbedder(salt="2", window=40)
+        short.token_ends = lambda text: list(range(1, len(text) + 1))
+        with open_at(tmp_path, short, reembed=True) as opened, pytest.raises(IndexMismatch, match="reads 40 tokens"):
+            opened.reembed()
+        assert len(index.search("boat", 4)) == 4
+
+    def test_another_chunking_cannot_be_re_embedded(self, index, tmp_path):
+        opened = open_at(tmp_path, HashingEmbedder(salt="2"), chunk_size=60, reembed=True)
+        with pytest.raises(IndexMismatch, match="passages of 40 tokens"):
+            opened.reembed()
+
+
+def index_size(opened):
+    return opened.status().chunks
+
+
+def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("The lamp is lit at dusk.\n\nIt is put out at dawn.", encoding="utf-8")
+    with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=40, create=True) as index:
+        assert index.count() == 0
+        index.sync([tmp_path / "notes"])
+        assert index.count() == index.status().chunks == 1
+        found = index.search("lamp", 1)[0]
+        other = Document("The lamp is lit at dusk.", metadata=found.metadata)
+        stranger = Document(found.page_content, metadata=found.metadata | {"chunk_id": "none"})
+        rows = index.vectors([found, other, stranger, Document("from the web")])
+        assert rows[1:] == [None, None, None]
+        assert np.array_equal(rows[0], HashingEmbedder().embed_documents([found.page_content])[0])

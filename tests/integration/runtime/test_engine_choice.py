@@ -1,0 +1,172 @@
+"""Which engine answers: what was named is never replaced, and `auto` says what it took and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.fakes import FakeCorpus
+from support.fakes_index import HashingEmbedder
+from support.ollama_server import Model
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
+from local_rag.runtime.engine_choice import choose_engine
+
+OURS = "qwen3:4b-instruct"
+
+
+def chosen(**flags):
+    choice = choose_engine(Settings.load(**flags), HashingEmbedder(), FakeCorpus())
+    choice.engine.close()
+    return choice
+
+
+@pytest.fixture(autouse=True)
+def sixteen(monkeypatch):
+    """A machine with 16 GB, whatever runs the tests."""
+    monkeypatch.setattr("local_rag.config.machine.total_memory", lambda: 16_000_000_000)
+
+
+@pytest.fixture
+def there(ollama, monkeypatch):
+    """A server at the address that OLLAMA_HOST names, with the model of the profile."""
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    ollama.models[OURS] = Model()
+    return ollama
+
+
+def test_without_a_server_auto_quotes_and_says_why():
+    choice = chosen()
+    assert choice.engine.name == "extractive"
+    assert choice.lines[0].startswith("engine: extractive")
+    assert "no Ollama server answers at 127.0.0.1:1" in choice.lines[1] and "ollama serve" in choice.lines[1]
+
+
+def test_with_a_server_and_the_model_auto_takes_ollama_and_says_how_to_change_it(there):
+    choice = chosen()
+    assert choice.engine.name == f"ollama/{OURS}"
+    assert "window 8,192 tokens" in choice.lines[0]
+    assert "--engine extractive" in choice.lines[1]
+    assert there.chats == []
+
+
+def test_with_a_server_without_the_model_auto_names_the_command_and_what_there_is(there):
+    del there.models[OURS]
+    choice = chosen()
+    assert choice.engine.name == "extractive"
+    assert "has no model qwen3:4b-instruct; it has tiny:latest" in choice.why
+    assert "local-rag models pull qwen3:4b-instruct" in choice.change and "--model tiny:latest" in choice.change
+
+
+def test_ollama_by_name_is_not_explained(there):
+    assert chosen(engine="ollama").lines[1:] == []
+
+
+def test_extractive_by_name_asks_no_server(there):
+    assert chosen(engine="extractive").engine.name == "extractive"
+    assert there.requests == []
+
+
+@pytest.mark.parametrize("flags", [{"engine": "ollama"}, {"model": OURS}, {"profile": "8gb"}])
+def test_a_missing_server_is_an_error_for_what_was_named(flags):
+    with pytest.raises(ServerDown, match="no Ollama server answers"):
+        chosen(**flags)
+
+
+def test_a_named_server_that_is_down_is_an_error():
+    with pytest.raises(ServerDown):
+        chosen(ollama__host="127.0.0.1:1")
+
+
+@pytest.mark.parametrize("where", ["flag", "variable", "config.yaml"])
+def test_a_named_model_that_is_missing_is_an_error(there, where, monkeypatch, home):
+    flags = {}
+    if where == "flag":
+        flags = {"model": "mistral"}
+    elif where == "variable":
+        monkeypatch.setenv("LOCAL_RAG_MODEL", "mistral")
+    else:
+        _write(home / "config" / "config.yaml", "model: mistral\n")
+    with pytest.raises(ModelMissing, match="has no model mistral") as met:
+        chosen(**flags)
+    assert "local-rag models pull mistral" in met.value.hint
+
+
+def test_the_model_of_a_models_yaml_of_ones_own_is_named(there, home):
+    _write(home / "config" / "models.yaml", 'ollama: {profiles: {16gb: {model: "mistral"}}}\n')
+    with pytest.raises(ModelMissing, match="mistral"):
+        chosen()
+
+
+def _write(path: Path, text: str):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_roles_may_have_models_of_their_own(there, home):
+    profile = f'{{memory: 16, model: "{OURS}", num_ctx: 4096, roles: {{grader: tiny}}}}'
+    _write(home / "config" / "models.yaml", f"ollama: {{profiles: {{two: {profile}}}}}\n")
+    engine = chosen(profile="two").engine
+    assert {use.model for use in engine.models} == {OURS, "tiny"}
+    assert engine.uses["grader"].model == "tiny" and engine.uses["generator"].model == OURS
+
+
+@pytest.mark.parametrize("host", ["models.test:11434", "10.1.2.3", "http://localhost:11434/ollama", "no host"])
+def test_ollamas_own_variable_names_nothing(monkeypatch, host):
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert chosen().engine.name == "extractive"
+    with pytest.raises((NotLocal, UsageError)):
+        chosen(engine="ollama")
+
+
+def test_a_setting_is_stronger_than_ollamas_own_variable(there, monkeypatch):
+    host = there.host
+    monkeypatch.setenv("OLLAMA_HOST", "models.test")
+    assert chosen(ollama__host=host).engine.name == f"ollama/{OURS}"
+
+
+def test_quotation_marks_in_the_variable_are_no_part_of_it(there, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", f'"{there.host}"')
+    assert chosen().engine.name == f"ollama/{OURS}"
+
+
+@pytest.mark.parametrize("host", ["models.test:11434", "10.1.2.3"])
+def test_another_machine_by_a_setting_is_refused_before_anything_is_sent(host):
+    with pytest.raises(NotLocal, match="is not this machine, so nothing was sent"):
+        chosen(ollama__host=host)
+
+
+@pytest.mark.parametrize("flags", [{"model": "tiny"}, {"profile": "8gb"}, {"profile": "no such"}])
+@pytest.mark.parametrize("where", ["flag", "variable"])
+def test_a_model_for_the_engine_without_one_is_a_mistake(flags, where, monkeypatch):
+    if where == "variable":
+        monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
+    else:
+        flags = flags | {"engine": "extractive"}
+    with pytest.raises(UsageError, match="has no language model"):
+        chosen(**flags)
+
+
+def test_cloud_models_are_refused_by_name_and_by_where_they_run(there):
+    with pytest.raises(NotLocal, match=r"ollama\.com"):
+        chosen(model="gpt-oss:120b-cloud")
+    there.models["afar:latest"] = Model(remote_host="https://ollama.com:443", remote_model="gpt-oss:120b")
+    with pytest.raises(NotLocal, match=r"https://ollama\.com"):
+        chosen(model="afar")
+    assert chosen(model="afar", ollama__allow_cloud=["afar"]).engine.name == "ollama/afar"
+    assert there.chats == []
+
+
+def test_the_window_is_never_wider_than_the_model_was_trained_for(there):
+    there.models[OURS] = Model(window=2048)
+    assert chosen().engine.uses["grader"].num_ctx == 2048
+
+
+def test_whatever_else_listens_there_is_no_ollama(there):
+    from support.ollama_server import error
+
+    there.instead = {"/api/show": error(404, "not here"), "/api/tags": error(404, "not here")}
+    assert chosen().engine.name == "extractive"
+    with pytest.raises(LocalRagError):
+        chosen(engine="ollama")

@@ -1,0 +1,274 @@
+"""Rag with scripted parts: events, answers, threads, stopping, and the host's tracing state."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from langsmith import tracing_context
+from langsmith.run_helpers import get_tracing_context
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+
+from local_rag.config.settings import Settings
+from local_rag.core.cancel import check
+from local_rag.core.errors import EngineError, Stopped, UsageError
+from local_rag.core.events import Done, Started, Step, Token
+from local_rag.core.generation import AnswerDelta
+from local_rag.core.verdicts import Graded
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+
+
+class Corpus(FakeCorpus):
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+
+def opened(engine=None, corpus=None, **flags):
+    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or ScriptedEngine()))
+
+
+class Dripping(ScriptedEngine):
+    """Writes for ever, and notes when it was stopped."""
+
+    stopped_after = None
+
+    def answer(self, question, documents, attempt):
+        try:
+            while True:
+                yield AnswerDelta("word ")
+                for _ in range(50):
+                    time.sleep(0.01)
+                    check()
+        except BaseException:
+            self.stopped_after = time.monotonic()
+            raise
+
+
+def test_events_come_in_order_and_the_answer_last():
+    events = list(opened().stream("What does the plan cost?", graph="self-rag"))
+    assert isinstance(events[-1], Done)
+    kinds = [(type(event), getattr(event, "node", getattr(event, "kind", ""))) for event in events]
+    assert kinds[0][0] in (Started, Step)
+    steps = [event.node for event in events if isinstance(event, Step)]
+    assert steps == ["retrieve", "grade_documents", "generate", "grade_generation"]
+    assert all(event.seconds >= 0 for event in events if isinstance(event, Step))
+    assert "grading 4 passages" in [event.doing for event in events if isinstance(event, Started)]
+    assert "".join(event.text for event in events if isinstance(event, Token)).strip() == "It costs 100 euros [1]."
+    graded = [(event.kind, event.verdict) for event in events if isinstance(event, Graded)]
+    assert graded == [
+        *[("relevance", "relevant")] * 4,
+        ("grade_documents", "generate"),
+        ("support", "fully"),
+        ("usefulness", "5"),
+        ("grade_generation", "useful"),
+    ]
+
+
+def test_an_answer_says_everything_about_itself():
+    answer = opened().ask("What does the plan cost?", graph="crag")
+    assert (answer.text, answer.status, answer.graph, answer.engine) == (
+        "It costs 100 euros [1].",
+        "grounded",
+        "crag",
+        "scripted",
+    )
+    assert answer.path == ("retrieve", "grade_documents", "refine_documents", "generate", "grade_generation")
+    (citation,) = answer.citations
+    assert (citation.source, citation.quote, citation.verified) == (
+        "/notes/1.md",
+        "Passage 1 says that the plan costs 100 euros.",
+        True,
+    )
+    assert (answer.usage.calls, answer.tries, answer.used_web) == (3, {"generations": 1}, False)
+    assert str(answer) == answer.text
+
+
+def test_the_web_and_dropped_numbers_are_said():
+    class Rag2(Rag):
+        def context(self, **options):
+            return replace(super().context(**options), web=FakeWeb())
+
+    rag = Rag2(
+        Settings.load(), Corpus(), Choice(ScriptedEngine(relevant=["n", "y"], drafts=["It costs 900 euros [1][7]."]))
+    )
+    answer = rag.ask("What does the plan cost?", graph="crag")
+    assert (answer.used_web, answer.dropped_citations, answer.status) == (True, 1, "partial")
+    assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]
+
+
+def test_marks_are_numbered_as_a_reader_meets_them():
+    engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Another costs 100 euros [1]. It costs 300 euros [3]."])
+    answer = opened(engine).ask("What does the plan cost?")
+    assert answer.text == "It costs 300 euros [1]. Another costs 100 euros [2]. It costs 300 euros [1]."
+    assert [(one.number, one.source) for one in answer.citations] == [(1, "/notes/3.md"), (2, "/notes/1.md")]
+
+
+def test_an_abstention_has_no_citations_and_names_the_nearest():
+    answer = opened(ScriptedEngine(relevant=["n"])).ask("What does the plan cost?")
+    assert (answer.status, answer.citations) == ("abstained", ())
+    assert [nearest.source for nearest in answer.nearest] == ["/notes/1.md", "/notes/2.md", "/notes/3.md"]
+
+
+def test_k_and_within_reach_the_index():
+    corpus = Corpus()
+    opened(corpus=corpus).ask("What does the plan cost?", graph="plain", k=2, within=["*.md"])
+    assert corpus.queries == [("What does the plan cost?", 2, ("*.md",), ())]
+
+
+@pytest.mark.parametrize("question", ["", "  \n"])
+def test_an_empty_question_is_refused(question):
+    with pytest.raises(UsageError, match="question is empty"):
+        opened().ask(question)
+
+
+def test_an_unknown_graph_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match="no graph 'raptor'") as caught:
+        opened().ask("What?", graph="raptor")
+    assert "plain|self-rag|crag|adaptive" in caught.value.hint
+
+
+def test_an_engine_that_fails_is_an_error_and_not_an_answer():
+    class Broken(ScriptedEngine):
+        def relevance(self, question, documents, *, scored=False):
+            raise EngineError("the model is gone")
+
+    with pytest.raises(EngineError, match="the model is gone"):
+        opened(Broken()).ask("What?")
+
+
+def test_the_clock_ends_a_question_with_a_marked_answer():
+    started = time.monotonic()
+    answer = opened(Dripping(), limits__seconds=0.5).ask("What?")
+    assert time.monotonic() - started < 3
+    assert (answer.status, answer.path[-1]) == ("abstained", "give_up")
+    assert "out of time after 0.5 s" in answer.reason
+
+
+def test_closing_a_stream_stops_the_engine_within_a_second():
+    engine = Dripping()
+    stream = opened(engine).stream("What?")
+    while not isinstance(next(stream), Token):
+        pass
+    closed = time.monotonic()
+    stream.close()
+    assert time.monotonic() - closed < 1
+    assert engine.stopped_after is not None
+
+
+def test_an_engine_that_never_looks_up_is_left_behind_within_a_second():
+    class Deaf(ScriptedEngine):
+        def relevance(self, question, documents, *, scored=False):
+            time.sleep(3)
+            return super().relevance(question, documents)
+
+    stream = opened(Deaf()).stream("What?")
+    while not (isinstance(event := next(stream), Started) and event.node == "grade_documents"):
+        pass
+    closed = time.monotonic()
+    stream.close()
+    assert time.monotonic() - closed < 1
+
+
+def test_closing_rag_stops_what_is_running():
+    engine = Dripping()
+    rag = opened(engine)
+    failures = []
+
+    def ask():
+        try:
+            rag.ask("What?")
+        except Stopped as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while not rag._running:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    rag.close()
+    thread.join(2)
+    assert not thread.is_alive()
+    assert failures
+    assert rag.index.closed
+
+
+def test_two_interleaved_streams_do_not_disturb_each_other():
+    rag = opened()
+    first = rag.stream("What does the plan cost?", graph="self-rag")
+    second = rag.stream("What does the other plan cost?", graph="crag")
+    events = {"first": [], "second": []}
+    live = {"first": first, "second": second}
+    while live:
+        for name in list(live):
+            try:
+                events[name].append(next(live[name]))
+            except StopIteration:
+                del live[name]
+    assert [events[name][-1].answer.question for name in events] == [
+        "What does the plan cost?",
+        "What does the other plan cost?",
+    ]
+    assert [events[name][-1].answer.graph for name in events] == ["self-rag", "crag"]
+
+
+@pytest.mark.parametrize("enabled", [True, False, None])
+def test_the_hosts_tracing_state_is_left_alone_and_never_used(enabled, monkeypatch):
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
+    monkeypatch.setenv("LANGSMITH_API_KEY", "not-a-key")
+    seen = []
+
+    class Watching(ScriptedEngine):
+        def relevance(self, question, documents, *, scored=False):
+            seen.append(get_tracing_context()["enabled"])
+            return super().relevance(question, documents)
+
+    rag = opened(Watching())
+    with tracing_context(enabled=enabled, project_name="host"):
+        before = get_tracing_context()
+        first, second = rag.stream("What?"), rag.stream("And what?")
+        next(first)
+        next(second)
+        assert get_tracing_context() == before, "between two events"
+        first.close()
+        list(second)
+        assert get_tracing_context() == before
+    assert set(seen) == {False}
+
+
+def test_a_graph_can_be_driven_by_a_langgraph_program_of_ones_own():
+    rag = opened()
+    state = rag.graph("self-rag").invoke({"question": "What does the plan cost?"}, context=rag.context())
+    assert state["generation"] == "It costs 100 euros [1]."
+    assert rag.graph("self-rag") is rag.graph("self-rag")
+
+
+def test_the_backstop_is_above_the_longest_path():
+    limits = {"limits__rewrites": 5, "limits__generations": 6}
+    corpus = Corpus([passage(n) for n in range(99)])
+    engine = ScriptedEngine(relevant=["y"], grades=[("fully", 1)])
+    assert opened(engine, corpus, **limits).ask("What?").path[-1] == "give_up"
+
+
+def test_every_passage_that_a_query_brings_is_an_event():
+    from local_rag.core.events import Retrieved
+
+    engine = ScriptedEngine(relevant=["n", "y"])
+    events = list(opened(engine).stream("What does the plan cost?", graph="self-rag"))
+    brought = [event for event in events if isinstance(event, Retrieved)]
+    assert [event.query for event in brought][:2] == ["What does the plan cost?", "What does the plan cost? 1"]
+    assert [document.metadata["chunk_id"] for document in brought[0].documents] == ["1", "2", "3", "4"]
+
+
+def test_pages_of_the_web_are_events_too():
+    from local_rag.core.events import Retrieved
+
+    rag = opened(ScriptedEngine(relevant=["n", "y"]), web__enabled="on")
+    rag.web = FakeWeb()
+    brought = [event for event in rag.stream("What does it cost?", graph="crag") if isinstance(event, Retrieved)]
+    assert [document.metadata["origin"] for event in brought for document in event.documents][-1] == "web"

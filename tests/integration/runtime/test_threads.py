@@ -1,0 +1,530 @@
+"""The threads of a chat: what is kept, what is not, and how they are listed, shown, exported and deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from support import CHECKOUT
+from support.fakes import FakeCorpus, ScriptedEngine, passage
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.events import Started, Step
+from local_rag.core.generation import AnswerDelta, Text
+from local_rag.core.usage import Usage
+from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.transcript import answer_of, escaped, markdown, thread_lines
+
+
+class Corpus(FakeCorpus):
+    def close(self):
+        pass
+
+
+class Recalling(ScriptedEngine):
+    """Makes a follow-up whole from the last question, and fails or waits where it is told to."""
+
+    broken = False
+    slow = 0.0
+
+    def standalone(self, question, history):
+        self.asked.append(("standalone", question, tuple(history)))
+        return Text(f"{question} ({history[-1].question})") if question.startswith("And") else question
+
+    def grade(self, question, documents, generation, *, check="both"):
+        time.sleep(self.slow)
+        if self.broken:
+            raise EngineError("the model fell over", hint="ollama serve")
+        return super().grade(question, documents, generation, check=check)
+
+
+def opened(engine=None, corpus=None, **flags):
+    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or Recalling()))
+
+
+def rows(rag, table="checkpoints"):
+    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
+        return db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def test_a_follow_up_is_made_whole_and_the_turns_are_kept_as_plain_values():
+    rag = opened()
+    assert rag.ask("What does the plan cost?", thread="plan").asked == "What does the plan cost?"
+    answer = rag.ask("And the other?", thread="plan")
+    assert (answer.asked, answer.thread) == ("And the other? (What does the plan cost?)", "plan")
+    assert rag.index.queries[-1][0] == answer.asked, "it is what was searched for"
+    first, second = rag.threads.turns("plan")
+    assert (first["question"], first["answer"], first["status"]) == (
+        "What does the plan cost?",
+        "It costs 100 euros [1].",
+        "grounded",
+    )
+    assert (second["asked"], second["graph"], second["engine"]) == (answer.asked, "self-rag", "scripted")
+    assert answer_of(first, "plan").citations == answer.citations
+    assert json.loads(json.dumps(second)) == second
+    (thread,) = rag.threads.list()
+    assert (thread.name, thread.turns, thread.first) == ("plan", 2, "What does the plan cost?")
+
+
+def test_a_thread_survives_a_restart_in_another_process():
+    rag = opened()
+    rag.ask("What does the plan cost?", thread="plan")
+    rag.close()
+    program = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from integration.runtime.test_threads import opened\n"
+        "with opened() as rag: print(rag.ask('And the other?', thread='plan').asked)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)
+    assert done.stdout == "And the other? (What does the plan cost?)\n", done.stderr
+    with opened() as again:
+        assert [turn["question"] for turn in again.threads.turns("plan")] == [
+            "What does the plan cost?",
+            "And the other?",
+        ]
+
+
+def test_one_checkpoint_is_kept_per_thread_and_the_file_is_its_owners_alone():
+    rag = opened()
+    for number in range(5):
+        rag.ask(f"What does plan {number} cost?", thread="a")
+        rag.ask(f"What does plan {number} cost?", thread="b")
+    assert (rows(rag), rows(rag, "writes")) == (2, 0)
+    for file in rag.settings.data_folder.glob(f"{FILE}*"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    assert [thread.turns for thread in rag.threads.list()] == [5, 5]
+    assert [thread.name for thread in rag.threads.list()] == ["b", "a"], "the last one used comes first"
+
+
+def test_nothing_but_question_answer_and_turns_is_kept():
+    rag = opened()
+    rag.ask("What does the plan cost?", thread="plan")
+    found = rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}})
+    assert set(found.checkpoint["channel_values"]) == {"question", "generation", "turns"}
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
+    engine = Recalling()
+    rag = opened(engine)
+    if before:
+        rag.ask("What does the plan cost?", thread="plan")
+    stored = rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}})
+    engine.broken = True
+    with pytest.raises(EngineError, match="fell over"):
+        rag.ask("And the other?", thread="plan")
+    assert rag.threads.saver.get_tuple({"configurable": {"thread_id": "plan"}}) == stored
+    assert (rows(rag), rows(rag, "writes")) == (before, 0)
+    assert [thread.turns for thread in rag.threads.list()] == [1] * before
+    engine.broken = False
+    assert rag.ask("What does the fence cost?", thread="plan").status == "grounded"
+    assert len(rag.threads.turns("plan")) == before + 1
+
+
+def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
+    rag = opened(Recalling())
+    rag.ask("What does the plan cost?", thread="plan")
+    stream = rag.stream("And the other?", thread="plan")
+    while not (isinstance(event := next(stream), Started) and event.node == "generate"):
+        pass
+    stream.close()
+    time.sleep(0.2)
+    assert len(rag.threads.turns("plan")) == 1
+
+
+def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
+    class Slow(Recalling):
+        def relevance(self, question, documents, *, scored=False):
+            time.sleep(0.5 if "other" in question else 0)
+            return super().relevance(question, documents, scored=scored)
+
+    rag = opened(Slow(), limits__seconds=0.4)
+    rag.ask("What does the plan cost?", thread="plan")
+    answer = rag.ask("And the other?", thread="plan")
+    assert (answer.status, answer.reason) == ("abstained", "out of time after 0.4 s")
+    assert [turn["question"] for turn in rag.threads.turns("plan")] == ["What does the plan cost?"]
+
+
+def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():
+    class Late(Recalling):
+        def grade(self, *arguments, **options):
+            found = super().grade(*arguments, **options)
+            time.sleep(0.5)
+            return found
+
+    rag = opened(Late(), limits__seconds=0.4)
+    answer = rag.ask("What does the plan cost?", thread="plan")
+    assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
+    assert rag.threads.turns("plan")[0]["status"] == "grounded"
+
+
+def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    engine = Recalling()
+    rag = opened(engine)
+    app = rag.graph("self-rag", checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+
+    def ask(question):
+        return app.invoke({"question": question}, config, context=rag.context())
+
+    ask("What does the plan cost?")
+    engine.broken = True
+    with pytest.raises(EngineError):
+        ask("What does the fence cost?")
+    engine.broken = False
+    state = ask("And the other?")
+    assert [turn["question"] for turn in state["turns"]] == ["What does the plan cost?", "And the other?"]
+    assert state["turns"][-1]["asked"] == "And the other? (What does the plan cost?)"
+    assert state["tries"] == {"generations": 1}
+    assert rag.threads.list() == []
+
+
+def test_two_questions_at_once_in_one_thread_lose_no_turn():
+    first, second = opened(Recalling()), opened(Recalling())
+    first.ask("What does the plan cost?", thread="plan")
+    first.engine.slow = 0.6
+    slow = threading.Thread(target=first.ask, args=("What does the fence cost?",), kwargs={"thread": "plan"})
+    slow.start()
+    time.sleep(0.2)
+    second.ask("What does the gate cost?", thread="plan")
+    slow.join()
+    for rag in (first, second):
+        questions = [turn["question"] for turn in rag.threads.turns("plan")]
+        assert questions == ["What does the plan cost?", "What does the gate cost?", "What does the fence cost?"]
+
+
+def test_a_thread_that_was_deleted_meanwhile_is_not_brought_back_by_a_failure():
+    engine = Recalling()
+    rag, other = opened(engine), opened()
+    rag.ask("What does the plan cost?", thread="plan")
+    engine.broken, engine.slow = True, 0.5
+    stream = rag.stream("And the other?", thread="plan")
+    next(stream)
+    other.threads.delete("plan")
+    with pytest.raises(EngineError):
+        list(stream)
+    assert rag.threads.list() == []
+
+
+def test_a_deleted_thread_leaves_no_text_behind():
+    rag = opened()
+    rag.ask("What does the xylophone cost?", thread="plan")
+    rag.threads.delete("plan")
+    with pytest.raises(UsageError, match="there is no thread 'plan'; there are none yet"):
+        rag.threads.turns("plan")
+    with pytest.raises(UsageError):
+        rag.threads.delete("plan")
+    rag.close()
+    for file in rag.settings.data_folder.glob(f"{FILE}*"):
+        assert b"xylophone" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "x" * LONGEST])
+def test_names_that_threads_may_have(name):
+    assert thread_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "..", " a", "a ", "a\nb", "a/b", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
+)
+def test_names_that_threads_may_not_have(name):
+    with pytest.raises(UsageError, match="a thread is named with letters") as caught:
+        opened().ask("What?", thread=name)
+    assert "--thread" in caught.value.hint
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text(max_size=200))
+def test_a_fresh_name_is_always_a_name(question):
+    with TemporaryDirectory() as folder, Threads.open(Path(folder)) as threads:
+        name = threads.fresh(question)
+        assert thread_name(name) == name
+
+
+def test_fresh_names_are_the_date_and_the_first_words_and_never_taken():
+    rag = opened()
+    name = rag.threads.fresh("What does the plan cost, all in all, by the end?")
+    assert name.endswith(" What does the plan cost all")
+    rag.ask("What?", thread=name)
+    assert rag.threads.fresh("What does the plan cost, all in all?") == f"{name} 2"
+
+
+def damage_text(path):
+    path.write_text("no database at all, but long enough to be looked at " * 40)
+
+
+def damage_foreign(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE songs (name TEXT)")
+
+
+def damage_namesake(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE checkpoints (name TEXT)")
+
+
+@pytest.mark.parametrize("damage", [damage_text, damage_foreign, damage_namesake])
+def test_a_file_that_is_no_database_of_chats_is_left_alone(damage, home, capsys):
+    (home / "data").mkdir()
+    path = home / "data" / FILE
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(LocalRagError, match="is not a database of chats") as caught:
+        Threads.open(home / "data")
+    assert caught.value.hint.startswith("mv ")
+    assert path.read_bytes() == before
+    assert run(["threads"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_row_that_is_pickled_is_refused_and_never_run(home):
+    rag = opened()
+    rag.ask("What does the plan cost?", thread="plan")
+    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
+        db.execute("UPDATE checkpoints SET type = 'pickle', checkpoint = ?", (b"cos\nsystem\n(S'true'\ntR.",))
+    with pytest.raises(LocalRagError, match="a row of it cannot be read"):
+        rag.threads.turns("plan")
+    with pytest.raises(LocalRagError, match="a row of it cannot be read"):
+        rag.ask("And the other?", thread="plan")
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "data").write_text("a file, where a folder should be")
+    with pytest.raises(LocalRagError, match="chats cannot be kept in"):
+        Threads.open(tmp_path / "data")
+
+
+# --- nothing of one question is seen by the next ----------------------------------------------------------------
+
+
+class TwoShelves(Corpus):
+    """Disjoint passages for the two questions: every query names one of them."""
+
+    def search(self, query, k, *, within=(), exclude=()):
+        shelf = "second" if "second" in query else "first"
+        self.queries.append(query)
+        found = [passage(f"{shelf}-{n}", f"The {shelf} plan costs {n}00 euros.") for n in range(1, 7)]
+        return [one for one in found if one.metadata["chunk_id"] not in exclude][:k]
+
+
+class Watching(ScriptedEngine):
+    """Remembers every passage and draft that it is shown."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.seen, self.failed = [], []
+
+    def _see(self, documents):
+        self.seen += [document.metadata["chunk_id"] for document in documents]
+
+    def relevance(self, question, documents, *, scored=False):
+        self._see(documents)
+        return super().relevance(question, documents, scored=scored)
+
+    def answer(self, question, documents, attempt):
+        self._see(documents)
+        self.failed += attempt.failed
+        for piece in super().answer(question, documents, attempt):
+            yield AnswerDelta(
+                piece.text.replace("It", f"The {'second' if 'second' in question else 'first'} plan"), usage=piece.usage
+            )
+
+    def grade(self, question, documents, generation, *, check="both"):
+        self._see(documents)
+        assert not ("second" in question and "first" in generation)
+        return super().grade(question, documents, generation, check=check)
+
+    def reason(self, question, documents, thoughts):
+        self._see(documents)
+        return super().reason(question, documents, thoughts)
+
+
+WIRINGS = {
+    "plain": [{}],
+    "self-rag": [{}, {"self_rag__candidates": 2}, {"self_rag__final_grade": "separate"}, {"strict": True}],
+    "crag": [{}, {"crag__refine": True}, {"crag__trigger": "thresholds"}],
+    "adaptive": [{}, {"adaptive__complexity": "multi"}],
+}
+CASES = [(graph, flags) for graph, several in WIRINGS.items() for flags in several]
+VERDICTS = st.lists(st.sampled_from(["y", "n", "?", "yn", "nny"]), min_size=1, max_size=6)
+GRADES = st.lists(
+    st.tuples(st.sampled_from(["fully", "partially", "no", "unparsed"]), st.integers(0, 5)), min_size=1, max_size=6
+)
+DRAFTS = st.lists(
+    st.sampled_from(
+        ["It costs 100 euros [1].", "It costs 200 euros [2][9].", "The passages do not contain the answer."]
+    ),
+    min_size=1,
+    max_size=3,
+)
+WORKING = ("rejected", "nearest", "documents", "drafts")
+
+
+@pytest.mark.parametrize(("graph", "flags"), CASES, ids=[f"{graph} {flags}" for graph, flags in CASES])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(relevant=VERDICTS, grades=GRADES, drafts=DRAFTS)
+def test_a_second_question_never_sees_anything_of_the_first(graph, flags, relevant, grades, drafts):
+    engine = Watching(relevant=relevant, grades=grades, drafts=drafts)
+    rag = opened(engine, TwoShelves(), **flags)
+    name = rag.threads.fresh("property")
+    first = rag.ask("What does the first plan cost?", graph=graph, thread=name)
+    engine.seen.clear()
+    engine.failed.clear()
+    *events, done = rag.stream("What does the second plan cost?", graph=graph, thread=name)
+    answer, states = done.answer, [event.state for event in events if isinstance(event, Step)]
+
+    assert all(one.startswith("second-") for one in engine.seen)
+    assert not any("first" in draft for draft, _ in engine.failed)
+    shown = [*answer.citations, *answer.nearest]
+    assert all("/second-" in citation.source for citation in shown)
+    assert "first" not in answer.text
+    assert all(one.chunk_id.startswith("second-") for one in answer.decisions if one.chunk_id)
+    for state in states:
+        assert "first-" not in "".join(str(state.get(key, "")) for key in WORKING)
+        assert not any("first" in query for query in state.get("tried", ()))
+    assert answer.tries.get("generations", 0) == answer.path.count("generate")
+    assert states[0].get("usage", Usage()) == Usage()
+    kept = rag.threads.turns(name)
+    assert [turn["question"] for turn in kept] == [first.question, answer.question]
+    assert "first" not in json.dumps(kept[1])
+    rag.close()
+
+
+# --- from the command line ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def talked(home):
+    with opened() as rag:
+        rag.ask("What does the plan cost?", thread="plan")
+        rag.ask("And the other?", thread="plan")
+        rag.ask("What does <b>it</b> cost?", thread="odd one")
+
+
+def test_threads_are_listed_shown_and_deleted(talked, capsys):
+    assert run(["threads"]) == 0
+    head, *rows_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["thread", "turns", "last", "(UTC)", "began", "with"]
+    assert [row.split()[0] for row in rows_] == ["odd", "plan"]
+    assert run(["threads", "list", "--json"]) == 0
+    assert [row["turns"] for row in json.loads(capsys.readouterr().out)] == [1, 2]
+    assert run(["threads", "show", "plan"]) == 0
+    shown = capsys.readouterr().out
+    assert "1. What does the plan cost?  (" in shown
+    assert "   understood as: And the other? (What does the plan cost?)" in shown
+    assert '   [1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."' in shown
+    assert run(["threads", "show", "plan", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["turns"]) == 2
+    assert run(["threads", "delete", "plan"]) == 0
+    assert capsys.readouterr().out == "deleted the thread plan (2 questions)\n"
+    assert run(["threads", "show", "plan"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: there is no thread 'plan'; there are odd one"
+    assert hint.startswith("hint: local-rag threads")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(None, 4), (100, 4), (60, 4), (40, 3)])
+def test_a_list_of_threads_fits_the_terminal(width, columns):
+    at = "2026-03-01T10:00:00"
+    found = [Thread("lease 2026", 2, "What " * 11, at), Thread("b", 1, "Why?", at)]
+    lines = thread_lines(found, "b", width)
+    assert width is None or max(map(len, lines)) <= width
+    assert ("began with" in lines[0]) == (columns == 4)
+    assert [line[0] for line in lines[1:]] == [" ", "*"]
+
+
+def test_without_threads_the_list_says_so(capsys):
+    assert run(["threads"]) == 0
+    assert capsys.readouterr().out == "There are no threads yet: local-rag chat begins one.\n"
+    assert run(["threads", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_deleting_asks_in_a_terminal(talked, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    assert run(["threads", "delete", "plan"]) == 1
+    assert run(["threads", "show", "plan"]) == 0
+
+
+def test_an_export_is_a_page_of_markdown_and_never_overwrites(talked, capsys, tmp_path):
+    out = tmp_path / "chat.md"
+    assert run(["threads", "export", "plan", "--out", str(out)]) == 0
+    page = out.read_text()
+    assert page.startswith("# plan\n\n2 questions, ")
+    assert "## What does the plan cost?\n" in page
+    assert "It costs 100 euros \\[1\\].\n" in page
+    assert "- \\[1\\] /notes/1.md: “Passage 1 says that the plan costs 100 euros.”\n" in page
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert run(["threads", "export", "plan", "--out", str(out)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run(["threads", "export", "plan", "--out", str(tmp_path / "no" / "chat.md")]) == 2
+    assert run(["threads", "export", "odd one"]) == 0
+    shown = capsys.readouterr().out
+    assert "\\<b\\>it\\</b\\>" in shown
+    assert re.search(r"^1 question, [-0-9: ]+ UTC\.$", shown, re.MULTILINE)
+
+
+def rendered_text(page):
+    """The words that a reader sees; nothing but headings, paragraphs, lists and emphasis may be in it."""
+    words = []
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page):
+        assert token.type.split("_")[0] in ("heading", "paragraph", "bullet", "list", "inline"), token.type
+        for child in token.children or ():
+            assert child.type in (
+                "text",
+                "softbreak",
+                "text_special",
+                "em_open",
+                "em_close",
+                "strong_open",
+                "strong_close",
+            )
+            words.append(child.content)
+    return "".join("".join(words).split())
+
+
+HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h"), min_size=1, max_size=60)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HOSTILE)
+def test_no_text_of_a_file_breaks_the_page(text):
+    turn = {
+        "question": f"q {text}",
+        "asked": f"q {text}",
+        "answer": f"x {text}\n{text}",
+        "status": "grounded",
+        "at": "2026-01-02T03:04:05.000+00:00",
+        "sources": [
+            {"number": 1, "source": f"/n/{text}.md", "page": None, "heading": text, "quote": text, "start": 0, "end": 1}
+            | {"url": "", "verified": True}
+        ],
+    }
+    page = markdown("name", [turn])
+    seen = rendered_text(page)
+    for part in (turn["question"], text):
+        assert "".join(part.split()) in seen
+    assert page.count("\n## ") == 1
+
+
+def test_escaping_leaves_plain_words_alone():
+    assert escaped("It costs 4,200 euros; see p. 3.") == "It costs 4,200 euros; see p. 3."

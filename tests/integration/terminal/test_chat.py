@@ -1,0 +1,295 @@
+"""The chat of a terminal: lines from a pipe with scripted parts, and the real program on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.console import Console
+from support.fakes import FakeCorpus, ScriptedEngine
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError
+from local_rag.core.generation import Text
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.chat import Chat
+from local_rag.terminal.question import Asking
+
+
+class Corpus(FakeCorpus):
+    def close(self):
+        pass
+
+
+class Recalling(ScriptedEngine):
+    def standalone(self, question, history):
+        return Text(f"{question} ({history[-1].question})") if question.startswith("And") else question
+
+    def relevance(self, question, documents, *, scored=False):
+        if "broken" in question:
+            raise EngineError("the model fell over", hint="ollama serve")
+        if "stop" in question:
+            raise KeyboardInterrupt
+        return super().relevance(question, documents, scored=scored)
+
+
+def talk(lines, capsys, monkeypatch, *, engine=None, **options):
+    """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    with Rag(Settings.load(), Corpus(), Choice(engine or Recalling())) as rag:
+        console = Console(file=sys.stderr, force_terminal=False, width=200, color_system=None)
+        code = Chat(Asking(rag, console), **options).run()
+    return code, *capsys.readouterr()
+
+
+def test_each_line_of_a_pipe_is_a_question(capsys, monkeypatch):
+    code, out, err = talk(["What does the plan cost?", "", "And the other?"], capsys, monkeypatch)
+    assert code == 0
+    source = '[1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."'
+    assert out.split("\n\n") == [
+        "It costs 100 euros [1].",
+        source,
+        "understood as: And the other? (What does the plan cost?)\nIt costs 100 euros [1].",
+        source,
+        "",
+    ]
+    assert re.search(r"^thread: \d{4}-\d\d-\d\d What does the plan cost$", err, re.MULTILINE)
+
+
+def test_json_is_one_line_per_question_and_nothing_else_on_stdout(capsys, monkeypatch):
+    lines = ["What does the plan cost?", "/threads", "/help", "Is it broken?", "/nonsense", "And the other?"]
+    code, out, err = talk(lines, capsys, monkeypatch, as_json=True, thread="plan")
+    first, failed, last = map(json.loads, out.splitlines())
+    assert (first["text"], first["thread"], first["status"]) == ("It costs 100 euros [1].", "plan", "grounded")
+    assert failed == {"question": "Is it broken?", "error": "the model fell over", "hint": "ollama serve"}
+    assert last["asked"] == "And the other? (What does the plan cost?)"
+    assert code == 1
+    assert "thread  turns" in err
+    assert "/quit" in err
+
+
+def test_bytes_that_are_no_text_are_asked_as_question_marks(capsys, monkeypatch):
+    engine = Recalling()
+    code, out, _ = talk(["What does the \udcff plan cost?"], capsys, monkeypatch, engine=engine, as_json=True)
+    assert (code, json.loads(out)["question"]) == (0, "What does the ? plan cost?")
+
+
+def test_a_question_that_fails_does_not_end_the_chat(capsys, monkeypatch):
+    code, out, err = talk(["Is it broken?", "What does the plan cost?"], capsys, monkeypatch)
+    assert code == 1
+    assert "error: the model fell over\nhint: ollama serve\n" in err
+    assert "It costs 100 euros [1]." in out
+    assert "thread: " in err, "the thread gets its name from the first question that is answered"
+
+
+def test_a_thread_is_gone_on_with_and_named_ones_keep_their_name(capsys, monkeypatch):
+    talk(["What does the plan cost?"], capsys, monkeypatch, thread="plan")
+    _, out, err = talk(["/sources", "And the other?"], capsys, monkeypatch, thread="plan")
+    assert "thread: plan (1 question so far)" in err
+    assert "understood as: And the other? (What does the plan cost?)" in out
+    assert out.startswith("[1] /notes/1.md, characters 0 to 45 ("), "the sources of the last answer are at hand again"
+
+
+def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, monkeypatch):
+    lines = ["What does the plan cost?", "/new lease", "And the rent?", "/threads", "/threads plan", "And the other?"]
+    code, out, err = talk([*lines, "/new plan", "/threads nothing"], capsys, monkeypatch, thread="plan")
+    assert "A new thread: lease." in out
+    assert "understood as: And the rent?" not in out, "nothing came before it in this thread"
+    assert re.search(r"^\* lease +1 ", out, re.MULTILINE)
+    assert re.search(r"^  plan +1 ", out, re.MULTILINE)
+    assert "thread: plan (1 question so far)" in err
+    assert "understood as: And the other? (What does the plan cost?)" in out
+    assert "error: there is a thread 'plan' already" in err
+    assert "error: there is no thread 'nothing'; there are lease and plan\nhint: /threads lists them" in err
+    assert code == 1
+
+
+def test_sources_shows_whole_quotes_and_where_they_stand(capsys, monkeypatch):
+    _, out, err = talk(["/sources", "What does the plan cost?", "/sources"], capsys, monkeypatch)
+    assert "error: there is no answer yet" in err
+    found, quote = out.splitlines()[-2:]
+    assert re.fullmatch(r"\[1\] /notes/1.md, characters 0 to 45 \(.*\)", found)
+    assert quote == '    "Passage 1 says that the plan costs 100 euros."'
+    _, out, _ = talk(["What?", "/sources"], capsys, monkeypatch, engine=Recalling(relevant=["n"]))
+    assert out.endswith("The last answer cites nothing.\n")
+
+
+def test_graph_shows_and_changes_the_graph(capsys, monkeypatch):
+    engine = Recalling()
+    _, out, err = talk(["/graph", "/graph plain", "/graph raptor", "What?"], capsys, monkeypatch, engine=engine)
+    assert out.startswith("graph: self-rag (/graph plain, crag or adaptive takes another)\ngraph: plain\n")
+    assert "error: there is no graph 'raptor'\nhint: /graph plain|self-rag|crag|adaptive" in err
+    assert not [call for call in engine.asked if call[0] == "grade"], "plain grades nothing"
+
+
+def test_quit_leaves_and_an_unknown_command_is_one_line(capsys, monkeypatch):
+    code, out, err = talk(["/nonsense at all", "/quit", "What does the plan cost?"], capsys, monkeypatch)
+    assert (code, out) == (1, "")
+    assert err == "error: there is no command /nonsense\nhint: /help lists them\n"
+
+
+def test_ctrl_c_ends_a_script(capsys, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        talk(["Please stop", "What?"], capsys, monkeypatch)
+
+
+def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(capsys, monkeypatch):
+    class Slow(Recalling):
+        def relevance(self, question, documents, *, scored=False):
+            time.sleep(0.3)
+            return super().relevance(question, documents, scored=scored)
+
+    monkeypatch.setenv("LOCAL_RAG_LIMITS_SECONDS", "0.1")
+    _, out, err = talk(["What?", "/threads"], capsys, monkeypatch, engine=Slow())
+    assert "No answer: out of time" in out
+    assert "the thread does not remember this question" in err
+    assert out.endswith("There are no threads yet.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--thread", "a/b"], "a thread is named with letters"),
+        (["--graph", "raptor"], "graph = 'raptor' (flag)"),
+        (["--index", "nothing-here"], "there is no index at"),
+        (["--trace-file", "/no/such/folder/run.jsonl"], "the trace cannot be written to"),
+    ],
+)
+def test_what_is_wrong_with_the_options_is_said_before_the_first_question(arguments, line, capsys):
+    assert run(["chat", *arguments]) in (1, 2)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert line in shown.err.splitlines()[0]
+
+
+# --- the real program on a pseudo-terminal ------------------------------------------------------------------------
+
+PROGRAM = """
+import fcntl, sys, termios, time
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
+from local_rag.cli.app import main
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag import cancel
+from local_rag.core.generation import AnswerDelta
+
+quick = ExtractiveEngine.answer
+
+def answer(self, question, documents, attempt):
+    while "slowly" in question:
+        yield AnswerDelta("word ")
+        time.sleep(0.05)
+        cancel.check()
+    yield from quick(self, question, documents, attempt)
+
+ExtractiveEngine.answer = answer
+main()
+"""
+
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;;.*?\x1b\\\\|\r")
+
+
+class Terminal:
+    """A program on a pseudo-terminal: what it shows, and keys for it."""
+
+    def __init__(self, arguments, cwd):
+        import pty
+
+        self.screen, slave = pty.openpty()
+        command = [sys.executable, "-c", PROGRAM, *arguments]
+        environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
+        self.child = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=cwd, start_new_session=True
+        )
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, words, seconds=60):
+        """Read until the words are shown, and forget what came before them. Returns what was shown till then."""
+        deadline = time.monotonic() + seconds
+        while words not in self.seen:
+            assert time.monotonic() < deadline, f"{words!r} is not in {self.seen!r}"
+            if select.select([self.screen], [], [], 0.1)[0]:
+                try:
+                    self.seen = CONTROL.sub("", self.seen + os.read(self.screen, 4096).decode(errors="replace"))
+                except OSError:
+                    break
+        shown, _, self.seen = self.seen.partition(words)
+        return shown
+
+    def type(self, keys):
+        os.write(self.screen, keys.encode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.wait()
+        os.close(self.screen)
+
+
+@pytest.fixture
+def notes(home):
+    folder = home / "notes"
+    folder.mkdir()
+    (folder / "plan.md").write_text("# Plan\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n")
+    assert run(["index", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
+    with Terminal(["chat", "--engine", "extractive"], notes) as terminal:
+        terminal.until("Ask, or type /help. Ctrl-D leaves.")
+        terminal.until("> ")
+        terminal.type("What does the greenhouse cost?\n")
+        terminal.until("The greenhouse costs 4,200 euros. [1]")
+        terminal.until("> ")
+
+        terminal.type("What does the greenhouse slowly cost?\n")
+        terminal.until("word word")
+        asked = time.monotonic()
+        terminal.type("\x03")
+        terminal.until("stopped", 20)
+        terminal.until("> ", 20)
+        assert time.monotonic() - asked < 15
+
+        terminal.type("half a li")
+        terminal.until("half a li")
+        terminal.type("\x03")
+        terminal.until("> ", 20)
+        terminal.type("/threads\n")
+        terminal.until("began with", 20)
+        listed = terminal.until("> ", 20)
+        assert re.search(r"What does the greenhouse cost +1 ", listed), "the stopped question was not kept"
+
+        terminal.type("\x04")
+        assert terminal.child.wait(30) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(notes):
+    pytest.importorskip("readline")
+    with Rag.open(engine="extractive") as rag:
+        rag.ask("What does the greenhouse cost?", thread="plan")
+    with Terminal(["chat", "--engine", "extractive", "--thread", "plan"], notes) as terminal:
+        terminal.until("thread: plan (1 question so far)")
+        terminal.until("> ")
+        terminal.type("\x1b[A")
+        terminal.until("What does the greenhouse cost?", 20)
+        terminal.type("\n")
+        terminal.until("The greenhouse costs 4,200 euros. [1]")
+        terminal.until("> ")
+        terminal.type("/quit\n")
+        assert terminal.child.wait(30) == 0

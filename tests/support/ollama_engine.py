@@ -1,0 +1,88 @@
+"""An OllamaEngine on a test server, and short ways to ask it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+
+from local_rag.config.models import ROLES, OllamaModelSpec
+from local_rag.config.settings import Ollama
+from local_rag.core.generation import Attempt
+from local_rag.engines.ollama.engine import OllamaEngine
+from local_rag.engines.ollama.server import Server
+from support.fakes import passage
+
+QUESTION = "What does the plan cost?"
+YES = '{"r": "yes yes"}'
+FULLY = '{"s": "fully", "u": 5}'
+LONG = 5.0
+"""Seconds within which every fault must have shown."""
+
+
+@contextmanager
+def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, **settings):
+    """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`."""
+    host = getattr(server, "host", server)
+    config = Ollama(host=host, **settings)
+    with_server = Server(config.host, config.allow_hosts)
+    try:
+        spec = OllamaModelSpec(name=model, think=think)
+        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config, explain)
+    except BaseException:
+        with_server.close()
+        raise
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def load_ahead(engine, server):
+    """Prepare the engine, and wait until the server has been told to load its model."""
+    engine.prepare()
+    until = time.monotonic() + LONG
+    while not server.preloads and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+@contextmanager
+def soon(seconds=LONG):
+    """What is inside ends well before a person gives up."""
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < seconds
+
+
+def passages(count=2, words=0):
+    """Passages of about so many words; 0: one short sentence."""
+    text = "The plan costs a few hundred euros in all. " * (words // 9)
+    return [passage(number, f"Passage {number}. {text}" if words else "") for number in range(1, count + 1)]
+
+
+def labels(verdicts):
+    return [verdict.label for verdict in verdicts]
+
+
+def graded(server, *replies, documents=None, **settings):
+    """The verdicts of the retrieval grader on these replies."""
+    server.script(*replies)
+    with soon(), engine_on(server, **settings) as engine:
+        return engine.relevance(QUESTION, documents or passages())
+
+
+def answered(engine, documents=None, attempt=None):
+    """The pieces of an answer, and the text as a reader has it at the end."""
+    pieces = list(engine.answer(QUESTION, passages() if documents is None else documents, attempt or Attempt()))
+    return pieces, read(pieces)
+
+
+def read(pieces):
+    text = ""
+    for piece in pieces:
+        text = "" if piece.restart else text + piece.text
+    return text
+
+
+def contents(body):
+    """The messages of a chat as (role, content)."""
+    return [(message["role"], message["content"]) for message in body["messages"]]

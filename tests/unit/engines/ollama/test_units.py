@@ -1,0 +1,395 @@
+"""Parts of the Ollama engine that need no server: tokens, windows, thoughts, names, durations."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.ollama_server import recordings
+
+from local_rag.config.settings import Ollama
+from local_rag.core.errors import EngineError
+from local_rag.engines.ollama.context_window import Fit, TooLong, Use, estimate, too_long, was_cut
+from local_rag.engines.ollama.model_loads import duration, lasting
+from local_rag.engines.ollama.server import is_cloud_name, same_model
+from local_rag.engines.ollama.task import first_line
+from local_rag.engines.ollama.thinking import Thoughts
+
+VERSIONS = ("0.33.0-rc2", "0.24.0")
+CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}
+USE = Use("tiny", 1024)
+CAP = 100
+
+
+def said(text):
+    return [("user", text)]
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_a_longer_prompt_is_never_estimated_shorter(text, more):
+    assert estimate(said(text)) <= estimate(said(text + more))
+    assert estimate(said(text)) < estimate([*said(text), *said(more)])
+    assert estimate([]) == 0
+
+
+def test_an_estimate_is_on_the_careful_side():
+    english = "The quick brown fox jumps over the lazy dog. "
+    assert estimate(said(english * 10)) > 10 * len(english.split())
+    for text in ("我们在公司工作了三年", "ぁあぃいぅう", "\U0001f600\U0001f601"):
+        assert estimate(said(text * 10)) >= 10 * len(text)
+
+
+def messages_of(case):
+    return [(message["role"], message["content"]) for message in case.request["body"]["messages"]]
+
+
+CUT = {
+    ("0.33.0-rc2", "long-default"): 258,
+    ("0.24.0", "long-default"): 512,
+    ("0.24.0", "long-shift-false"): 512,
+    ("0.33.0-rc2", "long-history-default"): 422,
+    ("0.24.0", "long-history-default"): 422,
+}
+
+
+@pytest.mark.parametrize(("key", "counted"), CUT.items())
+def test_recorded_prompts_that_were_cut(key, counted):
+    body = json.loads(CASES[key].response["lines"][-1])
+    assert body["prompt_eval_count"] == counted
+    assert was_cut(messages_of(CASES[key]), counted, 512)
+
+
+def test_recorded_prompts_that_were_read_as_a_whole():
+    """The `-th-` templates drop or add messages of their own."""
+    seen = 0
+    for key, case in CASES.items():
+        body = case.request["body"]
+        last = case.response["lines"][-1]
+        if key in CUT or case.request["path"] != "/api/chat" or "prompt_eval_count" not in last or "-th-" in key[1]:
+            continue
+        if last.endswith("}"):
+            window = body["options"]["num_ctx"]
+            assert not was_cut(messages_of(case), json.loads(last)["prompt_eval_count"], window), key
+            seen += 1
+    assert seen > 50
+
+
+LETTERS = [
+    ("abcdefghij", 4),
+    ("деёжзиклмн", 2),
+    ("कखगघङचछजझञ", 3),
+    ("ğüşöçıâîû", 2),
+    ("我你他是在有", 1),
+    ("ぁあぃいぅう", 1),
+]
+
+
+@st.composite
+def natural(draw):
+    """Text with the tokens that a tokenizer with a large vocabulary makes of it: (text, tokens)."""
+    letters, per_token = draw(st.sampled_from(LETTERS))
+    words = draw(st.lists(st.text(letters, min_size=1, max_size=14), min_size=1, max_size=60))
+    gap = draw(st.sampled_from([" ", "\n", ", ", ". ", "  "]))
+    filler = draw(st.sampled_from(["", "." * 60, " " * 80, "-" * 40, "=" * 30, "\n" * 9]))
+    tokens = sum(-(-len(word) // per_token) for word in words) + len(words) * (len(gap.strip()) + 1)
+    return gap.join(words) + filler * len(words), tokens + len(words)
+
+
+@given(natural(), natural())
+def test_natural_text_that_was_read_as_a_whole_was_not_cut(one, other):
+    """Also tables of contents, padded columns, and scripts of three bytes a letter."""
+    messages = [("system", one[0]), ("user", other[0])]
+    assert not was_cut(messages, one[1] + other[1] + 8, 32_768)
+
+
+@given(natural())
+def test_a_window_that_is_full_was_cut(text):
+    assert was_cut(said(text[0]), 4096, 4096)
+    assert was_cut(said(text[0]), 4100, 4096)
+
+
+def test_a_server_that_does_not_count_is_believed():
+    assert not was_cut(said("word " * 5000), None, 4096)
+    assert not was_cut(said("word " * 5000), 0, 4096)
+
+
+def test_half_a_window_of_an_english_prompt_is_a_cut():
+    text = "The committee decided in spring that the annual report should be shorter. " * 270
+    assert len(text) / 4.5 > 4096, "it is longer than the window"
+    assert was_cut(said(text), 2050, 4096)
+
+
+# --- what fits --------------------------------------------------------------------------------------------------------
+
+
+def prompt_of(sizes):
+    """A prompt with one passage of each size, in characters."""
+    return lambda numbers: said("q " + " ".join(f"<{number}>" + "x" * sizes[number] for number in numbers))
+
+
+sizes = st.lists(st.integers(10, 1500), min_size=1, max_size=12)
+
+
+@given(sizes, st.randoms(use_true_random=False))
+def test_the_least_wanted_are_given_up_first(sizes, random):
+    order = list(range(len(sizes)))
+    random.shuffle(order)
+    try:
+        fit = Fit(prompt_of(sizes), order, USE, CAP)
+    except EngineError as error:
+        assert estimate(prompt_of(sizes)(order[:1])) > 1024 - CAP
+        assert "even with one passage" in str(error)
+        return
+    assert estimate(fit.messages) <= 1024 - CAP
+    assert fit.kept == sorted(order[: len(fit.kept)])
+    if len(fit.kept) < len(order):
+        assert estimate(prompt_of(sizes)(order[: len(fit.kept) + 1])) > 1024 - CAP
+        assert str(len(order) - len(fit.kept)) in fit.note
+    else:
+        assert fit.note == ""
+    assert [int(number) for number in re.findall(r"<(\d+)>", fit.messages[0][1])] == fit.kept
+
+
+@given(
+    sizes, st.sampled_from([TooLong(), TooLong(3000, 1024), TooLong(1025, 1024), TooLong(90_000, 1024), TooLong(1025)])
+)
+def test_shrinking_ends(sizes, said):
+    use = Use("tiny", 100_000)
+    fit = Fit(prompt_of(sizes), range(len(sizes)), use, CAP)
+    left = len(sizes)
+    while left > 1:
+        fit.shrink(said)
+        assert 1 <= len(fit.kept) < left
+        left = len(fit.kept)
+        assert fit.kept == list(range(left))
+    with pytest.raises(EngineError, match=r"does not fit the window of 100,000 tokens of tiny") as met:
+        fit.shrink(said)
+    assert "num_ctx" in met.value.hint
+
+
+@given(st.integers(2, 12), st.integers(100, 900), st.floats(1.05, 4.0))
+def test_with_exact_counts_one_shrink_is_enough(count, size, dense):
+    """Where the passages are alike, and the estimate is wrong by the same factor throughout."""
+    use = Use("tiny", 100_000)
+    fit = Fit(prompt_of([size] * count), range(count), use, CAP)
+    prompt = round(estimate(fit.messages) * dense)
+    window = prompt * 2 // 3 + CAP
+    fit.shrink(TooLong(prompt, window))
+    assert len(fit.kept) == 1 or estimate(fit.messages) * dense <= window - CAP + dense
+
+
+def test_room_for_the_reply_and_for_thoughts_is_kept():
+    sizes = [700] * 8
+    plain = Fit(prompt_of(sizes), range(8), Use("tiny", 2048), CAP)
+    thinking = Fit(prompt_of(sizes), range(8), Use("tiny", 2048, "low"), CAP)
+    assert len(thinking.kept) < len(plain.kept)
+    assert (Use("tiny", 2048).thoughts, Use("tiny", 2048, "low").thoughts) == (0, 1024)
+
+
+def test_a_prompt_without_passages_that_does_not_fit():
+    with pytest.raises(EngineError, match=r"a prompt of about 2,786 tokens with 100 for the reply") as met:
+        Fit(lambda numbers: said("x" * 10_000), (), USE, CAP)
+    assert "passage" not in str(met.value)
+    assert "shorter question" in met.value.hint
+
+
+NEW_WORDS = "request (2017 tokens) exceeds the available context size (512 tokens), try increasing it"
+NEW_ERROR = {
+    "code": 400,
+    "message": NEW_WORDS,
+    "type": "exceed_context_size_error",
+    "n_prompt_tokens": 2017,
+    "n_ctx": 512,
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (json.dumps({"error": NEW_ERROR}), TooLong(2017, 512)),
+        (NEW_WORDS, TooLong(2017, 512)),
+        (json.dumps({"error": {"message": NEW_WORDS}}), TooLong(2017, 512)),
+        ("the input length exceeds the context length", TooLong()),
+        ("the prompt is longer than the context length currently available to the model; shorten it", TooLong()),
+        ("model is required", None),
+        ("", None),
+    ],
+)
+def test_the_wordings_of_a_prompt_that_is_too_long(message, found):
+    assert too_long(400, message) == found
+    assert too_long(500, message) is None
+
+
+@pytest.mark.parametrize("key", [key for key in CASES if re.match(r"long-.*false", key[1])], ids=str)
+def test_the_recorded_wordings(key):
+    case = CASES[key]
+    if case.response["status"] == 200:
+        return
+    found = too_long(case.response["status"], json.loads("".join(case.response["lines"]))["error"])
+    exact = key[0] == VERSIONS[0] and key[1] != "long-shift-false"
+    assert found == (TooLong(1077 if "history" in key[1] else 2017, 512) if exact else TooLong())
+
+
+# --- thoughts ---------------------------------------------------------------------------------------------------------
+
+
+def without(text, cuts=()):
+    thoughts, places = Thoughts(), sorted({min(cut, len(text)) for cut in cuts})
+    parts = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+    given_back = ""
+    for give in [*(lambda part=part: thoughts.feed(part) for part in parts), thoughts.end]:
+        text = give()
+        given_back = text if thoughts.restarted else given_back + text
+    assert given_back == thoughts.text
+    return given_back
+
+
+parts = st.sampled_from(["<think>", "</think>", "<", "think", ">", "</", " ", "\n", "It is so.", "{", "<b>", "é"])
+
+
+@given(st.lists(parts, max_size=12).map("".join), st.lists(st.integers(0, 80), max_size=12))
+def test_however_a_reply_is_split_it_is_the_same(text, cuts):
+    assert without(text, cuts) == without(text)
+    assert without(text, range(len(text))) == without(text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("It is so.", "It is so."),
+        ("<think>Is it?</think>It is so.", "It is so."),
+        ("\n <think>Is it?</think>\n\n It is so.", "It is so."),
+        ("<think></think>It is so.", "It is so."),
+        ("<think>a <think> b</think>It is so.", "It is so."),
+        ("<think>Is it", ""),
+        ("<think>Is it</think", ""),
+        ("<think>Is it</think>  ", ""),
+        ("<thin", "<thin"),
+        ("Is it so? Yes [2].\n</think>\n\nIt is so [1].", "It is so [1]."),
+        ("</think>It is so.", "It is so."),
+        ("<think>Is it?</think>It is </think>.", "It is </think>."),
+        ("<thinker> said so.", "<thinker> said so."),
+        ("It is <think>so</think>.", "It is <think>so</think>."),
+        ("", ""),
+    ],
+)
+def test_thoughts_stand_at_the_beginning(reply, text):
+    assert without(reply) == text
+    assert without(reply, range(len(reply))) == text
+
+
+def test_text_is_given_as_it_comes():
+    thoughts = Thoughts()
+    assert [thoughts.feed(bit) for bit in ("<th", "ink>a", "b</thi", "nk>\n", " It", " is")] == [
+        "",
+        "",
+        "",
+        "",
+        "It",
+        " is",
+    ]
+    thoughts = Thoughts()
+    assert [thoughts.feed(bit) for bit in ("<th", "e> ", "It")] == ["", "<the> ", "It"]
+
+
+# --- lines, names, durations -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        ("plan cost", "plan cost"),
+        ("\n\n  plan cost  \nmore", "plan cost"),
+        ('"plan cost"', "plan cost"),
+        ("**plan cost**", "plan cost"),
+        ("“plan cost”", "plan cost"),
+        ("", ""),
+        ("\n \n", ""),
+        ("x" * 999, "x" * 300),
+    ],
+)
+def test_the_first_line_that_says_something(reply, line):
+    assert first_line(reply) == line
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "seconds", "sent"),
+    [
+        ("5m", 300, "5m"),
+        ("1.5h", 5400, "1.5h"),
+        ("30s", 30, "30s"),
+        ("250ms", 0.25, "250ms"),
+        ("0", 0, "0s"),
+        ("45", 45, "45s"),
+        ("-1", float("inf"), "-1s"),
+        ("-1m", float("inf"), "-1m"),
+    ],
+)
+def test_how_long_a_model_stays(keep_alive, seconds, sent):
+    assert lasting(keep_alive) == seconds
+    assert duration(keep_alive) == sent
+
+
+@pytest.mark.parametrize(
+    "name", ["x:cloud", "gpt-oss:120b-cloud", "maker/x:cloud", "hub.test:5000/x:1b-cloud", "x:1b-CLOUD "]
+)
+def test_names_of_cloud_models(name):
+    assert is_cloud_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["cloud", "x", "x:latest", "cloud:latest", "my-cloud", "x-cloud:7b", "x:cloudy", "x:1bcloud"]
+)
+def test_names_that_stay_here(name):
+    assert not is_cloud_name(name)
+
+
+def test_a_name_without_a_tag_is_the_latest():
+    assert same_model("tiny", "tiny:latest")
+    assert same_model("hub.test:5000/tiny", "hub.test:5000/tiny:latest")
+    assert not same_model("tiny:1b", "tiny")
+
+
+@pytest.mark.parametrize(
+    ("reply", "line"),
+    [
+        ("lease end date", "lease end date"),
+        ("Here is a new query:\n\nprice of the plan", "price of the plan"),
+        ("Query: lease end date", "lease end date"),
+        ("**Query:** lease end", "lease end"),
+        ("New search query: lease", "lease"),
+        ("- lease end", "lease end"),
+        ("1. lease end", "lease end"),
+        ('"lease end"', "lease end"),
+        ('"lease" AND "end"', '"lease" AND "end"'),
+        ("```\nlease end\n```", "lease end"),
+        ("Why: the lease", "Why: the lease"),
+        ("", ""),
+    ],
+)
+def test_the_line_that_is_meant(reply, line):
+    assert first_line(reply) == line
+
+
+@pytest.mark.parametrize(
+    ("keep_alive", "sent"), [("5m", "5m"), (-1, "-1s"), ("-1", "-1s"), (0, "0s"), ("1h30m", "1h30m"), (300, "300s")]
+)
+def test_keep_alive_as_people_write_it(keep_alive, sent):
+    assert duration(Ollama(keep_alive=keep_alive).keep_alive) == sent
+
+
+@pytest.mark.parametrize("wrong", ["soon", "5 minutes", "", "m5", 1.5])
+def test_keep_alive_as_ollama_would_refuse_it(wrong):
+    with pytest.raises(ValueError, match="keep_alive"):
+        Ollama(keep_alive=wrong)
+
+
+def test_numbers_are_long():
+    table = " ".join(str(number) for number in range(10_000, 10_300))
+    assert estimate([("user", table)]) > 1500

@@ -1,0 +1,733 @@
+"""The papers' parts inside the graphs: every option, threshold and label as a row, and budgets for any verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+
+from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import Stopped
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Turn
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Relevance, Route, Thought
+from local_rag.graphs import GRAPHS, candidate_ranking
+from local_rag.graphs.edges import action_by_scores, found_new, goes_on, route_taken
+from local_rag.graphs.nodes.conversation import REMEMBERED, remember
+from local_rag.graphs.state import Deps, Options, recursion_limit
+from local_rag.web.search import Off
+
+QUESTION = "What does the plan cost?"
+GRADED = "retrieve grade_documents"
+AGAIN = f"transform_query {GRADED}"
+FINE = "It costs 100 euros [1]."
+
+
+def run(name, engine=None, *, corpus=None, web=False, limits=None, memory=False, direct=False, **method):
+    """(nodes in order, final state, deps) of one question, wired by the method's own settings."""
+    values = Values(**{key: value for key, value in method.items() if key != "thresholds"})
+    deps = Deps(
+        corpus or FakeCorpus(),
+        engine or ScriptedEngine(),
+        FakeWeb() if web else Off(),
+        Limits(**(limits or {})),
+        allow_direct=direct,
+        self_rag=values.self_rag,
+        crag=values.crag,
+        adaptive=values.adaptive,
+        thresholds=method.get("thresholds", Thresholds()),
+        strict=values.strict,
+    )
+    graph = GRAPHS[name](Options.of(values, memory=memory)).compile()
+    path, state = [], {}
+    config = {"recursion_limit": recursion_limit(deps.limits)}
+    for update in graph.stream({"question": QUESTION}, config, context=deps):
+        for node, values_ in update.items():
+            path.append(node)
+            state |= values_ or {}
+    return " ".join(path), state, deps
+
+
+def labels(state, kind):
+    return [decision.verdict for decision in state["decisions"] if decision.kind == kind]
+
+
+# --- CRAG's actions -----------------------------------------------------------------------------------------------
+
+
+def scores(*values, label="relevant"):
+    return [Relevance(label, value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "action"),
+    [
+        (scores(0.81), "correct"),
+        (scores(0.8), "ambiguous"),
+        (scores(0.01, 0.02, 0.81), "correct"),
+        (scores(0.05), "ambiguous"),
+        (scores(0.049, 0.0), "incorrect"),
+        (scores(0.049, 0.5), "ambiguous"),
+        ([], "incorrect"),
+        (scores(None), "correct"),
+        (scores(None, label="irrelevant"), "incorrect"),
+        (scores(None, label="unparsed"), "ambiguous"),
+        (scores(0.9, label="irrelevant"), "correct"),
+    ],
+)
+def test_the_papers_rule_on_the_scores(verdicts, action):
+    assert action_by_scores(verdicts, 0.8, 0.05) == action
+
+
+BY_SCORES = {"crag": Crag(trigger="thresholds")}
+CRAG = [
+    # letters, scores, web, label, path
+    ("ynnn", [0.9, 0.1, 0.1, 0.1], True, "correct", f"{GRADED} refine_documents generate grade_generation"),
+    (
+        "yynn",
+        [0.6, 0.5, 0.1, 0.1],
+        True,
+        "ambiguous",
+        f"{GRADED} transform_query web_search_node refine_documents generate grade_generation",
+    ),
+    ("yynn", [0.6, 0.5, 0.1, 0.1], False, "ambiguous", f"{GRADED} refine_documents generate grade_generation"),
+    ("nnnn", [0.01, 0.02, 0.03, 0.04], False, "incorrect", f"{GRADED} discard_documents give_up"),
+    (
+        "nnnn",
+        [0.01, 0.02, 0.03, 0.04],
+        True,
+        "incorrect",
+        f"{GRADED} discard_documents transform_query web_search_node refine_documents generate grade_generation "
+        "give_up",
+    ),
+]
+
+
+@pytest.mark.parametrize(("letters", "given", "web", "label", "path"), CRAG)
+def test_crag_by_thresholds(letters, given, web, label, path):
+    engine = ScriptedEngine(relevant=[letters], scores=[given, []])
+    taken, state, _ = run("crag", engine, web=web, **BY_SCORES)
+    assert (taken, labels(state, "grade_documents")) == (path, [label])
+
+
+def test_one_irrelevant_passage_asks_the_web_only_under_the_tutorials_rule():
+    for trigger, asks in (("any_irrelevant", True), ("thresholds", False)):
+        engine = ScriptedEngine(relevant=["yyyn"], scores=[[0.9, 0.9, 0.9, 0.01]])
+        path, _, _ = run("crag", engine, web=True, crag=Crag(trigger=trigger))
+        assert ("web_search_node" in path) is asks
+
+
+def test_an_ambiguous_verdict_without_a_relevant_passage_keeps_what_is_not_clearly_out():
+    engine = ScriptedEngine(relevant=["nnnn"], scores=[[0.3, 0.01, 0.05, 0.04]])
+    _, state, _ = run("crag", engine, **BY_SCORES)
+    assert [one.metadata["chunk_id"] for one in state["documents"]] == ["1", "3"], "0.05 is not below the lower one"
+
+
+# --- thresholds over the tutorials' yes and no --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("letters", "given", "threshold", "kept"),
+    [
+        ("yyyy", [0.9, 0.6, 0.5, 0.4], None, "1234"),
+        ("nyyn", [0.9, 0.6, 0.5, 0.4], 0.5, "123"),
+        ("yyyy", [None, 0.1, None, 0.1], 0.5, "13"),
+        ("????", [0.9] * 4, 0.5, ""),
+    ],
+)
+def test_a_threshold_of_relevance_decides_over_the_word(letters, given, threshold, kept):
+    engine = ScriptedEngine(relevant=[letters], scores=[given])
+    _, state, _ = run("self-rag", engine, limits={"rewrites": 0}, thresholds=Thresholds(relevance=threshold))
+    found = [one.chunk_id for one in state["decisions"] if one.kind == "relevance" and one.verdict == "relevant"]
+    assert "".join(found) == kept
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "status"),
+    [(0.4, None, "grounded"), (0.4, 0.5, "abstained"), (0.5, 0.5, "grounded"), (None, 0.5, "grounded")],
+)
+def test_an_answer_below_its_threshold_is_not_given(score, threshold, status):
+    engine = ScriptedEngine(grades=[("fully", 5, (), score)])
+    limits = {"rewrites": 0}
+    _, state, _ = run("self-rag", engine, limits=limits, thresholds=Thresholds(answer=threshold))
+    assert state["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("method", "scored"),
+    [
+        ({}, False),
+        ({"crag": Crag(trigger="thresholds")}, True),
+        ({"crag": Crag(refine=True)}, True),
+        ({"self_rag": SelfRag(candidates=2)}, True),
+        ({"thresholds": Thresholds(relevance=0.0)}, True),
+        ({"thresholds": Thresholds(answer=0.5)}, False),
+    ],
+)
+def test_scores_of_passages_are_asked_for_where_something_reads_them(method, scored):
+    heard = []
+
+    class Listening(ScriptedEngine):
+        def relevance(self, question, documents, *, scored=False):
+            heard.append(scored)
+            return super().relevance(question, documents)
+
+    run("self-rag", Listening(), **method)
+    assert heard == [scored]
+
+
+# --- the early notebook's wiring ----------------------------------------------------------------------------------
+
+SEPARATE = {"self_rag": SelfRag(final_grade="separate")}
+WRITTEN = "generate grade_generation_v_documents"
+FINAL = f"{WRITTEN} prepare_for_final_grade grade_generation_v_question"
+NOTEBOOK = [
+    ({}, {}, f"{GRADED} {FINAL}", "grounded"),
+    ({"grades": [("no", 0), ("fully", 0), ("fully", 5)]}, {}, f"{GRADED} {WRITTEN} {FINAL}", "grounded"),
+    ({"grades": [("no", 0)]}, {"generations": 2}, f"{GRADED} {WRITTEN} {WRITTEN} give_up", "ungrounded"),
+    ({"grades": [("fully", 0), ("fully", 2)]}, {"rewrites": 0}, f"{GRADED} {FINAL} give_up", "abstained"),
+    (
+        {"grades": [("fully", 0), ("fully", 2), ("fully", 0), ("fully", 4)]},
+        {},
+        f"{GRADED} {FINAL} {AGAIN} {FINAL}",
+        "grounded",
+    ),
+    ({"drafts": [NOT_IN_PASSAGES]}, {"rewrites": 0}, f"{GRADED} {WRITTEN} give_up", "abstained"),
+    ({"drafts": [NOT_IN_PASSAGES, "It costs 500 euros [1]."]}, {}, f"{GRADED} {WRITTEN} {AGAIN} {FINAL}", "grounded"),
+    ({"relevant": ["n"]}, {"rewrites": 0}, f"{GRADED} give_up", "abstained"),
+]
+
+
+@pytest.mark.parametrize(("script", "limits", "path", "status"), NOTEBOOK)
+def test_separate_final_grades(script, limits, path, status):
+    corpus = FakeCorpus([passage(n) for n in range(1, 9)])
+    taken, state, _ = run("self-rag", ScriptedEngine(**script), corpus=corpus, limits=limits, **SEPARATE)
+    assert (taken, state["status"]) == (path, status)
+
+
+def test_each_separate_grader_is_asked_its_own_question():
+    _, state, deps = run("self-rag", ScriptedEngine(grades=[("fully", 0), ("unparsed", 5)]), **SEPARATE)
+    assert [asked[2] for asked in deps.engine.asked if asked[0] == "grade"] == ["support", "usefulness"]
+    assert (state["grade"].support, state["grade"].usefulness) == ("fully", 5)
+
+
+@pytest.mark.parametrize(("threshold", "status"), [(0.75, "grounded"), (0.76, "abstained")])
+def test_the_score_of_separate_grades_is_made_of_both(threshold, status):
+    engine = ScriptedEngine(grades=[("fully", 0), ("unparsed", 4)])  # 1.0 · (0.5 + 1) / 2
+    method = SEPARATE | {"thresholds": Thresholds(answer=threshold)}
+    _, state, _ = run("self-rag", engine, limits={"rewrites": 0}, **method)
+    assert state["status"] == status
+
+
+def test_the_second_graders_own_probabilities_count_in_the_score_of_both():
+    class Sure(ScriptedEngine):
+        def grade(self, question, documents, generation, *, check="both"):
+            found = super().grade(question, documents, generation, check=check)
+            return replace(found, usefulness_score=0.2) if check == "usefulness" else found
+
+    _, state, _ = run("self-rag", Sure(grades=[("fully", 0), ("unparsed", 4)]), **SEPARATE)
+    assert (state["grade"].usefulness_score, state["grade"].score) == (0.2, pytest.approx(0.6))
+
+
+# --- candidates ---------------------------------------------------------------------------------------------------
+
+
+def drafts(count, **more):
+    return {"self_rag": SelfRag(candidates=count, **more)}
+
+
+def test_each_candidate_has_its_own_passages_and_marks_of_the_whole():
+    engine = ScriptedEngine(drafts=["One [1].", "Two [1][2]."], grades=[("no", 1, ("no",)), ("fully", 5, ("fully",))])
+    path, state, _ = run("self-rag", engine, **drafts(2))
+    assert path == f"{GRADED} generate rank_candidates grade_generation"
+    given = [[one.metadata["chunk_id"] for one in asked[1]] for asked in engine.asked if asked[0] == "answer"]
+    assert given == [["1", "3"], ["2", "4"]]
+    assert state["generation"] == "Two [2][4]."
+    assert state["tries"]["generations"] == 1
+    assert sum(asked[0] == "grade" for asked in engine.asked) == 2, "the chosen one is not graded again"
+    assert labels(state, "candidate") == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("grades", "given", "best"),
+    [
+        ([("fully", 3), ("partially", 3)], [0.5, 0.5], "One"),
+        ([("partially", 5), ("fully", 5)], [0.5, 0.5], "Two"),
+        ([("fully", 5), ("fully", 1)], [0.5, 0.5], "One"),  # 1.0 + 0.5 against 1.0 - 0.5
+        ([("fully", 4), ("fully", 4)], [0.5, 0.6], "Two"),
+        ([("partially", 5), ("fully", 3)], [0.9, 0.1], "One"),  # 0.9 + 0.5 + 0.5 against 0.1 + 1.0 + 0.0
+        ([("partially", 5), ("fully", 5)], [0.7, 0.3], "Two"),  # 0.7 + 0.5 against 0.3 + 1.0
+    ],
+)
+def test_candidates_are_ranked_by_the_papers_weights(grades, given, best):
+    engine = ScriptedEngine(drafts=["One [1].", "Two [1]."], grades=grades, scores=[given], relevant=["yy"])
+    corpus = FakeCorpus([passage(1), passage(2)])
+    _, state, _ = run("self-rag", engine, corpus=corpus, limits={"generations": 1, "rewrites": 0}, **drafts(2))
+    (chosen,) = [one for one in state["decisions"] if one.kind == "rank_candidates"]
+    assert chosen.verdict == "chosen"
+    ranked = {one.verdict: one.score for one in state["decisions"] if one.kind == "candidate"}
+    assert max(ranked, key=ranked.get) == {"One": "1", "Two": "2"}[best]
+
+
+@pytest.mark.parametrize(
+    ("grade", "probability", "score"),
+    [
+        (Grade("fully", 5), None, 0.7 + 1.0 + 0.5),
+        (Grade("partially", 2), None, 0.7 + 0.5 - 0.25),
+        (Grade("partially", 2), 0.4, 0.7 + 0.5 - 0.25 + 0.4),
+        (Grade("no", 3), None, 0.7),
+        (Grade("unparsed", 0), None, 0.7 - 0.5),
+        (Grade("partially", 4, ("fully", "no", "fully", "fully")), None, 0.7 + 0.75 + 0.25),
+        (Grade("fully", 4, support_score=0.9, usefulness_score=0.1), None, 0.7 + 0.9 + 0.05),
+        (Grade("fully", 4, support_score=0.0, usefulness_score=0.0), None, 0.7),
+    ],
+)
+def test_the_rank_of_a_draft_is_the_papers_sum(grade, probability, score):
+    assert candidate_ranking.score(0.7, grade, probability) == pytest.approx(score)
+
+
+def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
+    assert candidate_ranking.probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
+    assert candidate_ranking.probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
+    assert candidate_ranking.probability([]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "candidates", "parts"),
+    [(5, 2, [[0, 2, 4], [1, 3]]), (2, 3, [[0], [1]]), (1, 4, [[0]]), (4, 1, [[0, 1, 2, 3]]), (0, 2, [])],
+)
+def test_passages_are_dealt_out(count, candidates, parts):
+    assert candidate_ranking.parts(count, candidates) == parts
+
+
+def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():
+    class Anew(ScriptedEngine):
+        def answer(self, question, documents, attempt):
+            assert attempt.scored
+            yield AnswerDelta("Broken", logprob=math.log(0.1))
+            yield AnswerDelta("One", logprob=math.log(0.8), restart=True)
+            yield AnswerDelta(" [1].", usage=Usage(calls=1))
+
+    _, state, _ = run("self-rag", Anew(), corpus=FakeCorpus([passage(1)]), **drafts(2))
+    (draft,) = state["candidates"]
+    assert (draft.text, draft.probability) == ("One [1].", pytest.approx(0.8))
+
+
+def test_passages_without_a_score_count_as_relevant_in_a_rank():
+    engine = ScriptedEngine(scores=[[0.4, None, None, None]])
+    _, state, _ = run("self-rag", engine, **drafts(2))
+    assert [draft.relevance for draft in state["candidates"]] == [0.7, 1.0]
+
+
+def test_a_candidate_below_the_threshold_of_answers_is_not_given():
+    engine = ScriptedEngine(grades=[("fully", 5, (), 0.4)])
+    limits = {"rewrites": 0}
+    _, state, _ = run("self-rag", engine, limits=limits, thresholds=Thresholds(answer=0.5), **drafts(2))
+    assert state["status"] == "abstained"
+
+
+def test_what_candidates_cost_is_counted_once():
+    _, state, deps = run("self-rag", ScriptedEngine(), **drafts(2))
+    calls = [asked for asked in deps.engine.asked if asked[0] in ("relevance", "answer", "grade")]
+    assert state["usage"].calls == len(calls) == 5
+
+
+def test_a_second_round_of_candidates_is_graded_anew():
+    engine = ScriptedEngine(grades=[("no", 1), ("no", 1), ("fully", 5)])
+    path, state, _ = run("self-rag", engine, **drafts(2))
+    assert path.count("rank_candidates") == 2
+    assert sum(asked[0] == "grade" for asked in engine.asked) == 4
+    assert state["status"] == "grounded"
+
+
+def test_a_chosen_candidate_is_not_graded_again_by_separate_graders():
+    engine = ScriptedEngine(grades=[("fully", 5)])
+    path, state, _ = run("self-rag", engine, self_rag=SelfRag(candidates=2, final_grade="separate"))
+    ending = "grade_generation_v_documents prepare_for_final_grade grade_generation_v_question"
+    assert path == f"{GRADED} generate rank_candidates {ending}"
+    assert sum(asked[0] == "grade" for asked in engine.asked) == 2
+    assert state["status"] == "grounded"
+
+
+def test_drafts_that_say_nothing_are_no_candidates():
+    path, state, _ = run("self-rag", ScriptedEngine(drafts=[NOT_IN_PASSAGES]), limits={"rewrites": 0}, **drafts(3))
+    assert path == f"{GRADED} generate rank_candidates grade_generation give_up"
+    assert state["status"] == "abstained"
+
+
+def test_the_hard_constraint_drops_sentences_without_support():
+    engine = ScriptedEngine(drafts=[f"{FINE} It is blue [1]."], grades=[("partially", 5, ("fully", "no"))])
+    _, state, _ = run("self-rag", engine, corpus=FakeCorpus([passage(1)]), **drafts(2, hard_constraint=True))
+    assert (state["generation"], state["status"]) == (FINE, "grounded")
+    assert state["removed"] == ["It is blue."]
+
+
+# --- retrieve or not ----------------------------------------------------------------------------------------------
+
+DECIDE = {"self_rag": SelfRag(retrieve="decide", delta=0.2)}
+
+
+@pytest.mark.parametrize(
+    ("needed", "score", "direct", "label"),
+    [
+        (True, None, True, "retrieve"),
+        (False, None, True, "direct"),
+        (False, 0.21, True, "retrieve"),
+        (False, 0.2, True, "direct"),
+        (True, 0.1, True, "direct"),
+        (False, 0.0, False, "retrieve"),
+    ],
+)
+def test_the_decision_to_retrieve(needed, score, direct, label):
+    engine = ScriptedEngine(needed=needed, need_score=score, drafts=["Hello." if label == "direct" else FINE])
+    path, state, _ = run("self-rag", engine, direct=direct, **DECIDE)
+    assert labels(state, "decide_retrieval") == [label]
+    assert path == (
+        "decide_retrieval llm_fallback" if label == "direct" else f"decide_retrieval {GRADED} generate grade_generation"
+    )
+    assert state["status"] == ("direct" if label == "direct" else "grounded")
+    assert bool(engine.asked[0][0] == "needs_retrieval") is direct, "what is not allowed is not asked"
+
+
+# --- several steps ------------------------------------------------------------------------------------------------
+
+AUTO, ALWAYS = {"adaptive": Adaptive(complexity="auto")}, {"adaptive": Adaptive(complexity="multi")}
+END = "generate grade_generation"
+MULTI = [
+    (AUTO, {"complexity": "single"}, f"route_question {GRADED} {END}"),
+    (AUTO, {"complexity": "multi"}, f"route_question retrieve_step reason {END}"),
+    (ALWAYS, {"complexity": "single"}, f"route_question retrieve_step reason {END}"),
+    (
+        ALWAYS,
+        {"thoughts": [Thought("A leads to B."), Thought("So it is C.", done=True)]},
+        f"route_question retrieve_step reason retrieve_step reason {END}",
+    ),
+    (ALWAYS, {"thoughts": [Thought("")]}, f"route_question retrieve_step reason {END}"),
+    (ALWAYS, {"thoughts": [Thought("Same.")]}, f"route_question retrieve_step reason retrieve_step reason {END}"),
+]
+
+
+@pytest.mark.parametrize(("method", "script", "path"), MULTI)
+def test_several_steps(method, script, path):
+    corpus = FakeCorpus([passage(n) for n in range(1, 31)])
+    taken, state, _ = run("adaptive", ScriptedEngine(**script), corpus=corpus, **method)
+    assert taken == path
+    assert state["status"] == "grounded"
+
+
+def thinking(count):
+    return [Thought(f"Thought {number}.") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "per_step", "collected", "there", "searches"),
+    [
+        (10, 6, 15, 40, [6, 6, 3]),  # 15 in all
+        (2, 6, 15, 40, [6, 6]),  # two steps of reasoning
+        (10, 6, 15, 8, [6, 6]),  # nothing new comes
+        (10, 1, 15, 40, [1] * 10),  # ten steps
+    ],
+)
+def test_steps_and_passages_are_bounded(steps, per_step, collected, there, searches):
+    corpus = FakeCorpus([passage(n) for n in range(1, there + 1)])
+    method = Adaptive(complexity="multi", per_step=per_step, collected=collected)
+    limits = {"steps": steps}
+    _, state, _ = run("adaptive", ScriptedEngine(thoughts=thinking(30)), corpus=corpus, limits=limits, adaptive=method)
+    assert [k for _, k, *_ in corpus.queries][: len(searches)] == searches
+    assert len(state["documents"]) == min(sum(searches), there, collected)
+    assert len({one.metadata["chunk_id"] for one in state["documents"]}) == len(state["documents"])
+    assert state["tries"]["steps"] <= steps
+
+
+def test_the_thought_is_the_next_query_unless_a_better_one_is_named():
+    corpus = FakeCorpus([passage(n) for n in range(1, 31)])
+    engine = ScriptedEngine(
+        thoughts=[Thought("Ada knew Bob."), Thought("Bob", query="Bob birthplace"), Thought("", True)]
+    )
+    run("adaptive", engine, corpus=corpus, **ALWAYS)
+    assert [query for query, *_ in corpus.queries] == [QUESTION, "Ada knew Bob.", "Bob birthplace"]
+
+
+def test_the_router_hears_of_several_steps_only_where_they_are_on_offer():
+    for method, offered in ((AUTO, True), ({}, None), (ALWAYS, None)):
+        engine = ScriptedEngine()
+        run("adaptive", engine, **method)
+        heard = [asked[2].multi for asked in engine.asked if asked[0] == "route"]
+        assert heard == ([offered] if offered is not None else [])
+
+
+@pytest.mark.parametrize(
+    ("edge", "state", "label"),
+    [
+        (found_new, {"step": "new"}, "new"),
+        (found_new, {"step": "nothing new"}, "nothing new"),
+        (found_new, {"step": "new", "spent": ["time"]}, "nothing new"),
+        (found_new, {"step": "new", "spent": ["steps"]}, "nothing new"),
+        (goes_on, {"step": "go on"}, "go on"),
+        (goes_on, {"step": "go on", "spent": ["time"]}, "enough"),
+        (goes_on, {"step": "go on", "spent": ["steps"]}, "enough"),
+        (goes_on, {"step": "enough"}, "enough"),
+        (route_taken, {"route": "vectorstore", "complexity": "multi"}, "multi"),
+        (route_taken, {"route": "web_search", "complexity": "multi"}, "web_search"),
+        (route_taken, {"route": "direct", "complexity": "multi"}, "direct"),
+        (route_taken, {"route": "vectorstore", "complexity": "direct"}, "vectorstore"),
+    ],
+)
+def test_the_edges_of_several_steps(edge, state, label):
+    assert edge({"question": QUESTION, **state}) == label
+
+
+def test_many_steps_fit_under_the_backstop():
+    corpus = FakeCorpus([passage(n) for n in range(1, 31)])
+    method = Adaptive(complexity="multi", per_step=1, collected=30)
+    limits = {"steps": 20, "rewrites": 0, "generations": 1, "web_searches": 0}
+    engine = ScriptedEngine(thoughts=thinking(30))
+    path, state, _ = run("adaptive", engine, corpus=corpus, limits=limits, adaptive=method)
+    assert path == f"route_question {'retrieve_step reason ' * 20}{END}"
+    assert state["status"] == "grounded"
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+
+def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
+    shown = []
+
+    class Recalling(ScriptedEngine):
+        def standalone(self, question, history):
+            shown.extend(history)
+            return question
+
+    turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
+    deps = Deps(FakeCorpus(), Recalling(), Off())
+    graph = GRAPHS["plain"](Options(memory=True)).compile()
+    state = graph.invoke({"question": QUESTION, "turns": turns}, context=deps)
+    assert shown == [Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3)]
+    assert len(state["turns"]) == len(turns) + 1, "those that are not shown are kept"
+
+
+def test_a_question_that_was_stopped_is_not_remembered():
+    class Runtime:
+        context = Deps(FakeCorpus(), ScriptedEngine(), Off())
+
+    Runtime.context.cancel.stop()
+    with pytest.raises(Stopped):
+        remember({"question": QUESTION, "generation": FINE, "status": "grounded"}, Runtime())
+
+
+# --- strict, sentence by sentence ---------------------------------------------------------------------------------
+
+MIXED = f"{FINE} It is blue [1]."
+
+
+@pytest.mark.parametrize(
+    ("strict", "sentences", "usefulness", "text", "status"),
+    [
+        (False, ("fully", "no"), 5, MIXED, "partial"),
+        (True, ("fully", "no"), 5, FINE, "grounded"),
+        (True, ("fully", "no"), 3, FINE, "partial"),
+        (True, ("no", "fully"), 5, "It is blue [1].", "partial"),  # its citation cannot be verified
+        (True, ("no", "no"), 5, NOT_IN_PASSAGES, "abstained"),
+        (True, ("partially", "fully"), 5, MIXED, "partial"),
+        (True, (), 5, MIXED, "partial"),
+    ],
+)
+def test_strict_takes_out_what_has_no_support(strict, sentences, usefulness, text, status):
+    overall = "no" if set(sentences) == {"no"} else "partially"
+    engine = ScriptedEngine(drafts=[MIXED], grades=[(overall, usefulness, sentences)])
+    _, state, _ = run("self-rag", engine, limits={"generations": 1}, strict=strict)
+    assert (state["generation"], state["status"]) == (text, status)
+
+
+@pytest.mark.parametrize(("strict", "status"), [(True, "abstained"), (False, "ungrounded")])
+def test_strict_shows_nothing_that_has_no_support_as_a_whole(strict, status):
+    engine = ScriptedEngine(grades=[("no", 5)])
+    _, state, _ = run("self-rag", engine, limits={"generations": 1}, strict=strict)
+    assert state["status"] == status
+
+
+def test_what_the_hard_constraint_dropped_of_a_rejected_draft_is_told():
+    engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, ("partially", "no"))])
+    corpus = FakeCorpus([passage(1)])
+    _, state, _ = run("self-rag", engine, corpus=corpus, limits={"generations": 1}, **drafts(2, hard_constraint=True))
+    assert (state["generation"], state["status"], state["removed"]) == (FINE, "partial", ["It is blue."])
+
+
+@pytest.mark.parametrize(
+    ("again", "status", "text"),
+    [(("fully", 5), "grounded", FINE), (("fully", 3), "partial", FINE), (("fully", 1), "abstained", NOT_IN_PASSAGES)],
+)
+def test_what_a_removal_leaves_is_asked_for_its_own_usefulness(again, status, text):
+    """The sentence that answered may be the one that is gone."""
+    engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, ("fully", "no")), again])
+    _, state, _ = run("self-rag", engine, limits={"generations": 1}, strict=True)
+    assert (state["status"], state["generation"]) == (status, text)
+    assert [asked[1:] for asked in engine.asked if asked[0] == "grade"][-1] == (FINE, "usefulness")
+
+    engine = ScriptedEngine(drafts=[MIXED], grades=[("partially", 5, ("fully", "no")), again])
+    method = drafts(2, hard_constraint=True)
+    limits = {"generations": 1, "rewrites": 0}
+    _, state, _ = run("self-rag", engine, corpus=FakeCorpus([passage(1)]), limits=limits, **method)
+    assert (state["status"], state["generation"]) == (status, text)
+
+
+@pytest.mark.parametrize("support", ["fully", "partially", "no"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_no_draft_below_the_threshold_is_shown_whatever_its_support(support, strict):
+    engine = ScriptedEngine(drafts=[FINE], grades=[(support, 5, (support,), 0.05)])
+    limits = {"generations": 1, "rewrites": 0}
+    _, state, _ = run("self-rag", engine, limits=limits, strict=strict, thresholds=Thresholds(answer=0.5))
+    assert state["status"] == "abstained"
+
+
+def test_strict_shows_nothing_that_could_not_be_checked():
+    engine = ScriptedEngine(grades=[("unparsed", 0)])
+    for strict, status in ((True, "abstained"), (False, "ungrounded")):
+        _, state, _ = run("self-rag", engine, limits={"generations": 1}, strict=strict)
+        assert state["status"] == status
+
+
+def test_a_number_that_a_candidate_made_up_counts_as_dropped():
+    engine = ScriptedEngine(drafts=["It costs 100 euros [1][7]."])
+    _, state, _ = run("self-rag", engine, corpus=FakeCorpus([passage(1), passage(2)]), **drafts(2))
+    assert (state["generation"], state["dropped"], state["status"]) == ("It costs 100 euros [1].", 1, "partial")
+
+
+def test_an_unreadable_verdict_on_usefulness_alone_is_no_abstention():
+    engine = ScriptedEngine(grades=[("fully", 0), ("unparsed", 0)])
+    _, state, _ = run("self-rag", engine, limits={"generations": 1, "rewrites": 0}, **SEPARATE)
+    assert state["status"] == "ungrounded"
+    assert "could not be checked" in state["reason"]
+
+
+@pytest.mark.parametrize(
+    ("method", "late", "status"),
+    [
+        ({"self_rag": SelfRag(candidates=2)}, "grade", "partial"),
+        ({"self_rag": SelfRag(final_grade="separate")}, "grade", "partial"),
+        ({}, "grade", "partial"),
+        ({}, "answer", "abstained"),
+    ],
+)
+def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late, status):
+    class Late(ScriptedEngine):
+        def grade(self, *arguments, **options):
+            found = super().grade(*arguments, **options)
+            if late == "grade":
+                deps.cancel.deadline = 0.0
+            return found
+
+        def answer(self, *arguments):
+            if late == "answer":
+                deps.cancel.deadline = 0.0
+            yield from super().answer(*arguments)
+
+    values = Values(**method)
+    deps = Deps(
+        FakeCorpus([passage(1)]),
+        Late(grades=[("partially", 5)] if not method else [("fully", 5)]),
+        Off(),
+        self_rag=values.self_rag,
+        cancel=Cancel(1000),
+    )
+    state = GRAPHS["self-rag"](Options.of(values)).compile().invoke({"question": QUESTION}, context=deps)
+    assert state["status"] == status
+    assert "out of time" in state["reason"]
+
+
+def test_a_complexity_that_is_not_on_offer_is_not_taken():
+    class Eager(ScriptedEngine):
+        def route(self, question, catalog):
+            return Route("vectorstore", "multi")
+
+    path, _, _ = run("adaptive", Eager(), web=True)
+    assert path == f"route_question {GRADED} {END}"
+    path, _, _ = run("adaptive", ScriptedEngine(source="web_search"), web=True, **ALWAYS)
+    assert path.startswith("route_question web_search"), "several steps are for the files"
+
+
+@pytest.mark.parametrize("given", [{}, {"durability": None}])
+def test_every_way_of_asking_keeps_one_checkpoint_per_turn(given):
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from local_rag.graphs.untraced import compiled
+
+    saver = InMemorySaver()
+    app = compiled(GRAPHS["self-rag"](Options(memory=True)), "self-rag", saver)
+    config = {"configurable": {"thread_id": "1"}}
+    for _ in range(2):
+        app.invoke({"question": QUESTION}, config, context=Deps(FakeCorpus(), ScriptedEngine(), Off()), **given)
+    assert len(list(saver.list(config))) == 2
+
+
+# --- budgets, for any verdicts ------------------------------------------------------------------------------------
+
+letters = st.text("yn?", min_size=4, max_size=4)
+grades = st.tuples(st.sampled_from(["fully", "partially", "no", "unparsed"]), st.integers(0, 5))
+maybe = st.one_of(st.none(), st.floats(0, 1))
+engines = st.builds(
+    ScriptedEngine,
+    relevant=st.lists(letters, min_size=1, max_size=4),
+    scores=st.lists(st.lists(maybe, max_size=4), min_size=1, max_size=3),
+    drafts=st.lists(st.sampled_from([FINE, NOT_IN_PASSAGES, "", "Nonsense."]), min_size=1, max_size=4),
+    grades=st.lists(grades, min_size=1, max_size=6),
+    source=st.sampled_from(["vectorstore", "web_search", "direct"]),
+    complexity=st.sampled_from(["single", "multi"]),
+    needed=st.booleans(),
+    need_score=maybe,
+    thoughts=st.lists(
+        st.builds(Thought, st.sampled_from(["", "One.", "Two.", "Three."]), st.booleans()), min_size=1, max_size=4
+    ),
+)
+methods = st.fixed_dictionaries(
+    {
+        "self_rag": st.builds(
+            SelfRag,
+            final_grade=st.sampled_from(["together", "separate"]),
+            candidates=st.integers(1, 3),
+            hard_constraint=st.booleans(),
+            retrieve=st.sampled_from(["always", "decide"]),
+        ),
+        "crag": st.builds(Crag, trigger=st.sampled_from(["any_irrelevant", "thresholds"]), refine=st.booleans()),
+        "adaptive": st.builds(Adaptive, complexity=st.sampled_from(["single", "auto", "multi"])),
+        "strict": st.booleans(),
+        "thresholds": st.builds(Thresholds, relevance=maybe, answer=maybe),
+        "limits": st.fixed_dictionaries(
+            {
+                "rewrites": st.integers(0, 3),
+                "generations": st.integers(1, 3),
+                "web_searches": st.integers(0, 2),
+                "steps": st.integers(1, 4),
+            }
+        ),
+        "web": st.booleans(),
+        "direct": st.booleans(),
+        "memory": st.booleans(),
+    }
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods, found=st.integers(0, 20))
+def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, method, found):
+    corpus = FakeCorpus([passage(n) for n in range(1, found + 1)])
+    path, state, deps = run(name, engine, corpus=corpus, **method)
+    done = Counter(path.split())
+    limits = deps.limits
+    assert done["transform_query"] <= max(limits.rewrites, limits.web_searches) + 1
+    assert done["generate"] <= limits.generations
+    assert done["web_search"] + done["web_search_node"] <= (limits.web_searches if method["web"] else 0)
+    assert done["reason"] <= limits.steps
+    assert len(path.split()) < recursion_limit(limits)
+    assert state["status"] in ("grounded", "partial", "ungrounded", "abstained", "direct")
+    assert state["generation"]
+    assert (state["status"] == "abstained") is (state["generation"] == NOT_IN_PASSAGES)
+    assert state["status"] != "direct" or method["direct"]
+    if not method["web"]:
+        assert all(one.metadata["origin"] == "files" for one in state.get("documents", ()))

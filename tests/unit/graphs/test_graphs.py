@@ -1,0 +1,425 @@
+"""From scripted verdicts to the exact path through each graph, and what state it leaves."""
+
+from __future__ import annotations
+
+from pprint import pformat
+
+import pytest
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+
+from local_rag.config.settings import Limits
+from local_rag.core.cancel import Cancel
+from local_rag.core.errors import ContextMissing
+from local_rag.core.events import Started, WebQuery
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.state import Deps, recursion_limit
+from local_rag.web.search import Off
+
+ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
+
+
+def run(name, engine=None, corpus=None, web=None, direct=False, **limits):
+    """(nodes in order, final state, deps) of one question."""
+    deps = Deps(
+        corpus or FakeCorpus(),
+        engine or ScriptedEngine(),
+        web or Off(),
+        Limits(**{**ROOM, **limits}),
+        allow_direct=direct,
+    )
+    graph = GRAPHS[name]().compile()
+    path, state = [], {}
+    config = {"recursion_limit": recursion_limit(deps.limits)}
+    for update in graph.stream({"question": "What does the plan cost?"}, config, context=deps):
+        for node, values in update.items():
+            path.append(node)
+            state |= values or {}
+    return " ".join(path), state, deps
+
+
+def labels(state, kind):
+    return [decision.verdict for decision in state["decisions"] if decision.kind == kind]
+
+
+GRADED = "retrieve grade_documents"
+WRITTEN = "generate grade_generation"
+AGAIN = f"transform_query {GRADED}"
+ON = {"web": True}
+YES, NO = ("fully", 5), ("no", 5)
+DULL = ("fully", 2)
+FINE = "It costs 100 euros [1]."
+
+TABLE = [
+    # graph, engine's script, world, path, status
+    ("plain", {}, {}, "retrieve generate", "grounded"),
+    ("plain", {}, {"found": 0}, "retrieve generate", "abstained"),
+    ("plain", {"drafts": ["It costs 100 euros."]}, {}, "retrieve generate", "ungrounded"),
+    ("plain", {"drafts": ["It costs 100 euros [9]."]}, {}, "retrieve generate", "ungrounded"),
+    ("plain", {"drafts": [f"{FINE} It is blue."]}, {}, "retrieve generate", "partial"),
+    ("plain", {"drafts": [NOT_IN_PASSAGES]}, {}, "retrieve generate", "abstained"),
+    ("plain", {"drafts": ["the passages do not contain the answer [1]"]}, {}, "retrieve generate", "abstained"),
+    # Self-RAG: some_relevant
+    ("self-rag", {}, {}, f"{GRADED} {WRITTEN}", "grounded"),
+    ("self-rag", {"relevant": ["ynnn"]}, {}, f"{GRADED} {WRITTEN}", "grounded"),
+    ("self-rag", {"relevant": ["nnnn", "y"]}, {"found": 8}, f"{GRADED} {AGAIN} {WRITTEN}", "partial"),
+    ("self-rag", {"relevant": ["n"]}, {"found": 40}, f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained"),
+    ("self-rag", {"relevant": ["n"]}, {"found": 0}, f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained"),
+    ("self-rag", {"relevant": ["n"]}, {"rewrites": 0}, f"{GRADED} give_up", "abstained"),
+    ("self-rag", {"relevant": ["?"]}, {"rewrites": 0}, f"{GRADED} give_up", "abstained"),
+    # Self-RAG: grade_generation_v_documents_and_question
+    ("self-rag", {"grades": [NO, YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
+    ("self-rag", {"grades": [("partially", 5), YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
+    ("self-rag", {"grades": [NO]}, {}, f"{GRADED} {WRITTEN} {WRITTEN} {WRITTEN} give_up", "ungrounded"),
+    ("self-rag", {"grades": [("unparsed", 0)]}, {"generations": 1}, f"{GRADED} {WRITTEN} give_up", "ungrounded"),
+    ("self-rag", {"grades": [("partially", 5)]}, {"generations": 1}, f"{GRADED} {WRITTEN} give_up", "partial"),
+    ("self-rag", {"grades": [("fully", 4)]}, {}, f"{GRADED} {WRITTEN}", "grounded"),
+    ("self-rag", {"grades": [("fully", 3), YES]}, {}, f"{GRADED} {WRITTEN} {AGAIN} {WRITTEN}", "grounded"),
+    ("self-rag", {"grades": [("fully", 3)]}, {"rewrites": 0}, f"{GRADED} {WRITTEN} give_up", "partial"),
+    (
+        "self-rag",
+        {"grades": [DULL]},
+        {},
+        f"{GRADED} {WRITTEN} {AGAIN} {WRITTEN} {AGAIN} {WRITTEN} give_up",
+        "abstained",
+    ),
+    ("self-rag", {"grades": [("no", 1), YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
+    (
+        "self-rag",
+        {"drafts": [NOT_IN_PASSAGES, "It costs 500 euros [1]."]},
+        {"found": 8},
+        f"{GRADED} {WRITTEN} {AGAIN} {WRITTEN}",
+        "grounded",
+    ),
+    ("self-rag", {"drafts": [NOT_IN_PASSAGES]}, {}, f"{GRADED} {WRITTEN} {AGAIN} {AGAIN} give_up", "abstained"),
+    ("self-rag", {"drafts": [NOT_IN_PASSAGES]}, {"rewrites": 0}, f"{GRADED} {WRITTEN} give_up", "abstained"),
+    # CRAG: correct, ambiguous, incorrect, with the web and without
+    ("crag", {}, {}, f"{GRADED} refine_documents {WRITTEN}", "grounded"),
+    ("crag", {}, ON, f"{GRADED} refine_documents {WRITTEN}", "grounded"),
+    ("crag", {"relevant": ["yynn"]}, {}, f"{GRADED} refine_documents {WRITTEN}", "grounded"),
+    (
+        "crag",
+        {"relevant": ["yynn"]},
+        ON,
+        f"{GRADED} transform_query web_search_node refine_documents {WRITTEN}",
+        "grounded",
+    ),
+    ("crag", {"relevant": ["n"]}, {}, f"{GRADED} discard_documents give_up", "abstained"),
+    ("crag", {}, {"found": 0}, f"{GRADED} discard_documents give_up", "abstained"),
+    (
+        "crag",
+        {"relevant": ["n", "y"], "drafts": ["It costs 900 euros [1]."]},
+        ON,
+        f"{GRADED} discard_documents transform_query web_search_node refine_documents {WRITTEN}",
+        "grounded",
+    ),
+    (
+        "crag",
+        {"relevant": ["n"]},
+        {"web": True, "pages": 0},
+        f"{GRADED} discard_documents transform_query web_search_node refine_documents {WRITTEN} give_up",
+        "abstained",
+    ),
+    ("crag", {"relevant": ["n"]}, {"web": True, "web_searches": 0}, f"{GRADED} discard_documents give_up", "abstained"),
+    ("crag", {"grades": [NO]}, {}, f"{GRADED} refine_documents {WRITTEN} give_up", "ungrounded"),
+    ("crag", {"grades": [("fully", 3)]}, {}, f"{GRADED} refine_documents {WRITTEN} give_up", "partial"),
+    # Adaptive: the router, then as Self-RAG
+    ("adaptive", {"source": "web_search"}, {}, f"route_question {GRADED} {WRITTEN}", "grounded"),
+    (
+        "adaptive",
+        {"source": "web_search", "drafts": ["It costs 900 euros [1]."]},
+        ON,
+        f"route_question web_search {WRITTEN}",
+        "grounded",
+    ),
+    ("adaptive", {"source": "vectorstore"}, ON, f"route_question {GRADED} {WRITTEN}", "grounded"),
+    ("adaptive", {"source": "direct", "drafts": ["Hello."]}, {"direct": True}, "route_question llm_fallback", "direct"),
+    (
+        "adaptive",
+        {"source": "direct", "drafts": [NOT_IN_PASSAGES]},
+        {"direct": True},
+        "route_question llm_fallback",
+        "abstained",
+    ),
+    ("adaptive", {"source": "direct"}, ON, f"route_question {GRADED} {WRITTEN}", "grounded"),
+    (
+        "adaptive",
+        {"source": "web_search", "grades": [DULL]},
+        {"web": True, "web_searches": 2},
+        f"route_question web_search {WRITTEN} transform_query web_search {WRITTEN} give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        {"source": "web_search", "grades": [DULL]},
+        ON,
+        f"route_question web_search {WRITTEN} give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        {"grades": [DULL, YES]},
+        {},
+        f"route_question {GRADED} {WRITTEN} {AGAIN} {WRITTEN}",
+        "grounded",
+    ),
+    ("adaptive", {"relevant": ["n"]}, {"rewrites": 1}, f"route_question {GRADED} {AGAIN} give_up", "abstained"),
+    ("adaptive", {"grades": [NO]}, {"generations": 1}, f"route_question {GRADED} {WRITTEN} give_up", "ungrounded"),
+]
+
+
+@pytest.mark.parametrize(("name", "script", "world", "path", "status"), TABLE)
+def test_verdicts_lead_to_the_path(name, script, world, path, status):
+    limits = {key: value for key, value in world.items() if key in ROOM}
+    corpus = FakeCorpus([passage(n) for n in range(1, world.get("found", 4) + 1)])
+    web = FakeWeb(found=world.get("pages", 1)) if world.get("web") else None
+    taken, state, _ = run(name, ScriptedEngine(**script), corpus, web, direct=world.get("direct", False), **limits)
+    assert (taken, state["status"]) == (path, status)
+    assert state["generation"]
+
+
+def test_an_ambiguous_verdict_is_recorded_even_where_the_web_is_off():
+    _, state, _ = run("crag", ScriptedEngine(relevant=["yynn"]))
+    assert labels(state, "grade_documents") == ["ambiguous"]
+    assert labels(state, "relevance") == ["relevant", "relevant", "irrelevant", "irrelevant"]
+    assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1", "2"]
+
+
+def test_crag_adds_the_web_and_adaptive_replaces_by_it():
+    _, state, _ = run("crag", ScriptedEngine(relevant=["yynn"]), web=FakeWeb())
+    assert [document.metadata["origin"] for document in state["documents"]] == ["files", "files", "web"]
+    _, state, _ = run("adaptive", ScriptedEngine(source="web_search"), web=FakeWeb(found=3))
+    assert [document.metadata["origin"] for document in state["documents"]] == ["web", "web", "web"]
+
+
+@pytest.mark.parametrize("name", ["self-rag", "adaptive"])
+def test_each_kind_is_counted_and_bounded(name):
+    for rewrites in range(4):
+        _, state, deps = run(name, ScriptedEngine(relevant=["n"]), FakeCorpus([]), rewrites=rewrites)
+        assert state.get("tries", {}).get("rewrites", 0) == rewrites
+        assert len(deps.index.queries) == rewrites + 1
+    for generations in range(1, 5):
+        _, state, _ = run(name, ScriptedEngine(grades=[NO]), generations=generations)
+        assert state["tries"]["generations"] == generations
+
+
+def test_every_back_edge_changes_an_input():
+    corpus = FakeCorpus([passage(n) for n in range(1, 13)])
+    _, _, deps = run("self-rag", ScriptedEngine(relevant=["n"]), corpus)
+    queries = [query for query, *_ in corpus.queries]
+    assert len(set(queries)) == 3
+    assert [len(excluded) for *_, excluded in corpus.queries] == [0, 4, 8], "what was refused does not come back"
+    tried = [asked[2] for asked in deps.engine.asked if asked[0] == "rewrite"]
+    assert tried == [tuple(queries[:1]), tuple(queries[:2])]
+
+    _, _, deps = run("self-rag", ScriptedEngine(drafts=["First [1].", "Second [1]."], grades=[NO, YES]))
+    attempts = [asked[2] for asked in deps.engine.asked if asked[0] == "answer"]
+    assert [attempt.number for attempt in attempts] == [1, 2]
+    assert attempts[1].failed == (("First [1].", "not supported by the passages"),)
+
+
+def test_the_question_is_never_overwritten_and_graders_see_it_not_the_rewrite():
+    _, state, deps = run("self-rag", ScriptedEngine(relevant=["nnnn", "y"]), FakeCorpus([passage(n) for n in range(9)]))
+    assert state["query"] == "What does the plan cost? 1"
+    assert {asked[1] for asked in deps.engine.asked if asked[0] in ("relevance", "grade")} == {
+        "What does the plan cost?"
+    }
+
+
+@pytest.mark.parametrize("rewrites", [["What does the plan cost?"], [""], ["  WHAT does the  plan cost? "]])
+def test_a_rewriter_without_a_new_idea_ends_the_rewriting(rewrites):
+    path, state, _ = run("self-rag", ScriptedEngine(relevant=["n"], rewrites=rewrites), FakeCorpus([]))
+    assert path == f"{GRADED} {AGAIN} give_up"
+    assert state["status"] == "abstained"
+
+
+def test_giving_up_takes_the_best_draft_with_its_own_passages():
+    engine = ScriptedEngine(
+        relevant=["ynnn", "nynn"], drafts=["Weak [1].", "Better [1].", "Worst [1]."], grades=[("fully", 3), ("no", 5)]
+    )
+    _, state, _ = run("self-rag", engine, FakeCorpus([passage(n) for n in range(1, 9)]), generations=3)
+    assert (state["generation"], state["status"]) == ("Weak [1].", "partial")
+    assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1"]
+
+
+def test_an_abstention_names_the_nearest_passages():
+    corpus = FakeCorpus([passage(n, score=n / 10) for n in range(1, 5)])
+    _, state, _ = run("self-rag", ScriptedEngine(relevant=["n"]), corpus)
+    assert [document.metadata["chunk_id"] for document in state["nearest"]] == ["4", "3", "2"]
+    assert state["reason"] == "none of the 4 passages found answers the question"
+
+
+def test_a_supported_answer_without_a_verified_citation_is_only_partial():
+    _, state, _ = run("self-rag", ScriptedEngine(drafts=["The weather was splendid in Rome [1]."]))
+    assert (state["status"], state["reason"]) == ("partial", "1 citation could not be verified")
+
+
+def test_nothing_is_generated_from_nothing():
+    for name in GRAPHS:
+        _, state, deps = run(name, corpus=FakeCorpus([]))
+        assert not [asked for asked in deps.engine.asked if asked[0] == "answer"]
+        assert (state["generation"], state["status"]) == (NOT_IN_PASSAGES, "abstained")
+
+
+def test_the_router_is_told_what_is_allowed_and_how_near_the_files_are():
+    engine = ScriptedEngine()
+    run("adaptive", engine, web=FakeWeb())
+    _, _, catalog = engine.asked[0]
+    assert (catalog.allowed, catalog.nearest, catalog.titles) == (("vectorstore", "web_search"), 0.5, ("Plan",))
+    _, _, deps = run("adaptive")
+    assert deps.engine.asked[0][0] != "route", "with one source there is nothing to ask"
+
+
+def test_a_route_that_is_off_becomes_the_vector_store():
+    _, state, _ = run("adaptive", ScriptedEngine(source="direct"), web=FakeWeb())
+    assert labels(state, "route") == ["vectorstore"]
+
+
+def events_of(name, engine, **parts):
+    deps = Deps(parts.pop("corpus", FakeCorpus()), engine, parts.pop("web", Off()), Limits(**ROOM), **parts)
+    graph = GRAPHS[name]().compile()
+    return list(graph.stream({"question": "What does the plan cost?"}, context=deps, stream_mode="custom")), deps
+
+
+@pytest.mark.parametrize(("name", "script"), [("crag", {"relevant": ["n"]}), ("adaptive", {"source": "web_search"})])
+def test_the_words_that_leave_are_shown_before_they_go(name, script):
+    shown = []
+
+    class Watched(FakeWeb):
+        def search(self, query, k):
+            shown.append(len(self.queries))
+            return super().search(query, k)
+
+    web = Watched()
+    events, deps = events_of(name, ScriptedEngine(**script), web=web)
+    (query,) = [event for event in events if isinstance(event, WebQuery)]
+    assert query == WebQuery(web.queries[0], "stand-in")
+    before = events[: events.index(query)]
+    assert Started("web_search_node" if name == "crag" else "web_search", "searching the web") in before
+    expected = "What does the plan cost? 1" if name == "crag" else "What does the plan cost?"
+    assert web.queries == [expected], "CRAG searches for the rewrite"
+    targets = [asked[3] for asked in deps.engine.asked if asked[0] == "rewrite"]
+    assert targets == (["web"] if name == "crag" else [])
+
+
+def test_the_rewriter_is_told_where_its_query_goes():
+    for script, world, target in [
+        ({"relevant": ["n"]}, {}, "vectorstore"),
+        ({"source": "web_search", "grades": [DULL]}, {"web": FakeWeb(), "web_searches": 2}, "web"),
+    ]:
+        _, _, deps = run("adaptive", ScriptedEngine(**script), **world)
+        assert {asked[3] for asked in deps.engine.asked if asked[0] == "rewrite"} == {target}
+
+
+def test_within_restricts_the_routers_look_too():
+    _, deps = events_of("adaptive", ScriptedEngine(), web=FakeWeb(), within=("a.md",))
+    assert [within for _, _, within, _ in deps.index.queries] == [("a.md",), ("a.md",)]
+
+
+def test_only_what_was_done_is_counted():
+    _, state, _ = run("self-rag", ScriptedEngine(relevant=["n"], rewrites=[""]), FakeCorpus([]))
+    assert state.get("tries", {}) == {}
+    _, state, _ = run("crag", ScriptedEngine(relevant=["n"]), web=FakeWeb(), rewrites=0)
+    assert state["tries"] == {"web_searches": 1, "generations": 1}
+
+
+def test_unknown_citations_are_counted_for_the_draft_that_is_shown():
+    drafts = ["It costs 100 euros [1][9].", "Blue [8][9]."]
+    engine = ScriptedEngine(drafts=drafts, grades=[("partially", 5), ("no", 5)])
+    _, state, _ = run("self-rag", engine, generations=2)
+    assert (state["generation"], state["dropped"]) == ("It costs 100 euros [1].", 1)
+
+
+def test_with_the_web_off_nothing_is_searched_there():
+    for name in GRAPHS:
+        for relevant in ("y", "yynn", "n"):
+            _, state, _ = run(name, ScriptedEngine(relevant=[relevant], source="web_search"))
+            assert "web_searches" not in state.get("tries", {})
+
+
+class _SlowEngine(ScriptedEngine):
+    """Lets the clock run out during one task."""
+
+    def __init__(self, task, cancel, **script):
+        super().__init__(**script)
+        self.task, self.cancel = task, cancel
+
+    def _late(self, task):
+        if task == self.task:
+            self.cancel.deadline = 0.0
+
+    def relevance(self, question, documents, *, scored=False):
+        self._late("relevance")
+        return super().relevance(question, documents)
+
+    def answer(self, question, documents, attempt):
+        self._late("answer")
+        yield from super().answer(question, documents, attempt)
+
+    def grade(self, question, documents, generation, *, check="both"):
+        self._late("grade")
+        return super().grade(question, documents, generation)
+
+    def rewrite(self, question, tried, target):
+        self._late("rewrite")
+        return super().rewrite(question, tried, target)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("task", ["start", "relevance", "answer", "grade", "rewrite"])
+def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
+    cancel = Cancel(0.0 if task == "start" else 1000)
+    engine = _SlowEngine(task, cancel, relevant=["nnnn"] if task == "rewrite" else ["y"], grades=[("partially", 5)])
+    deps = Deps(FakeCorpus([passage(n) for n in range(1, 20)]), engine, Off(), Limits(), cancel=cancel)
+    state = GRAPHS[name]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    if name == "plain" and task in ("relevance", "grade", "rewrite"):
+        assert state["status"] == "grounded"
+        return
+    if name == "crag" and task == "rewrite":
+        assert state["status"] == "abstained", "with the web off CRAG never rewrites"
+        return
+    assert "out of time" in state["reason"]
+    assert state["status"] == ("partial" if task == "grade" else "abstained")
+
+
+def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
+    class Late(ScriptedEngine):
+        def grade(self, question, documents, generation, *, check="both"):
+            cancel.deadline = 0.0
+            cancel.check()
+
+    cancel = Cancel(1000)
+    deps = Deps(FakeCorpus(), Late(), Off(), Limits(), cancel=cancel)
+    state = GRAPHS["self-rag"]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "partial")
+    assert state["reason"] == "out of time after 300 s; no time was left to check it"
+
+
+@pytest.mark.parametrize("context", [None, object(), "deps"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_without_its_context_says_so(name, context):
+    with pytest.raises(ContextMissing, match="needs context=Deps") as caught:
+        GRAPHS[name]().compile().invoke({"question": "?"}, context=context)
+    assert "rag.context()" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("relevant", ["y", "n"])
+def test_the_tutorials_run_loop_works_unchanged(name, relevant):
+    app = GRAPHS[name]().compile()
+    deps = Deps(FakeCorpus(), ScriptedEngine(relevant=[relevant]), Off())
+    shown = []
+
+    inputs = {"question": "What does the plan cost?"}
+    for output in app.stream(inputs, context=deps):
+        for key, value in output.items():  # noqa: B007 (the tutorials use it after the loop)
+            shown.append(f"Node '{key}':")
+        shown.append("---")
+    shown.append(pformat(value["generation"]))
+
+    assert shown[-1] == repr(NOT_IN_PASSAGES if relevant == "n" and name != "plain" else FINE)
+
+
+def test_usage_of_every_call_is_summed():
+    _, state, deps = run("self-rag", ScriptedEngine(relevant=["nnnn", "y"]), FakeCorpus([passage(n) for n in range(9)]))
+    assert state["usage"].calls == len(deps.engine.asked) == 5

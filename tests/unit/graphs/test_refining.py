@@ -1,0 +1,183 @@
+"""Knowledge refinement: strips, the best of them, and passages recomposed of them that still point into their file."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from support.fakes import FakeCorpus, ScriptedEngine, passage
+
+from local_rag.config.settings import Crag
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Relevance
+from local_rag.graphs import GRAPHS, strips
+from local_rag.graphs.state import Deps
+from local_rag.text import citations
+from local_rag.web.search import Off
+
+WORDS = ["The", "pump", "costs", "900", "euros", "Ada", "wrote", "it", "down", "in", "May", "lease"]
+sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
+document = st.lists(st.tuples(sentence, st.sampled_from([" ", "\n", "\n\n", "  "])), min_size=1, max_size=25).map(
+    lambda parts: "".join(text + gap for text, gap in parts)
+)
+
+
+def of(text, start=0, number=1):
+    return passage(number, text, start=start, end=start + len(text))
+
+
+@given(text=document, start=st.integers(0, 1000), data=st.data())
+def test_strips_recompose_to_spans_of_the_original(text, start, data):
+    stored = "x" * start + text
+    whole = of(text, start)
+    cut = strips.of_passage(whole)
+    for strip in cut:
+        assert stored[strip.metadata["start"] : strip.metadata["end"]] == strip.page_content
+    kept = data.draw(st.lists(st.sampled_from(cut), unique_by=lambda one: one.metadata["chunk_id"]))
+    made = strips.recomposed([whole], kept)
+    assert bool(made) is bool(kept)
+    for one in made:
+        pieces = one.metadata["pieces"]
+        assert citations.BETWEEN.join(stored[begin:end] for begin, end in pieces) == one.page_content
+        assert pieces == sorted(pieces), "in the original order"
+        held = {strip.metadata["start"] for strip in kept}
+        assert all(any(begin <= at < end for begin, end in pieces) for at in held)
+
+
+@given(text=document, start=st.integers(0, 1000), data=st.data())
+def test_a_citation_of_a_recomposed_passage_points_into_the_file(text, start, data):
+    stored = "x" * start + text
+    whole = of(text, start)
+    cut = strips.of_passage(whole)
+    kept = data.draw(st.lists(st.sampled_from(cut), min_size=1, unique_by=lambda one: one.metadata["chunk_id"]))
+    (made,) = strips.recomposed([whole], kept)
+    said = data.draw(st.sampled_from(kept)).page_content
+    checked = citations.check(f"{' '.join(said.split())} [1]", [made])
+    for one in checked.citations:
+        assert stored[one.start : one.end] == one.quote
+
+
+@pytest.mark.parametrize(("sentences", "count"), [(1, 1), (2, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
+def test_short_passages_stay_whole_and_others_become_strips_of_three_sentences(sentences, count):
+    text = " ".join(f"Sentence {number} is here." for number in range(sentences))
+    assert len(strips.of_passage(of(text))) == count
+
+
+def verdicts(*scores):
+    return [Relevance("relevant" if (score or 0) >= 0.5 else "irrelevant", score) for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("given_", "best"),
+    [
+        (verdicts(0.9, 0.2, 0.3), [0, 2]),
+        (verdicts(0.25, 0.26), [0, 1]),
+        (verdicts(0.25, 0.1), []),
+        (verdicts(0.5, 0.13, 0.12), [0, 1]),
+        (verdicts(1.0, 0.26, 0.25), [0, 1]),
+        (verdicts(0.1, 0.2), []),
+        (verdicts(0.3, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4), [1, 2, 3, 4, 5]),
+        ([Relevance("relevant"), Relevance("irrelevant"), Relevance("unparsed")], [0]),
+        ([Relevance("unparsed", 0.9)], []),
+        ([Relevance("relevant")] * 7, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_the_best_strips(given_, best):
+    assert strips.best(given_) == best
+
+
+LONG = (
+    " ".join(f"Fact {number} is about lamps." for number in range(6)) + " The plan costs 100 euros. It is due in May."
+)
+
+
+def refined(script, passages, **crag):
+    deps = Deps(FakeCorpus(passages), ScriptedEngine(**script), Off(), crag=Crag(refine=True, **crag))
+    state = GRAPHS["crag"]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    return state, deps.engine
+
+
+def test_strips_are_graded_in_one_call_and_only_the_good_ones_are_left():
+    state, engine = refined({"relevant": ["y", "nny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG)])
+    asked = [one[2] for one in engine.asked if one[0] == "relevance"]
+    assert [len(documents) for documents in asked] == [1, 3]
+    (given_,) = [one[1] for one in engine.asked if one[0] == "answer"]
+    assert [one.page_content for one in given_] == ["The plan costs 100 euros. It is due in May."]
+    (cited,) = citations.check(state["generation"], state["documents"]).citations
+    assert (cited.quote, cited.verified) == ("The plan costs 100 euros.", True)
+    assert LONG[cited.start : cited.end] == cited.quote
+    assert [one.verdict for one in state["decisions"] if one.kind == "refine_documents"] == ["refined"]
+
+
+def test_where_no_strip_is_good_enough_the_passages_stay_whole():
+    state, engine = refined({"relevant": ["y", "nnn"]}, [of(LONG)])
+    (given_,) = [one[1] for one in engine.asked if one[0] == "answer"]
+    assert [one.page_content for one in given_] == [LONG]
+    assert [one.verdict for one in state["decisions"] if one.kind == "refine_documents"] == ["whole"]
+
+
+def test_short_passages_cost_no_call():
+    _, engine = refined({}, [passage(1), passage(2)])
+    assert sum(one[0] == "relevance" for one in engine.asked) == 1
+
+
+def test_a_passage_without_a_good_strip_is_gone_and_the_numbers_follow():
+    state, _ = refined(
+        {"relevant": ["yy", "nnnnny"], "drafts": ["The plan costs 100 euros. [1]"]}, [of(LONG, 0, 1), of(LONG, 5, 2)]
+    )
+    assert [one.metadata["chunk_id"] for one in state["documents"]] == ["2"]
+
+
+def test_pages_of_the_web_are_left_as_they_were_selected():
+    web = passage(9, LONG, origin="web", url="https://web.test/9")
+    kept = strips.recomposed([web], strips.of_passage(web))
+    assert isinstance(kept[0], Document)
+    from local_rag.graphs.nodes.refining import refine_documents
+
+    class Runtime:
+        context = Deps(FakeCorpus(), ScriptedEngine(), Off(), crag=Crag(refine=True))
+        stream_writer = staticmethod(lambda event: None)
+
+    update = refine_documents({"question": "?", "documents": [web]}, Runtime())
+    assert update["documents"] == [web]
+
+
+def test_what_has_no_sentences_is_cut_by_length():
+    page = passage(9, "x" * 2000, origin="web", url="https://web.test/9")
+    cut = [(one.metadata["start"], one.metadata["end"]) for one in strips.strips(page)]
+    assert cut == [(0, 900), (900, 1800), (1800, 2000)]
+
+
+def test_two_sentences_stay_whole_however_long_they_are():
+    text = f"{'So it goes on ' * 50}here. {'And it goes on ' * 50}there."
+    assert [one.page_content for one in strips.of_passage(of(text))] == [text]
+
+
+def test_each_passage_gets_its_own_strips_back():
+    first, second = of(LONG, 0, 1), of(LONG.replace("lamps", "pumps"), 50, 2)
+    cut = strips.of_passage(first)[:1] + strips.of_passage(second)[1:2]
+    made = strips.recomposed([first, second], cut)
+    assert [one.metadata["chunk_id"] for one in made] == ["1", "2"]
+    assert [one.page_content for one in made] == [one.page_content for one in cut]
+
+
+def test_strips_that_stand_beside_each_other_grow_together_again():
+    whole = of(LONG, 7)
+    (made,) = strips.recomposed([whole], strips.of_passage(whole))
+    assert made.page_content == LONG
+    assert made.metadata["pieces"] == [(7, 7 + len(LONG))]
+
+
+def test_pages_of_the_web_stay_beside_what_is_left_of_the_files_and_the_cost_is_counted():
+    from local_rag.graphs.nodes.refining import refine_documents
+
+    class Runtime:
+        context = Deps(FakeCorpus(), ScriptedEngine(relevant=["nny"]), Off(), crag=Crag(refine=True))
+        stream_writer = staticmethod(lambda event: None)
+
+    web = passage(9, LONG, origin="web", url="https://web.test/9")
+    state = {"question": "?", "documents": [web, of(LONG)], "usage": Usage(calls=3)}
+    update = refine_documents(state, Runtime())
+    assert [one.metadata["chunk_id"] for one in update["documents"]] == ["1", "9"]
+    assert update["usage"].calls == 4

@@ -1,0 +1,298 @@
+"""What a person sees in a terminal and outside of one."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.fakes import FakeCorpus, ScriptedEngine, passage
+
+from local_rag.config.calibrated import keep
+from local_rag.config.settings import Settings, Thresholds
+from local_rag.core.answer import Answer, Citation, Sentence
+from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.usage import Call, Usage
+from local_rag.core.verdicts import Graded
+from local_rag.index.sync.sync import Progress
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.terminal.indexing import progress_line, showing
+from local_rag.terminal.live import Live, idle_lines, say_terms, trace_line, usage_line
+from local_rag.terminal.show import answer_lines, citation_line, place_lines, report_lines, short_path, source_lines
+
+HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
+
+
+def citation(number=1, quote="The valve holds.", **about):
+    base = {"source": "/notes/plan.pdf", "page": 4, "heading": "", "start": 0, "end": 1, "url": "", "verified": True}
+    return Citation(number=number, quote=quote, **base | about)
+
+
+def answer(text="The valve holds. [1]", status="grounded", **about):
+    return Answer("?", text, status, citations=about.pop("citations", (citation(),)), **about)
+
+
+EVENTS = [
+    Started("retrieve", "retrieving"),
+    Started("generate", "writing"),
+    Token("A first draft", 1),
+    Token("A second \x1b[31mdraft", 2),
+    WebQuery("valve price", "stand-in"),
+    Done(answer()),
+]
+
+
+def shown(terminal):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=80, color_system=None)
+    assert Live(console).follow(EVENTS).status == "grounded"
+    return out.getvalue()
+
+
+def test_a_terminal_sees_the_live_draft_and_no_control_characters_of_it():
+    drawn = shown(terminal=True)
+    assert "A second draft" in drawn
+    assert "\x1b[31m" not in drawn
+    assert drawn.rstrip().endswith("\x1b[2K"), "the draft is wiped before the answer is written"
+
+
+def test_a_pipe_sees_the_stages_but_no_draft():
+    assert shown(terminal=False).splitlines() == ["retrieving…", "writing…"]
+
+
+def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about():
+    out = io.StringIO()
+    live = Live(Console(file=out, force_terminal=False, width=80, color_system=None))
+    query = WebQuery("valve \x1b[31mprice", "stand-in")
+    assert live.may_search(query) is True
+    assert out.getvalue() == "asking stand-in: valve price\n"
+    assert live.may_search(query, ask=True) is False
+    assert "not asking stand-in" in out.getvalue() and "--web allows it" in out.getvalue()
+
+
+def test_a_citation_names_file_page_and_words_and_opens_on_a_click():
+    assert citation_line(citation()) == '[1] /notes/plan.pdf, p. 4, "The valve holds."'
+    linked = citation_line(citation(), links=True)
+    assert linked == (
+        '[1] \x1b]8;;file:///notes/plan.pdf#page=4\x1b\\/notes/plan.pdf\x1b]8;;\x1b\\, p. 4, "The valve holds."'
+    )
+    assert citation_line(citation(verified=False)).endswith("(not verified)")
+    assert citation_line(citation(page=None, heading='A, "b"')) == '[1] /notes/plan.pdf, § A, "b", "The valve holds."'
+
+
+def test_nothing_that_was_read_drives_the_terminal():
+    lines = list(answer_lines(answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))))
+    for line in lines:
+        assert "\x1b" not in line
+        assert "\x07" not in line
+        assert "\u202e" not in line
+    assert lines[0] == "The red valve holds."
+
+
+@pytest.mark.parametrize(
+    ("status", "first"),
+    [
+        ("partial", "With reservations: because."),
+        ("ungrounded", "Not supported by your files: because."),
+        ("direct", "Not from your files: because."),
+        ("abstained", "Your files do not say: because."),
+    ],
+)
+def test_what_is_not_grounded_says_so_first(status, first):
+    assert next(answer_lines(answer(status=status, reason="because"))) == first
+
+
+def test_a_timeout_is_not_called_silence_of_the_files():
+    lines = answer_lines(answer(status="abstained", reason="out of time after 2 s", citations=()))
+    assert next(lines) == "No answer: out of time after 2 s."
+
+
+def test_two_quotes_of_one_passage_share_its_line():
+    both = (citation(1, 'First, "quoted".'), citation(1, "Second."))
+    assert list(answer_lines(answer(citations=both)))[2:] == [
+        '[1] /notes/plan.pdf, p. 4, "First, "quoted"."',
+        '    "Second."',
+    ]
+
+
+def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
+    text = "The valve holds [1]. It is red [2]. It was dear [1]! Nobody knows [3]."
+    supports = ("fully", "no", "partially", "unparsed")
+    ends = [text.index(mark) + 1 for mark in (".", ". It w", "!", "3].")]
+    ends[-1] = len(text)
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    sentences = [
+        Sentence(text[start:end], start, end, support)
+        for start, end, support in zip(starts, ends, supports, strict=True)
+    ]
+    shown = list(answer_lines(answer(text, "partial", reason="because", sentences=tuple(sentences))))
+    assert shown[2] == (
+        "The valve holds [1]. It is red [2]. (not in the passages) It was dear [1]! (only partly in the passages) "
+        "Nobody knows [3]. (not checked)"
+    )
+
+
+def test_sentences_that_were_taken_out_are_named():
+    lines = list(answer_lines(answer(removed=("It is red.", "It was \x1b[31mdear."))))
+    assert lines[1] == '(taken out, because the passages do not say it: "It is red."; "It was dear.")'
+
+
+def test_an_abstention_says_why_the_nearest_were_not_enough_and_what_the_index_is_about():
+    near = citation(quote="The valve holds.", why="covers 1 of 3 words")
+    silent = answer("", "abstained", citations=(), nearest=(near,), about=("Plan", "Le\x1btter"), reason="nothing fits")
+    assert list(answer_lines(silent)) == [
+        "Your files do not say: nothing fits.",
+        "",
+        "Nearest passages:",
+        '  /notes/plan.pdf, p. 4, "The valve holds." (covers 1 of 3 words)',
+        "The index is about: Plan; Letter.",
+    ]
+
+
+def test_an_abstention_without_near_passages_says_that_none_comes_near():
+    silent = answer("", "abstained", citations=(), path=("retrieve", "give_up"), reason="nothing fits")
+    assert list(answer_lines(silent)) == ["Your files do not say: nothing fits.", "No passage comes near the question."]
+    unasked = answer("", "abstained", citations=(), path=("web_search", "give_up"))
+    assert list(answer_lines(unasked)) == ["Your files do not say."]
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "notes"),
+    [
+        ("extractive", {}, 0),
+        ("extractive", {"explain": True, "direct": True}, 2),
+        ("ollama", {"explain": True}, 0),
+        ("ollama", {"direct": True}, 1),
+        ("ollama", {"direct": True, "graph": "adaptive"}, 0),
+        ("ollama", {"direct": True, "self_rag__retrieve": "decide"}, 0),
+        ("ollama", {"self_rag__retrieve": "decide"}, 1),
+        ("ollama", {"self_rag__retrieve": "decide", "graph": "crag"}, 0),
+        ("ollama", {"strict": True, "graph": "plain"}, 1),
+    ],
+)
+def test_an_option_that_changes_nothing_says_so(engine, flags, notes):
+    lines = idle_lines(Settings.load(**flags).values, engine)
+    assert len(lines) == notes
+    assert all(line.startswith("note: ") and "changes nothing" in line for line in lines)
+
+
+def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settings():
+    settings = Settings.load()
+    assert not [line for line in place_lines(settings) if line.startswith("calibrated")]
+    keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
+    assert list(place_lines(settings))[-1] == (
+        "calibrated:   thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
+        + ScriptedEngine().fingerprint
+    )
+    for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
+        out = io.StringIO()
+        rag = Rag(Settings.load(**own), FakeCorpus(), Choice(ScriptedEngine()))
+        say_terms(Console(file=out, width=80, color_system=None), rag)
+        assert out.getvalue().endswith(f"  calibrated thresholds in force: {said}\n")
+
+
+def test_a_quote_that_is_nearly_there_says_so():
+    assert citation_line(citation(located="near")).endswith('"The valve holds." (nearly word for word)')
+    assert citation_line(citation(located="exact")).endswith('"The valve holds."')
+
+
+def test_sources_are_shown_whole_with_where_they_stand():
+    long = "The valve holds. " * 20
+    lines = source_lines(answer(citations=(citation(2, located="exact"), citation(1, long, verified=False))))
+    assert lines == [
+        "[1] /notes/plan.pdf, p. 4, characters 0 to 1 (not verified)",
+        f'    "{long.strip()}"',
+        "[2] /notes/plan.pdf, p. 4, characters 0 to 1 (word for word)",
+        '    "The valve holds."',
+    ]
+
+
+def test_a_question_is_shown_as_it_was_understood_where_that_differs():
+    whole = answer(asked="What does the \x1b[31mvalve\n cost?")
+    assert next(answer_lines(whole)) == "understood as: What does the valve cost?"
+    assert next(answer_lines(whole, links=True)) == "\x1b[2munderstood as: What does the valve cost?\x1b[0m"
+    assert next(answer_lines(answer(asked="?"))) == "The valve holds. [1]"
+
+
+TRACED = [
+    (Step("retrieve", 0.123), "  retrieve: 0.12 s"),
+    (Graded("standalone_question", "What does it cost?"), "    standalone_question: What does it cost?"),
+    (
+        Graded("relevance", "relevant", "covers it", "abcdefgh", 0.8, "/n/a.md"),
+        "    relevance /n/a.md (abcdef): relevant 0.80 (covers it)",
+    ),
+    (Graded("decide_retrieval", "retrieve", "", score=0.3), "    decide_retrieval: retrieve 0.30"),
+    (Graded("candidate", "2", "support 1.00", score=2.5), "    candidate: 2 2.50 (support 1.00)"),
+    (Graded("support", "partially", "", score=0.5), "    support: partially 0.50"),
+    (Graded("usefulness", "5", "", score=0.4), "    usefulness: 5 of 5, score 0.40"),
+    (Graded("complexity", "multi"), "    complexity: multi"),
+    (Graded("reason", "go on", "It is\x1b[31m red."), "    reason: go on (It is red.)"),
+    (Graded("retrieve_step", "new", "2 new passages, 4 in all"), "    retrieve_step: new (2 new passages, 4 in all)"),
+    (Graded("refine_documents", "refined", "2 of 5 strips"), "    refine_documents: refined (2 of 5 strips)"),
+    (
+        Called(Call("grader", "m", 1200, 30, 1.5, 0.0, 1.0, 0.4)),
+        "    grader m: 1,200 + 30 tokens, 1.50 s (1.00 reading, 0.40 writing)",
+    ),
+    (Retrieved("the cost?", ()), '    0 passages for "the cost?"'),
+    (
+        Retrieved("the cost?", (passage(1), passage(2, score=0.25))),
+        '    2 passages for "the cost?": /notes/1.md (1) 0.50 and /notes/2.md (2) 0.25',
+    ),
+    (Started("retrieve", "retrieving"), ""),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), TRACED, ids=[type(event).__name__ for event, _ in TRACED])
+def test_each_line_of_the_trace(event, line):
+    assert trace_line(event) == line
+
+
+def test_the_last_line_of_the_trace_counts_every_kind():
+    tries = {"generations": 1, "rewrites": 2, "web_searches": 1, "steps": 3}
+    done = answer(graph="adaptive", path=("retrieve_step", "reason"), seconds=1.5, tries=tries, usage=Usage(2, 300, 20))
+    assert usage_line(done) == (
+        "adaptive: retrieve_step -> reason; 1.50 s; 2 calls, 300 + 20 tokens; "
+        "1 generation, 2 rewrites, 1 web search and 3 steps of reasoning"
+    )
+
+
+def test_the_draft_begins_anew_with_each_candidate():
+    live = Live(Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None))
+    for token in (Token("one", 1), Token(" more", 1), Token("two", 1, candidate=2)):
+        live._show(token)
+    assert live._draft == "two"
+
+
+def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown(terminal=True).splitlines() == ["retrieving…", "writing…"]
+
+
+def test_the_report_of_a_sync():
+    report = SyncReport(("a", "b"), ("c",), 1340, (), (Skipped("/n/x.pdf", "is empty"),), ignored={".gz": 2, "": 1})
+    assert list(report_lines(report)) == [
+        "2 new, 1 updated, 1,340 unchanged, 0 removed, 1 skipped",
+        "Left alone, of kinds that are not read: 2 .gz and 1 without a suffix",
+        "Skipped, wholly or in part:",
+        "  /n/x.pdf: is empty",
+    ]
+
+
+def test_progress_says_the_time_left_once_it_is_known():
+    assert progress_line(Progress(0, 51, 10, "a.pdf", 5.0, 0.01)) == "0 of 51 files, 10 passages, 2/s"
+    half = progress_line(Progress(12, 51, 340, "a.pdf", 20.0, 0.1))
+    assert half == "12 of 51 files, 340 passages, 17/s, about 3:00 left"
+    out = io.StringIO()
+    with showing(Console(file=out, force_terminal=True, width=100, color_system=None)) as show:
+        show(Progress(12, 51, 340, "/notes/a.pdf", 20.0, 0.1))
+    assert "12 of 51 files" in out.getvalue()
+    assert "a.pdf" in out.getvalue()
+
+
+def test_paths_are_short_where_that_helps(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert short_path(tmp_path / "notes" / "a.md") == str(Path("notes/a.md"))
+    assert short_path("/elsewhere/two\nlines.md") == "/elsewhere/two\\nlines.md"

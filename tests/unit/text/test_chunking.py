@@ -1,0 +1,166 @@
+"""Passages are spans, in order, complete, and never longer than asked for."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.fakes_index import HashingEmbedder, minilm
+
+from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.text.chunking import Chunk, chunk
+from local_rag.text.display import printable
+
+WORDS = "the a retrieval unbelievability graphs, e.g. Dr. naïve 3.14 don't x_y don’t. Yes! 日本語です。 a/b?c=d ---"
+
+
+def cut(text, headings=(), size=50, overlap=0, embedder=None):
+    document = LoadedDocument(text, headings=tuple(headings))
+    offsets = (embedder or HashingEmbedder()).token_ends(text)
+    return chunk(document, offsets, size=size, overlap=overlap, window=254)
+
+
+def markdown(text):
+    """A document whose headings are the lines that begin with #."""
+    found = re.finditer(r"^(#+) +(.*)$", text, re.M)
+    return LoadedDocument(text, headings=tuple(Heading(m.start(), len(m[1]), m[2]) for m in found))
+
+
+def cut_markdown(text, size=50, overlap=0):
+    document = markdown(text)
+    return chunk(document, HashingEmbedder().token_ends(text), size=size, overlap=overlap, window=254)
+
+
+prose = st.lists(
+    st.sampled_from([*WORDS.split(), "\n\n", "\n", "# A\n", "\n## B c\n", " ", "é", "ab" * 300]), max_size=120
+)
+anything = st.one_of(prose.map(" ".join), st.text(max_size=400)).map(printable)
+
+
+@settings(deadline=None, max_examples=300)
+@given(anything, st.integers(16, 60))
+@example("# H\n\n" + "x" * 5000 + " tail", 16)
+@example("日本語" * 400, 20)
+@example("-" * 900, 16)
+def test_every_character_once_in_order_within_the_size(text, size):
+    document = markdown(text)
+    embedder = minilm()
+    chunks = chunk(document, embedder.token_ends(text), size=size, overlap=0, window=254)
+    rest, at = [], 0
+    for piece in chunks:
+        assert at <= piece.start < piece.end
+        assert text[piece.start : piece.end] == text[piece.start : piece.end].strip()
+        assert len(embedder.token_ends(text[piece.start : piece.end])) <= size
+        rest.append(text[at : piece.start])
+        at = piece.end
+    assert "".join([*rest, text[at:]]).strip() == ""
+
+
+@settings(deadline=None, max_examples=150)
+@given(anything, st.integers(16, 60), st.integers(1, 8))
+def test_with_overlap_still_ordered_complete_and_within_the_size(text, size, overlap):
+    embedder = minilm()
+    offsets = embedder.token_ends(text)
+    chunks = chunk(markdown(text), offsets, size=size, overlap=overlap, window=254)
+    plain = chunk(markdown(text), offsets, size=size - overlap, overlap=0, window=254)
+    assert [piece.end for piece in chunks] == [piece.end for piece in plain]
+    for wide, narrow in zip(chunks, plain, strict=True):
+        assert wide.start <= narrow.start and wide.heading == narrow.heading
+        assert len(embedder.token_ends(text[wide.start : narrow.start])) <= overlap
+        assert len(embedder.token_ends(text[wide.start : wide.end])) <= size
+
+
+def test_headings_give_the_path_and_stay_with_their_text():
+    text = (
+        "# Plan\n\n## Cost\n\n"
+        + "It costs a hundred euros today. " * 6
+        + "\n\n## Time\n\n"
+        + "It takes two years. " * 9
+    )
+    chunks = cut_markdown(text)
+    assert [piece.heading for piece in chunks] == ["Plan > Cost", "Plan > Time"]
+    assert text[chunks[0].start :].startswith("# Plan\n\n## Cost")
+    assert text[chunks[1].start :].startswith("## Time")
+
+
+def test_a_new_heading_of_the_same_level_replaces_the_old_path():
+    long = "One more sentence stands here today. " * 6
+    text = f"# A\n{long}\n## B\n{long}\n### C\n{long}\n## D\n{long}\n# E\n{long}"
+    assert [piece.heading for piece in cut_markdown(text)] == ["A", "A > B", "A > B > C", "A > D", "E"]
+
+
+def test_a_heading_alone_is_never_a_passage_if_text_follows():
+    text = "# Title\n\n" + "A long paragraph goes on and on. " * 30 + "\n\n# Next\n\n" + "word " * 200
+    chunks = cut_markdown(text)
+    alone = [text[piece.start : piece.end] for piece in chunks if "\n" not in text[piece.start : piece.end]]
+    assert not any(piece.startswith("#") for piece in alone)
+    assert [text[p.start : p.end].split("\n")[0] for p in chunks if text[p.start] == "#"] == ["# Title", "# Next"]
+
+
+def test_small_paragraphs_of_a_section_are_packed_and_big_ones_kept_whole():
+    small = "\n\n".join(f"Paragraph {number} is short." for number in range(6))
+    assert len(cut(small)) == 1
+    twice = "\n\n".join(["Seven words are in this very sentence. " * 4] * 2)
+    assert [twice[p.start : p.end].count("sentence") for p in cut(twice)] == [4, 4]
+
+
+def test_a_tiny_section_shares_its_passage_with_the_next_one():
+    text = "# A\n\nYes.\n\n# B\n\n" + "It goes on here. " * 6
+    assert [piece.heading for piece in cut_markdown(text)] == ["A"]
+    assert len(cut_markdown("# A\n\n" + "Enough text. " * 6 + "\n\n# B\n\n" + "It goes on here. " * 6)) == 2
+
+
+def test_long_paragraphs_are_cut_between_sentences_and_shared_out_evenly():
+    text = "This is one sentence of nine words or so. " * 11
+    chunks = cut(text)
+    assert all(text[piece.end - 1] == "." for piece in chunks)
+    lengths = [piece.end - piece.start for piece in chunks]
+    assert len(chunks) == 3 and min(lengths) > 0.6 * max(lengths)
+
+
+def test_overlap_begins_at_a_sentence_and_never_crosses_a_heading():
+    text = (
+        "# A\n" + "".join(f"Sentence {number} is right here. " for number in range(30)) + "\n# B\n" + "New text. " * 20
+    )
+    chunks = cut_markdown(text, size=50, overlap=10)
+    inner = [piece for piece in chunks[1:] if piece.heading == "A"]
+    assert inner and all(text[piece.start :].startswith("Sentence") for piece in inner)
+    assert all(after.start < before.end for before, after in zip(chunks, inner, strict=False))
+    first_of_b = next(piece for piece in chunks if piece.heading == "B")
+    assert text[first_of_b.start :].startswith("# B")
+
+
+def test_overlap_falls_back_to_words():
+    chunks = cut("word " * 200, size=50, overlap=10)
+    assert all(before.end - after.start == len("word " * 10) - 1 for before, after in pairwise(chunks))
+
+
+def test_nothing_in_nothing_out():
+    assert cut("") == cut(" \n\t\n ") == []
+    assert cut("one") == [Chunk(0, 3, "")]
+
+
+@pytest.mark.parametrize(("size", "overlap", "window"), [(0, 0, 10), (11, 0, 10), (10, 6, 10), (10, -1, 10)])
+def test_impossible_sizes_are_refused(size, overlap, window):
+    with pytest.raises(ValueError, match="expected 0 < size"):
+        chunk(LoadedDocument("text"), [4], size=size, overlap=overlap, window=window)
+
+
+@pytest.mark.parametrize(
+    "line", ["x" * 800_000, "many words go by " * 48_000, "a=b;c(d,e);" * 36_000, "日本語" * 200_000, "-" * 400_000]
+)
+def test_a_huge_line_takes_linear_time(line):
+    embedder = HashingEmbedder()
+    took = []
+    for text in (line[: len(line) // 8], line):
+        offsets = embedder.token_ends(text)
+        start = time.process_time()
+        chunks = chunk(LoadedDocument(text), offsets, size=250, overlap=0, window=254)
+        took.append(time.process_time() - start)
+        assert max(piece.end - piece.start for piece in chunks) <= 4000
+        assert chunks[-1].end == len(text.rstrip())
+    assert took[1] < 40 * took[0] + 0.5
