@@ -26,7 +26,7 @@ from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder as index_folder
 from local_rag.runtime.rag import missing
-from local_rag.terminal.show import size
+from local_rag.text.display import format_bytes
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
 _FOLDERS = ("wheels", "embedders", "indexes", "ollama")
@@ -107,7 +107,7 @@ def create(folder: Path, order: Order, say: Say) -> Made:
     contents["models"] = "packaged" if is_packaged else "own"
     if order.index:
         path = f"indexes/{order.index_name}/{index_folder.DATABASE}"
-        say(f"copying the index {order.index_name}: {size(order.index.bytes)}")
+        say(f"copying the index {order.index_name}: {format_bytes(order.index.bytes)}")
         with translated(folder / path):
             copied = snapshot(order.index.path, folder / path, say)
         contents["index"] = _about(order.index_name, copied)

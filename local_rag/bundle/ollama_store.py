@@ -11,7 +11,7 @@ from local_rag.bundle.copying import Say, copy
 from local_rag.bundle.large_files import Progress
 from local_rag.bundle.machine import ollama_store
 from local_rag.core.errors import LocalRagError, ModelMissing, UsageError
-from local_rag.terminal.show import size
+from local_rag.text.display import format_bytes
 
 REGISTRY, LIBRARY, TAG = "registry.ollama.ai", "library", "latest"
 """What a name leaves out."""
@@ -89,7 +89,7 @@ def gather(models: list[StoredModel], into: Path, say: Say) -> None:
     Raises LocalRagError for a blob whose content is not what its name says.
     """
     for model in models:
-        say(f"copying {model.name}: {size(model.size)}")
+        say(f"copying {model.name}: {format_bytes(model.size)}")
         progress = Progress("copied", model.size, say)
         for digest, _ in model.blobs:
             source, target = (place / "blobs" / f"sha256-{digest}" for place in (model.store, into))

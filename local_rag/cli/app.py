@@ -49,6 +49,7 @@ from local_rag.cli.options import (
 )
 from local_rag.cli.threads import threads_app
 from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.serialization import to_plain
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -178,7 +179,9 @@ def index(
 
     A page is fetched only when it is named.
     """
-    from local_rag.terminal.indexing import index_files, named
+    from local_rag.runtime.indexing import Request, index_files, named
+    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.show import report_lines, write, write_json
 
     files, pages = named(paths or [], urls)
     settings = settings_of(
@@ -189,17 +192,14 @@ def index(
         chunks__size=chunk_size,
         chunks__overlap=chunk_overlap,
     )
-    return index_files(
-        settings,
-        files,
-        stderr_console(),
-        urls=pages,
-        excludes=exclude or [],
-        secrets=include_secrets,
-        prune=prune,
-        reembed=reembed,
-        json=json,
-    )
+    request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
+    report, pages_left = index_files(settings, request, TerminalDisplay(stderr_console()))
+    if json:
+        write_json({**to_plain(report), "pages_left": pages_left})
+        return 0
+    for line in report_lines(report, pages_left):
+        write(line)
+    return 0
 
 
 @app.command()
@@ -266,14 +266,14 @@ def search(
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written."""
-    from local_rag.runtime.rag import open_index
-    from local_rag.terminal.indexing import saying
+    from local_rag.runtime.rag import open_embedder, open_index
+    from local_rag.terminal.progress import TerminalDisplay
     from local_rag.terminal.show import document_lines, write, write_json
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
     settings = settings_of(index, models, trust_models_here, k=k, embedder=embedder)
-    with open_index(settings, saying(settings, stderr_console())) as opened:
+    with open_index(settings, open_embedder(settings, TerminalDisplay(stderr_console()))) as opened:
         found = opened.search(query, settings.values.k, within=within or ())
     if json:
         write_json([{"text": one.page_content, **one.metadata} for one in found])
@@ -289,15 +289,16 @@ def search(
 @app.command()
 def status(index: IndexOption = None, json: JsonOption = False) -> int:
     """What is indexed, where it lies, how big it is, and which model made it."""
+    from local_rag.core.serialization import to_plain
     from local_rag.index.index import Index
     from local_rag.runtime.rag import served_by
-    from local_rag.terminal.show import plain, status_lines, write, write_json
+    from local_rag.terminal.show import status_lines, write, write_json
 
     settings = settings_of(index)
     found = Index.inspect(settings.index_path)
     runtime = served_by(settings, found.fingerprint)
     if json:
-        write_json(plain(found) | {"runtime": runtime})
+        write_json(to_plain(found) | {"runtime": runtime})
         return 0
     for line in status_lines(found, runtime):
         write(line)
@@ -313,10 +314,10 @@ def remove(
 ) -> int:
     """Forget files, folders or pages; with --index and no PATH, delete that index. Your own files are never touched."""
     from local_rag.index.index import Index
+    from local_rag.runtime.indexing import named
     from local_rag.runtime.rag import open_index
-    from local_rag.terminal.indexing import named
-    from local_rag.terminal.show import short_path, write
-    from local_rag.text.display import plural
+    from local_rag.terminal.show import write
+    from local_rag.text.display import plural, short_path
 
     settings = settings_of(index)
     if not paths:

@@ -74,11 +74,12 @@ def create(
 
 
 def _print_made(made: Made) -> None:
-    from local_rag.terminal.show import size, write
+    from local_rag.terminal.show import write
+    from local_rag.text.display import format_bytes
 
     for kind, count in made.sizes.items():
-        write(f"{kind:<12} {size(count):>9}")
-    write(f"{'together':<12} {size(sum(made.sizes.values())):>9}   in {made.folder}")
+        write(f"{kind:<12} {format_bytes(count):>9}")
+    write(f"{'together':<12} {format_bytes(sum(made.sizes.values())):>9}   in {made.folder}")
     write("To compare on the other side, SHA-256:")
     write(f"  {made.manifest}  manifest.json")
     write(f"  {made.program}  install.py")

@@ -75,8 +75,9 @@ def export(
     ] = None,
 ) -> int:
     """A thread as Markdown: questions, answers, and their sources with file, page and quote."""
-    from local_rag.terminal.show import short_path, write
+    from local_rag.terminal.show import write
     from local_rag.terminal.transcript import markdown
+    from local_rag.text.display import short_path
 
     with _threads() as threads:
         page = markdown(name, threads.turns(name))

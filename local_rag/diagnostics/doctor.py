@@ -16,8 +16,7 @@ from packaging.requirements import Requirement
 from local_rag.config.machine import total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
-from local_rag.terminal.show import short_path, size
-from local_rag.text.display import joined, plural
+from local_rag.text.display import format_bytes, joined, plural, short_path
 
 SET_UP = "python3 scripts/quickstart.py"
 
@@ -85,7 +84,7 @@ def _problem(requirement: Requirement) -> str:
 def _disk(settings: Settings) -> Iterator[Check]:
     folder = _existing(settings.index_path)
     free = shutil.disk_usage(folder).free
-    found = f"{size(free)} free in {short_path(folder)}"
+    found = f"{format_bytes(free)} free in {short_path(folder)}"
     if not os.access(folder, os.W_OK):
         yield Check(
             "disk", "bad", f"{short_path(folder)} cannot be written", "make that folder yours, or use --index PATH"
@@ -105,9 +104,11 @@ def _memory(_: Settings) -> Iterator[Check]:
     if total is None:
         yield Check("memory", "note", "this system does not say how much there is")
     elif total < MEMORY:
-        yield Check("memory", "note", f"{size(total)}: indexing may be slow", "close other programs while indexing")
+        yield Check(
+            "memory", "note", f"{format_bytes(total)}: indexing may be slow", "close other programs while indexing"
+        )
     else:
-        yield Check("memory", "ok", size(total))
+        yield Check("memory", "ok", format_bytes(total))
 
 
 def _models(settings: Settings) -> Iterator[Check]:

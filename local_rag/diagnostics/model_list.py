@@ -13,8 +13,8 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.server import Installed, Loaded, is_cloud_name, same_model
 from local_rag.runtime.engine_choice import open_server, roles
-from local_rag.terminal.show import fitting_lines, size, wrapped
-from local_rag.text.display import joined, printable
+from local_rag.terminal.show import fitting_lines, wrapped
+from local_rag.text.display import format_bytes, joined, printable
 
 Room = Literal["yes", "tight", "no", "unknown"]
 """Whether a model fits into the memory of this machine."""
@@ -173,8 +173,8 @@ def _why(settings: Settings, profile: Profile, memory: int | None) -> str:
     if memory is None:
         return "the smallest, because this system does not say how much memory it has"
     if profile.memory * _GB * FITS > memory:
-        return f"the smallest, although this machine has only {size(memory)} of memory"
-    return f"the largest that fits this machine's {size(memory)} of memory"
+        return f"the smallest, although this machine has only {format_bytes(memory)} of memory"
+    return f"the largest that fits this machine's {format_bytes(memory)} of memory"
 
 
 def _named_by(origin: str) -> str:
@@ -203,7 +203,7 @@ def report_lines(report: Report, width: int | None = None) -> Iterator[str]:
 def _cells(row: Row, *, known: bool) -> list[str]:
     return [
         f"{'*' if row.in_use else ' '} {row.name}",
-        _NONE if row.memory is None else size(row.memory),
+        _NONE if row.memory is None else format_bytes(row.memory),
         {"yes": "yes", "tight": "tight", "no": "NO", "unknown": _NONE}[row.fits],
         _state(row, known=known),
         ", ".join(row.profiles) or _NONE,
@@ -217,15 +217,17 @@ def _state(row: Row, *, known: bool) -> str:
     if row.loaded:
         return f"loaded, {row.window:,} tokens" if row.window else "loaded"
     if row.installed is not None:
-        return f"installed, {size(row.installed)}"
-    download = size(row.download) if row.download else ""
+        return f"installed, {format_bytes(row.installed)}"
+    download = format_bytes(row.download) if row.download else ""
     return ", ".join(filter(None, ("not installed", download))) if known else f"download {download or _NONE}"
 
 
 def _legend(report: Report) -> str:
     if report.memory is None:
         return "* in use. This system does not say how much memory it has."
-    return f"* in use. fits: into this machine's {size(report.memory)}; tight: takes more than {TIGHT:.0%} of it."
+    return (
+        f"* in use. fits: into this machine's {format_bytes(report.memory)}; tight: takes more than {TIGHT:.0%} of it."
+    )
 
 
 def _next(report: Report, width: int | None) -> Iterator[str]:

@@ -22,8 +22,7 @@ from local_rag.engines.ollama.context_window import Use
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, use_of
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name, same_model
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
-from local_rag.terminal.show import size
-from local_rag.text.display import joined
+from local_rag.text.display import format_bytes, joined
 
 State = Literal["ok", "note", "bad"]
 
@@ -169,7 +168,7 @@ def _memory(world: _World, spec: OllamaModelSpec, there: Installed | None) -> tu
     fits = room(need, memory)
     if memory is None or fits == "unknown":
         return Check(name, "note", f"how much memory {spec.name} takes, or this machine has, is not known"), True
-    found = f"{spec.name} takes about {size(need)} of this machine's {size(memory)}"
+    found = f"{spec.name} takes about {format_bytes(need)} of this machine's {format_bytes(memory)}"
     if fits == "yes":
         return Check(name, "ok", found), True
     if fits == "tight":

@@ -15,8 +15,9 @@ from local_rag.engines.ollama.address import DOWNLOAD
 from local_rag.engines.ollama.server import Installed, Server, check_name, check_remote, same_model
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.runtime.rag import open_embedder
-from local_rag.terminal.show import size, write
-from local_rag.text.display import printable
+from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.show import write
+from local_rag.text.display import format_bytes, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,14 +46,18 @@ def pull_models(settings: Settings, console: Console) -> int:
             if there is None:
                 raise EngineError(f"Ollama says that it has {spec.name}, but does not list it", hint="ollama list")
             check_remote(spec.name, there.remote_host, settings.values.ollama.allow_cloud)
-            write(printable(f"{spec.name} is installed ({size(there.size)}); try it: local-rag models try {spec.name}"))
+            write(
+                printable(
+                    f"{spec.name} is installed ({format_bytes(there.size)}); try it: local-rag models try {spec.name}"
+                )
+            )
     _convert(settings, console)
     return 0
 
 
 def _convert(settings: Settings, console: Console) -> None:
     """Make the embedder ready for quick questions too, while somebody waits for models anyway."""
-    embedder = open_embedder(settings, lambda: _say(console, f"converting the embedder {embedder.name}, once…"))
+    embedder = open_embedder(settings, TerminalDisplay(console))
     with suppress(ModelMissing):
         if not embedder.ready:
             embedder.load()
@@ -71,7 +76,9 @@ def _announce(server: Server, spec: OllamaModelSpec, console: Console) -> None:
         _say(console, f"Ollama, not local-rag, downloads {spec.name}{about} from {registry(spec.name)}")
     need, memory = needed(spec), total_memory()
     if memory and room(need, memory) == "no":
-        _say(console, f"note: it needs about {size(need)} of memory, and this machine has {size(memory)}")
+        _say(
+            console, f"note: it needs about {format_bytes(need)} of memory, and this machine has {format_bytes(memory)}"
+        )
 
 
 def registry(name: str) -> str:
@@ -185,7 +192,7 @@ def _lines(console: Console) -> Step:
         if step in seen:
             return
         seen.add(step)
-        _say(console, f"{printable(step)} ({size(total)})" if total else printable(step))
+        _say(console, f"{printable(step)} ({format_bytes(total)})" if total else printable(step))
 
     return show
 

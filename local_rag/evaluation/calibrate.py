@@ -28,12 +28,13 @@ from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.matching import held
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point, Scored, chosen, cross_fitted, point, shown
 from local_rag.graphs.nodes.common import write as write_answer
-from local_rag.runtime.rag import Rag
-from local_rag.terminal.indexing import LINE_EVERY, saying, showing
+from local_rag.runtime.indexing import sync_progress
+from local_rag.runtime.rag import Rag, open_embedder
 from local_rag.terminal.live import say_engine
-from local_rag.terminal.show import short_path, write, write_json
+from local_rag.terminal.progress import LINE_EVERY, TerminalDisplay
+from local_rag.terminal.show import write, write_json
 from local_rag.text import citations
-from local_rag.text.display import plural
+from local_rag.text.display import plural, short_path
 from local_rag.text.marks import without_marks
 
 if TYPE_CHECKING:
@@ -107,8 +108,10 @@ def calibrate(settings: Settings, wish: CalibrationWish, console: Console, *, js
     _must_suffice(used, wish.limit)
     _must_be_writable(wish.picture)
     if wish.corpus:
-        with showing(console) as progress:
-            settings = index_of(cases, settings, saying(settings, console), whole=False, progress=progress)
+        with sync_progress(TerminalDisplay(console)) as progress:
+            settings = index_of(
+                cases, settings, open_embedder(settings, TerminalDisplay(console)), whole=False, progress=progress
+            )
     open_to_all = settings.values.model_copy(update={"thresholds": Thresholds(relevance=0.0, answer=0.0)})
     with Rag.open(replace(settings, values=open_to_all)) as rag:
         say_engine(console, rag)

@@ -12,8 +12,8 @@ from local_rag.evaluation.cases import Case
 from local_rag.evaluation.folder import Key, RunFolder, key_of
 from local_rag.evaluation.measures import MEASURES, RowKind
 from local_rag.evaluation.paired_figure import SURE, Difference, amount, difference, told, worded
-from local_rag.terminal.show import fitting_lines, short_path, table_lines, wrapped
-from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.terminal.show import fitting_lines, table_lines, wrapped
+from local_rag.text.display import joined, plural, printable, short_path, shorten
 
 _MADE = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
 _NOT_MADE = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures

@@ -23,12 +23,13 @@ from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.manifest import differences, name_of, record_of
 from local_rag.evaluation.matching import same_file
 from local_rag.evaluation.run import Plan, Progress, Runner
-from local_rag.runtime.rag import Rag
+from local_rag.runtime.indexing import sync_progress
+from local_rag.runtime.rag import Rag, open_embedder
 from local_rag.runtime.run import loading
-from local_rag.terminal.indexing import LINE_EVERY, saying, showing
 from local_rag.terminal.live import say_engine
-from local_rag.terminal.show import columns_of, short_path, write, write_json
-from local_rag.text.display import plural, printable, shorten
+from local_rag.terminal.progress import LINE_EVERY, TerminalDisplay
+from local_rag.terminal.show import columns_of, write, write_json
+from local_rag.text.display import plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,8 +93,8 @@ def _prepared(settings: Settings, wish: Wish, plan: Plan, console: Console) -> t
         return replace(open_cases([CASES], "jsonl"), name="demo"), settings
     cases = open_cases(wish.paths, wish.format, wish.split)
     if wish.corpus:
-        with showing(console) as progress:
-            embedder = saying(settings, console)
+        with sync_progress(TerminalDisplay(console)) as progress:
+            embedder = open_embedder(settings, TerminalDisplay(console))
             settings = index_of(cases, settings, embedder, whole=plan.whole, progress=progress)
     elif plan.whole:
         raise UsageError("--passages whole is for a set's own documents", hint="local-rag eval CASES --corpus …")

@@ -146,9 +146,9 @@ _PLACES = ("index", "graph", "k")
 
 def _settings(settings: Settings) -> dict[str, Any]:
     from local_rag.config.settings import names
-    from local_rag.terminal.show import plain
+    from local_rag.core.serialization import to_plain
 
-    return {name: plain(settings.get(name)) for name in names() if name not in _PLACES}
+    return {name: to_plain(settings.get(name)) for name in names() if name not in _PLACES}
 
 
 def _models_yaml(settings: Settings) -> dict[str, str]:

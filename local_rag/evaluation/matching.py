@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.urls import is_url, normal
+from local_rag.text.urls import is_url, normal
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

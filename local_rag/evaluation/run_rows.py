@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer
 from local_rag.core.events import Event, Retrieved, Step
+from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.terminal.live import trace_line
-from local_rag.terminal.show import plain
 from local_rag.text.citations import is_fixed_reply
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import sentences
@@ -78,7 +78,7 @@ def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event], 
         "kind": "answer",
         "case": case.id,
         "graph": graph,
-        "answer": plain(answer),
+        "answer": to_plain(answer),
         "passages": passages,
         "cited": [_cited(one, passages) for one in answer.citations],
         "sentences": _sentences(answer),

@@ -20,7 +20,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
 from local_rag.index.store.rows import IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.store import Store, destroy, writer
-from local_rag.index.urls import is_url, normal
+from local_rag.text.urls import is_url, normal
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -10,8 +10,8 @@ from local_rag.index import within
 from local_rag.index.store import reads
 from local_rag.index.store.schema import terms_of
 from local_rag.index.store.store import Store
-from local_rag.index.urls import is_page
 from local_rag.text.display import joined
+from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from local_rag.index.urls import is_url, normal
+from local_rag.text.urls import is_url, normal
 
 _SIGN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]")
 

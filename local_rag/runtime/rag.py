@@ -12,8 +12,9 @@ from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event
+from local_rag.core.progress import Display
 from local_rag.core.protocols import Embedder
-from local_rag.runtime.run import Run
+from local_rag.runtime.run import Run, loading
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 
 
 def open_embedder(
-    settings: Settings, on_load: Callable[[], None] | None = None, precision: Precision = "f32"
+    settings: Settings, display: Display | None = None, precision: Precision = "f32"
 ) -> SentenceTransformerEmbedder:
     """The embedder that was asked for, else the one that made the index; not loaded yet.
 
-    `on_load` is called before a load that takes seconds; `precision` is that of passages.
+    `display` is told before a load that takes seconds; `precision` is that of passages.
     Raises ConfigError, ModelMissing.
     """
     from local_rag.config.models import load_models
@@ -47,7 +48,9 @@ def open_embedder(
     if settings.origin["embedder"] == "default":
         made = _made_by(settings)
         name = made.embedder if made and made.embedder in models.embedders else name
-    return SentenceTransformerEmbedder(models.embedder(name), settings.cache_folder, on_load, precision)
+    spec = models.embedder(name)
+    on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
+    return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
 
 
 def open_index(

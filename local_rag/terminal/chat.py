@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.serialization import to_plain
 from local_rag.terminal.question import Asking, print_answer
-from local_rag.terminal.show import columns_of, plain, say, source_lines, write
+from local_rag.terminal.show import columns_of, say, source_lines, write
 from local_rag.terminal.transcript import answer_of, thread_lines
 from local_rag.text.display import joined, plural, printable, shorten
 
@@ -98,7 +99,7 @@ class Chat:
             say("stopped")
             return
         if self.as_json:
-            self._json(plain(self.last))
+            self._json(to_plain(self.last))
         else:
             print_answer(self.last)
             write()

@@ -10,8 +10,7 @@ from local_rag.core.answer import Answer
 from local_rag.core.events import Called, Done, Event, Note, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
-from local_rag.terminal.show import short_path
-from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.text.display import joined, plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console

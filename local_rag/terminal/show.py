@@ -5,12 +5,10 @@ Everything that was read from a file passes `printable` before it reaches a term
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -18,9 +16,9 @@ from local_rag.config.calibrated import calibrated
 from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
 from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, Located
 from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.serialization import to_json
 from local_rag.core.verdicts import Support
-from local_rag.index.urls import is_url
-from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.text.display import format_bytes, joined, plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -68,18 +66,7 @@ def say(line: str, hint: str = "") -> None:
 
 def write_json(value: Any) -> None:
     """One JSON object on stdout, for programs."""
-    write(json.dumps(plain(value), ensure_ascii=False, indent=2))
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses, paths and tuples as what JSON knows."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    write(to_json(value))
 
 
 def answer_lines(answer: Answer, *, links: bool = False) -> Iterator[str]:
@@ -195,23 +182,7 @@ def _address(citation: Citation) -> str:
     return (path.as_uri() if path.is_absolute() else str(path)) + page
 
 
-def short_path(path: str | Path) -> str:
-    """Relative to where the person stands when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
-    if is_url(str(path)):
-        return _one_line(str(path))
-    full = Path(path)
-    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
-        if full.is_relative_to(base):
-            relative = full.relative_to(base)
-            return _one_line(str(Path(prefix) / relative) if prefix else str(relative))
-    return _one_line(str(full))
-
-
-def _one_line(path: str) -> str:
-    return path.replace("\n", "\\n").replace("\r", "\\r")
-
-
-def report_lines(report: SyncReport) -> Iterator[str]:
+def report_lines(report: SyncReport, pages_left: int = 0) -> Iterator[str]:
     """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then each skipped or kept path with its reason."""
     counts = {
         "new": len(report.new),
@@ -226,6 +197,8 @@ def report_lines(report: SyncReport) -> Iterator[str]:
         yield f"Left alone, of kinds that are not read: {kinds}"
     yield from _reasons("Skipped, wholly or in part", report.skipped)
     yield from _reasons("Could not be seen, so what was indexed is kept (--prune removes it)", report.kept)
+    if pages_left:
+        yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
 
 
 def _reasons(title: str, rows: Iterable[Skipped]) -> Iterator[str]:
@@ -264,7 +237,7 @@ def status_lines(status: IndexStatus, runtime: str) -> Iterator[str]:
         ("index", str(status.path)),
         ("files", f"{status.files:,}{pages} ({parts})"),
         ("from", roots),
-        ("size", size(status.bytes)),
+        ("size", format_bytes(status.bytes)),
         ("last sync", status.last_sync or "never"),
         ("embedder", f"{status.embedder} ({plural(status.dimension, 'dimension')})"),
         ("runtime", runtime),
@@ -335,13 +308,3 @@ def wrapped(text: str, width: int | None = None, indent: str = "") -> list[str]:
 def columns_of(file: TextIO) -> int | None:
     """The width of a terminal; None for a pipe or a file, where a line may be as long as it likes."""
     return shutil.get_terminal_size().columns if file.isatty() else None
-
-
-def size(count: int) -> str:
-    """Bytes for people, in powers of 1,000."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000 or unit == "GB":
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    raise AssertionError

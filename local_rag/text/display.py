@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from local_rag.text.urls import is_url
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -34,3 +37,29 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     """A list in words: a, b and c."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+
+
+def short_path(path: str | Path) -> str:
+    """Relative to where the person stands when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
+    if is_url(str(path)):
+        return _on_one_line(str(path))
+    full = Path(path)
+    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
+        if full.is_relative_to(base):
+            relative = full.relative_to(base)
+            return _on_one_line(str(Path(prefix) / relative) if prefix else str(relative))
+    return _on_one_line(str(full))
+
+
+def _on_one_line(path: str) -> str:
+    return path.replace("\n", "\\n").replace("\r", "\\r")
+
+
+def format_bytes(count: int) -> str:
+    """Bytes for people, in powers of 1,000."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    raise AssertionError

@@ -6,10 +6,10 @@ import random
 
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Call, Usage
 from local_rag.core.verdicts import Graded
 from local_rag.evaluation.cases import Case, Target
-from local_rag.terminal.show import plain
 
 GRAPHS = ("plain", "self-rag", "crag", "adaptive")
 MODES = ("hybrid", "dense", "words")
@@ -119,7 +119,7 @@ def answer_row(case, graph, text="", status="grounded", passages=None, **about):
         "kind": "answer",
         "case": case.id,
         "graph": graph,
-        "answer": plain(answer) | about,
+        "answer": to_plain(answer) | about,
         "passages": passages,
         "cited": [{"number": 1, "verified": True, "holds": first["holds"]}] if said else [],
         "sentences": {"total": 1, "verified": 1} if said else {"total": 0, "verified": 0},

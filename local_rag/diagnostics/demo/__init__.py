@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMismatch, IndexMissing, UsageError
 from local_rag.index.index import Index
-from local_rag.runtime.rag import Rag, open_index
-from local_rag.terminal.indexing import saying, sync
+from local_rag.runtime.indexing import Request, sync
+from local_rag.runtime.rag import Rag, open_embedder, open_index
 from local_rag.terminal.live import Live, say_engine
+from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.show import answer_lines, report_lines, write
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def run_demo(console: Console) -> int:
 def indexed(settings: Settings, console: Console) -> SyncReport:
     """Index the handbook, or bring its index up to date; `settings` must name the index `INDEX`."""
     _make_room(settings)
-    with open_index(settings, saying(settings, console), create=True) as index:
-        return sync(index, [DOCUMENTS], console)
+    with open_index(settings, open_embedder(settings, TerminalDisplay(console)), create=True) as index:
+        return sync(index, Request([DOCUMENTS]), TerminalDisplay(console))
 
 
 def _make_room(settings: Settings) -> None:
@@ -77,6 +78,6 @@ def _command(line: str) -> None:
 
 
 def _short(path: Path) -> str:
-    from local_rag.terminal.show import short_path
+    from local_rag.text.display import short_path
 
     return short_path(path)

@@ -136,8 +136,9 @@ def _indexed(settings: Settings, console: Console) -> Iterator[tuple[Settings, s
     """The settings and a question that suits: the index that is there, else one of the demo's documents for now."""
     from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
     from local_rag.index.index import Index
-    from local_rag.runtime.rag import open_index
-    from local_rag.terminal.indexing import saying, sync
+    from local_rag.runtime.indexing import Request, sync
+    from local_rag.runtime.rag import open_embedder, open_index
+    from local_rag.terminal.progress import TerminalDisplay
 
     try:
         Index.inspect(settings.index_path)
@@ -150,8 +151,8 @@ def _indexed(settings: Settings, console: Console) -> Iterator[tuple[Settings, s
     with TemporaryDirectory(prefix="local-rag-") as folder:
         values = settings.values.model_copy(update={"index": str(Path(folder) / "demo")})
         there = replace(settings, values=values, origin={**settings.origin, "index": "flag"})
-        with open_index(there, saying(there, console), create=True) as index:
-            sync(index, [DOCUMENTS], console)
+        with open_index(there, open_embedder(there, TerminalDisplay(console)), create=True) as index:
+            sync(index, Request([DOCUMENTS]), TerminalDisplay(console))
         yield there, ANSWERED
 
 

@@ -14,8 +14,8 @@ from local_rag.core.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
 from local_rag.evaluation.making.proposals import named, same
 from local_rag.evaluation.matching import same_file
-from local_rag.index.urls import is_url, normal
-from local_rag.terminal.show import short_path
+from local_rag.text.display import short_path
+from local_rag.text.urls import is_url, normal
 
 
 class CaseFile:

@@ -8,8 +8,8 @@ from pathlib import PurePath
 
 from local_rag.evaluation.making.wording import is_english
 from local_rag.index.store.rows import Passage
-from local_rag.index.urls import is_page
 from local_rag.text.sentences import Span
+from local_rag.text.urls import is_page
 
 
 @dataclass(frozen=True)

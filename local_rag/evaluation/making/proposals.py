@@ -19,10 +19,10 @@ from local_rag.evaluation.making.wording import is_contents, is_prose, located, 
 from local_rag.evaluation.matching import holds
 from local_rag.index.search import document
 from local_rag.index.store.rows import Passage
-from local_rag.index.urls import is_page
 from local_rag.text.display import plural
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import Span
+from local_rag.text.urls import is_page
 from local_rag.text.words import words
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, Proposal, Proposer, named
 from local_rag.evaluation.making.wording import located, sentence_at
 from local_rag.runtime.engine_choice import Choice, choose_engine
-from local_rag.runtime.rag import open_index
-from local_rag.terminal.indexing import saying
+from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.proposal import BETWEEN, answer_text, excerpt, place_line
-from local_rag.terminal.show import short_path, write
-from local_rag.text.display import plural, printable
+from local_rag.terminal.show import write
+from local_rag.text.display import plural, printable, short_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def make_cases(
             hint=f"local-rag eval make {shlex.quote(str(path))} --yes keeps every proposal",
         )
     file = CaseFile(path)
-    embedder = saying(settings, console)
+    embedder = open_embedder(settings, TerminalDisplay(console))
     with open_index(settings, embedder) as index:
         if not index.catalog().chunks:
             name = shlex.quote(settings.values.index)

@@ -22,8 +22,8 @@ from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, tone, unblamed, urgency, worst
 from local_rag.evaluation.reports.safe import block, said
 from local_rag.evaluation.reports.tables import tables
-from local_rag.index.urls import is_url
 from local_rag.text.display import joined, plural
+from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.index.store.rows import FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.writes import Sql
-from local_rag.index.urls import is_page
+from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors

@@ -18,7 +18,7 @@ from local_rag.index.store import reads, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.reader import cut
-from local_rag.index.urls import normal
+from local_rag.text.urls import normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from scipy import stats
 
 from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError
+from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.compare import compare, lines
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.paired_figure import Difference, amount, difference, in_words, told, worded
-from local_rag.terminal.show import plain
 
 RECORD = {
     "format": 1,
@@ -42,7 +42,7 @@ def answered(case, text="It is red.", graph="plain", seconds=1.0, calls=0):
         "kind": "answer",
         "case": case.id,
         "graph": graph,
-        "answer": plain(answer),
+        "answer": to_plain(answer),
         "passages": [],
         "cited": [],
         "sentences": {"total": 0, "verified": 0},
@@ -320,7 +320,7 @@ def test_json_and_the_same_seed_gives_the_same(run):
     cases = [case(number) for number in range(8)]
     a = run("a", cases, [ranked(one, number + 1) for number, one in enumerate(cases)])
     b = run("b", cases, [ranked(one, 9 - number) for number, one in enumerate(cases)])
-    once, again = (json.dumps(plain(compare(a, b, seed=3)), allow_nan=False) for _ in range(2))
+    once, again = (json.dumps(to_plain(compare(a, b, seed=3)), allow_nan=False) for _ in range(2))
     assert once == again
     made = json.loads(once)
     assert made["paired"][0]["figures"][0]["verdict"] and made["seed"] == 3

@@ -8,11 +8,11 @@ from math import log2
 import pytest
 
 from local_rag.core.answer import Answer
+from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.summary import summary
-from local_rag.terminal.show import plain
 
 RED = Case("red", "What colour?", ("red",), True, (Target("a.txt"), Target("b.txt")), "vectorstore", hops=2)
 NINE = Case("nine", "How many?", ("nine", "9"), True, (Target("a.txt"),), "vectorstore")
@@ -35,7 +35,7 @@ def answered(case, text, status="grounded", graph="plain", usage=None, seconds=2
         "kind": "answer",
         "case": case.id,
         "graph": graph,
-        "answer": plain(answer),
+        "answer": to_plain(answer),
         "passages": [],
         "cited": [
             {"number": number, "verified": verified, "holds": holds}

@@ -18,10 +18,12 @@ from local_rag.core.usage import Call, Usage
 from local_rag.core.verdicts import Graded
 from local_rag.index.sync.sync import Progress
 from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.indexing import progress_line, showing
 from local_rag.terminal.live import Live, idle_lines, say_terms, trace_line, usage_line
-from local_rag.terminal.show import answer_lines, citation_line, place_lines, report_lines, short_path, source_lines
+from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.show import answer_lines, citation_line, place_lines, report_lines, source_lines
+from local_rag.text.display import short_path
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
 
@@ -286,7 +288,8 @@ def test_progress_says_the_time_left_once_it_is_known():
     half = progress_line(Progress(12, 51, 340, "a.pdf", 20.0, 0.1))
     assert half == "12 of 51 files, 340 passages, 17/s, about 3:00 left"
     out = io.StringIO()
-    with showing(Console(file=out, force_terminal=True, width=100, color_system=None)) as show:
+    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    with sync_progress(TerminalDisplay(console)) as show:
         show(Progress(12, 51, 340, "/notes/a.pdf", 20.0, 0.1))
     assert "12 of 51 files" in out.getvalue()
     assert "a.pdf" in out.getvalue()

@@ -13,13 +13,17 @@ from support.web_server import WebServer, fetcher, html, redirect, reply
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import FileSkipped, IndexMismatch, UsageError
+from local_rag.core.progress import Silent
+from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.index import Index
 from local_rag.index.sync.pages import WebPage
-from local_rag.index.urls import is_url, normal
 from local_rag.index.within import matching
-from local_rag.terminal import indexing
-from local_rag.terminal.indexing import index_files, listed_urls, named, reader
+from local_rag.runtime import indexing
+from local_rag.runtime.indexing import Request, index_files, listed_urls, named, reader
+from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.show import report_lines
 from local_rag.text import citations
+from local_rag.text.urls import is_url, normal
 
 BOATS = "Rescue boats leave the harbour when the keeper lights the lamp.\n"
 WHALES = "Whales sing below the ice, and nobody knows why.\n"
@@ -54,7 +58,7 @@ def notes(tmp_path):
 def take(index, web):
     """Fetch and take in; the reader is that of the command line."""
     shown = io.StringIO()
-    read = reader(Settings.load(), Console(file=shown), fetcher(web))
+    read = reader(Settings.load(), TerminalDisplay(Console(file=shown, width=1000)), fetcher(web))
 
     def taken(*paths, prune=False):
         return index.sync_pages([web.url(path) for path in paths], read, prune=prune)
@@ -167,7 +171,7 @@ class TestNotHad:
         ["ftp://example.org/a", "https://10.0.0.1/", "http://[::1", "https://a:b@example.org/", "https://\udce4/"],
     )
     def test_what_may_not_be_fetched_is_refused_by_the_fetcher(self, index, web, url):
-        read = reader(Settings.load(), Console(file=io.StringIO()), fetcher(web))
+        read = reader(Settings.load(), Silent(), fetcher(web))
         report = index.sync_pages([url], read)
         assert len(report.skipped) == 1 and report.skipped[0].reason and counts(report) == (0, 0, 0, 0)
 
@@ -351,15 +355,15 @@ class TestLists:
 
 class TestDoor:
     @pytest.fixture
-    def run(self, web, monkeypatch, capsys):
-        monkeypatch.setattr(indexing, "saying", lambda settings, console, precision="f32": HashingEmbedder(window=300))
+    def run(self, web, monkeypatch):
+        monkeypatch.setattr(indexing, "open_embedder", lambda *_: HashingEmbedder(window=300))
         shown = io.StringIO()
 
-        def door(*paths, urls=(), **more):
-            settings = more.pop("settings", None) or Settings.load()
-            urls = [web.url(path) for path in urls]
-            assert index_files(settings, paths, Console(file=shown), urls=urls, fetcher=fetcher(web), **more) == 0
-            return capsys.readouterr().out
+        def door(*paths, urls=(), settings=None, json=False):
+            request = Request(paths, [web.url(path) for path in urls])
+            display = TerminalDisplay(Console(file=shown, width=1000))
+            report, left = index_files(settings or Settings.load(), request, display, fetcher(web))
+            return to_json({**to_plain(report), "pages_left": left}) if json else "\n".join(report_lines(report, left))
 
         door.shown = shown.getvalue
         return door
@@ -396,6 +400,6 @@ class TestDoor:
 
 def test_the_reader_gives_the_reason_of_a_page_that_is_none(web):
     web.pages["/picture"] = reply(b"\x89PNG", "image/png")
-    read = reader(Settings.load(), Console(file=io.StringIO()), fetcher(web))
+    read = reader(Settings.load(), Silent(), fetcher(web))
     with pytest.raises(FileSkipped, match="image/png is not read from the web"):
         read(web.url("/picture"))

@@ -1,0 +1,182 @@
+"""Indexing with its progress told: files, folders and named pages. Behind `local-rag index`, the demo and `eval`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.config.settings import Settings
+from local_rag.core.documents import SyncReport
+from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.core.progress import Display, time_left
+from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.text.display import plural, short_path, shorten
+
+if TYPE_CHECKING:
+    from local_rag.index.index import Index
+    from local_rag.index.sync.pages import Read
+    from local_rag.index.sync.sync import Progress
+    from local_rag.web.fetch import Fetcher
+
+LEAST_SHARE = 0.02
+"""Share of the bytes from which a time left is worth saying."""
+
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to index: files and folders, and pages that were named; with neither, all files that are known.
+
+    `excludes` are patterns as in .gitignore; `secrets` takes private keys and .env files in, too; `prune` removes what
+    cannot be seen any more; `reembed` makes new vectors from the stored text.
+    """
+
+    paths: Sequence[Path] = ()
+    urls: Sequence[str] = ()
+    excludes: Sequence[str] = ()
+    secrets: bool = False
+    prune: bool = False
+    reembed: bool = False
+
+
+def index_files(
+    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None = None
+) -> tuple[SyncReport, int]:
+    """Bring the index up to date; what changed, and how many pages were left as they are.
+
+    Pages are fetched only when they are named; tests give a `fetcher` of their own. Raises UsageError for a path that
+    does not exist and is not indexed either, and for URLs where the settings keep this index from the web.
+    """
+    urls = request.urls
+    if urls:
+        _may_go_to_the_web(settings)
+    roots = [path.expanduser().absolute() for path in request.paths]
+    if roots and not any(path.exists() for path in roots) and not (settings.index_path / "index.sqlite").exists():
+        raise _no_such_path(roots[0])
+    embedder = open_embedder(settings, display, "bf16")
+    with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
+        for path in roots:
+            if not path.exists() and str(path) not in index.status().roots:
+                raise _no_such_path(path)
+        if request.reembed:
+            with sync_progress(display) as progress:
+                index.reembed(progress)
+        report = SyncReport()
+        if roots or not urls:
+            report = sync(index, request, display)
+        if urls:
+            report = _joined(report, index.sync_pages(urls, reader(settings, display, fetcher), prune=request.prune))
+        return report, 0 if roots or urls else index.status().pages
+
+
+def _no_such_path(path: Path) -> UsageError:
+    return UsageError(f"there is no file or folder {short_path(path)}", hint="local-rag index FOLDER")
+
+
+def named(words: Sequence[str], listed: Path | None = None) -> tuple[list[Path], list[str]]:
+    """The paths and the URLs that a person named, those in the file `listed` included.
+
+    Raises UsageError for a list that cannot be used.
+    """
+    from local_rag.text.urls import is_url
+
+    paths = [Path(word) for word in words if not is_url(word)]
+    urls = [word for word in words if is_url(word)]
+    return paths, [*urls, *(listed_urls(listed) if listed else ())]
+
+
+def listed_urls(file: Path) -> list[str]:
+    """The URLs in a file, one per line; # begins a comment where a line or a word begins.
+
+    Raises UsageError for a file that cannot be read, lists nothing, or has a line that is no URL.
+    """
+    from local_rag.text.urls import is_page
+
+    hint = "one URL per line, such as https://example.org/page"
+    try:
+        lines = file.expanduser().read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "is no text in UTF-8"
+        raise UsageError(f"the list {short_path(file)} cannot be read ({why})", hint=hint) from error
+    stripped = [_COMMENT.sub("", line).strip() for line in lines]
+    for number, line in enumerate(stripped, start=1):
+        if line and not (is_page(line.lower()) and len(line.split()) == 1):
+            shown = shorten(line, 80)
+            raise UsageError(f"{short_path(file)}, line {number}: {shown!r} is no URL of http or https", hint=hint)
+    if not any(stripped):
+        raise UsageError(f"the list {short_path(file)} names no URL", hint=hint)
+    return [line for line in stripped if line]
+
+
+def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> Read:
+    """What gets a page for the index; each URL is shown before it is fetched."""
+    from local_rag.index.sync.pages import WebPage
+    from local_rag.web.extraction import page
+    from local_rag.web.fetch import Fetcher, FetchLimits, FetchRefused
+
+    seconds = settings.values.web.page_seconds
+    used = fetcher or Fetcher(FetchLimits(seconds=seconds))
+
+    def read(url: str) -> WebPage:
+        display.say(f"fetching {url}")
+        try:
+            found = page(used.fetch(url), seconds)
+        except FetchRefused as refused:
+            raise FileSkipped(str(refused)) from refused
+        return WebPage(found.url, found.title, found.text)
+
+    return read
+
+
+def _may_go_to_the_web(settings: Settings) -> None:
+    if settings.kept_from_the_web:
+        raise UsageError(
+            f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
+            hint="take it out of web.never, or put the pages into another index: --index NAME",
+        )
+
+
+def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
+    return replace(
+        files,
+        new=files.new + pages.new,
+        updated=files.updated + pages.updated,
+        unchanged=files.unchanged + pages.unchanged,
+        removed=files.removed + pages.removed,
+        skipped=files.skipped + pages.skipped,
+        kept=files.kept + pages.kept,
+        chunks=files.chunks + pages.chunks,
+        seconds=files.seconds + pages.seconds,
+    )
+
+
+def sync(index: Index, request: Request, display: Display) -> SyncReport:
+    """One sync with its progress shown."""
+    roots = [path.expanduser().absolute() for path in request.paths]
+    with sync_progress(display) as progress:
+        return index.sync(
+            roots or None, excludes=request.excludes, secrets=request.secrets, prune=request.prune, progress=progress
+        )
+
+
+@contextmanager
+def sync_progress(display: Display) -> Iterator[Callable[[Progress], None]]:
+    """What a sync calls to say how far it is."""
+    with display.progress("reading the folders…") as show:
+        yield lambda progress: show(
+            progress.share, f"{progress_line(progress)}  {shorten(Path(progress.path).name, 40)}"
+        )
+
+
+def progress_line(progress: Progress) -> str:
+    """12 of 51 files, 340 passages, 16/s, about 2:10 left: which goes by bytes, and is said once it is known."""
+    rate = progress.chunks / progress.seconds if progress.seconds else 0.0
+    line = f"{progress.done:,} of {plural(progress.total, 'file')}, {plural(progress.chunks, 'passage')}, {rate:.0f}/s"
+    if not LEAST_SHARE <= progress.share < 1:
+        return line
+    return f"{line}, {time_left(progress.seconds * (1 - progress.share) / progress.share)}"
