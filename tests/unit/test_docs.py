@@ -1,4 +1,4 @@
-"""What the README shows is what the code does."""
+"""What the pages of the documentation show is what the code does."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def script():
-    spec = importlib.util.spec_from_file_location("update_readme", ROOT / "scripts" / "update_readme.py")
+    spec = importlib.util.spec_from_file_location("update_docs", ROOT / "scripts" / "update_docs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.mark.parametrize("block", list(script().BLOCK.finditer(README)), ids=lambda block: block.group("what"))
+BLOCKS = [block for page in script().PAGES for block in script().BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.group("what"))
 def test_generated_blocks_are_up_to_date(block):
     expected = script().updated(block.group())
-    assert block.group() == expected, "run: python scripts/update_readme.py"
+    assert block.group() == expected, "run: python scripts/update_docs.py"
 
 
-def test_each_graph_and_command_is_in_the_readme():
+def test_each_graph_and_command_is_documented():
     from local_rag.graphs import GRAPHS
 
-    whats = {block.group("what") for block in script().BLOCK.finditer(README)}
-    assert {f"graph {name}" for name in GRAPHS} <= whats
-    assert {"help ask", "help index"} <= whats
+    documented = {block.group("what") for block in BLOCKS}
+    assert {f"graph {name}" for name in GRAPHS} <= documented
+    assert {"help ask", "help index"} <= documented
 
 
 def test_the_table_of_profiles_is_that_of_models_yaml():
