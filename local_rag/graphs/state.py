@@ -127,8 +127,13 @@ MaySearch = Callable[[WebQuery], bool]
 
 
 def always(query: WebQuery) -> bool:
-    """Who switched the web on has allowed its queries."""
+    """Whoever switched the web on has allowed its queries."""
     return True
+
+
+def never(query: WebQuery) -> bool:
+    """With `web.enabled: ask` nothing is sent where nobody can be asked."""
+    return False
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,6 @@ class Rag:
         self.engine = choice.engine
         self.embedder = embedder
         self.web: WebSearch = open_web(settings)
-        self.may_search: MaySearch = lambda query: settings.values.web.enabled != "ask"
         self.fingerprint = fingerprint_of(self.engine, embedder)
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
@@ -199,12 +198,16 @@ class Rag:
         k: int | None = None,
         within: Sequence[str] = (),
         thread: str | None = None,
+        may_search: MaySearch | None = None,
     ) -> Answer:
         """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
 
+        `may_search` is given every web query right before it is sent, and says whether it may be; without it every
+        query is sent where the settings switch the web on, none where they say `ask`.
         Raises UsageError for an empty question or an unknown graph, EngineError where the engine fails.
         """
-        for event in self.stream(question, graph=graph, k=k, within=within, thread=thread):
+        events = self.stream(question, graph=graph, k=k, within=within, thread=thread, may_search=may_search)
+        for event in events:
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")
@@ -217,8 +220,9 @@ class Rag:
         k: int | None = None,
         within: Sequence[str] = (),
         thread: str | None = None,
+        may_search: MaySearch | None = None,
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last. Closing the iterator stops the question."""
+        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
         if not question.strip():
             raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
         if thread is not None:
@@ -228,7 +232,7 @@ class Rag:
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
-        deps = self.context(k=k, within=within, graph=name)
+        deps = self.context(k=k, within=within, graph=name, may_search=may_search)
         run = Run(compiled, name, self.engine.name, question.strip(), deps, self._running, self.embedder, thread or "")
         return run.events()
 
@@ -269,9 +273,16 @@ class Rag:
                 self._graphs[key] = made.with_config(recursion_limit=recursion_limit(values.limits))
             return self._graphs[key]
 
-    def context(self, *, k: int | None = None, within: Sequence[str] = (), graph: str = "") -> Deps:
-        """Fresh Deps for one question; its clock starts now."""
-        from local_rag.graphs.state import Deps
+    def context(
+        self,
+        *,
+        k: int | None = None,
+        within: Sequence[str] = (),
+        graph: str = "",
+        may_search: MaySearch | None = None,
+    ) -> Deps:
+        """Fresh Deps for one question, arguments as in `ask`; its clock starts now."""
+        from local_rag.graphs.state import Deps, always, never
 
         values = self.settings.values
         if k is not None and k < 1:
@@ -285,7 +296,7 @@ class Rag:
             within=tuple(within),
             allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds),
-            may_search=lambda query: self.may_search(query),
+            may_search=may_search or (never if values.web.enabled == "ask" else always),
             self_rag=values.self_rag,
             crag=values.crag,
             adaptive=values.adaptive,

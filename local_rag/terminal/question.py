@@ -40,8 +40,8 @@ class Asking:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""
         live = Live(self.console, trace=self.trace)
         consent = self.rag.settings.values.web.enabled == "ask"
-        self.rag.may_search = partial(live.may_search, ask=consent)
-        stream = self.rag.stream(question, graph=graph, within=self.within, thread=thread)
+        may_search = partial(live.may_search, ask=consent)
+        stream = self.rag.stream(question, graph=graph, within=self.within, thread=thread, may_search=may_search)
         if self.announce:
             say_terms(self.console, self.rag)
         with closing(cast("Generator[Event, None, None]", stream)) as events:

@@ -73,8 +73,8 @@ def answering(results, pages, tmp_path, ollama):
         yield lambda which, graph, **flags: opened(model if which == "ollama" else None, graph, **flags)
 
 
-def answered(rag, question=DRAFT):
-    events = list(rag.stream(question))
+def answered(rag, question=DRAFT, **options):
+    events = list(rag.stream(question, **options))
     return events[-1].answer, events
 
 
@@ -108,9 +108,8 @@ def test_no_word_that_only_private_passages_hold_leaves(answering, results, tmp_
 
 def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tmp_path):
     rag, order = answering("extractive", "crag"), []
-    rag.may_search = lambda query: order.append(("shown", query.query)) or True
     results.when_asked = lambda: order.append(("asked", (tmp_path / query_log.NAME).read_text(encoding="utf-8")))
-    answered(rag)
+    answered(rag, may_search=lambda query: order.append(("shown", query.query)) or True)
     (shown, query), (asked, log) = order
     assert (shown, asked) == ("shown", "asked")
     assert json.loads(log)["query"] == query == results.asked[0]["q"]
@@ -118,8 +117,7 @@ def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tm
 
 def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, results, tmp_path):
     rag = answering("extractive", "crag")
-    rag.may_search = lambda query: False
-    answer, events = answered(rag)
+    answer, events = answered(rag, may_search=lambda query: False)
     assert answer.status == "abstained" and not answer.used_web
     assert "the web was not asked" in answer.reason
     assert results.asked == [] and not (tmp_path / query_log.NAME).exists()
@@ -127,11 +125,22 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     assert [event for event in events if isinstance(event, WebQuery)]
 
 
-def test_ask_needs_a_door_that_asks(answering, results):
-    rag = answering("extractive", "crag", **{})
-    rag.may_search = Rag(Settings.load(web__enabled="ask"), rag.index, rag.choice).may_search
+def test_with_ask_nothing_leaves_unless_somebody_is_asked(answering, results):
+    rag = answering("extractive", "crag")
+    rag.settings = Settings.load(graph="crag", web__enabled="ask")
     answer, _ = answered(rag)
     assert answer.status == "abstained" and results.asked == []
+    answer, _ = answered(rag, may_search=lambda query: True)
+    assert answer.used_web and len(results.asked) == 1
+
+
+def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
+    rag = answering("extractive", "crag")
+    refused = rag.stream(DRAFT, may_search=lambda query: False)
+    next(refused)
+    allowed, _ = answered(rag, may_search=lambda query: True)
+    assert allowed.used_web
+    assert not list(refused)[-1].answer.used_web
 
 
 @pytest.mark.parametrize(
