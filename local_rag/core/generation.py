@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
-if TYPE_CHECKING:
-    pass
 from local_rag.core.usage import Usage
 
 NOT_IN_PASSAGES = "The passages do not contain the answer."
@@ -27,15 +24,12 @@ class AnswerDelta:
     restart: bool = False
 
 
-class Text(str):
-    """A string that an engine wrote, and what it cost."""
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another query for a question, or the question made standalone; empty where the engine has none."""
 
-    usage: Usage
-
-    def __new__(cls, text: str, usage: Usage | None = None) -> Text:
-        made = super().__new__(cls, text)
-        made.usage = usage or Usage()
-        return made
+    text: str
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)

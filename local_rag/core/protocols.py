@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from local_rag.core.documents import Catalog, WebResults
-from local_rag.core.generation import AnswerDelta, Attempt, Turn
+from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Engine(Protocol):
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The next sentence of reasoning towards the answer, after `thoughts` (IRCoT, arXiv 2212.10509)."""
 
-    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> str:
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """Another query for the question; `tried` are the earlier ones, the question itself included."""
 
-    def standalone(self, question: str, history: Sequence[Turn]) -> str:
+    def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""
 
 

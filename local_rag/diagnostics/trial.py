@@ -191,13 +191,15 @@ def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
 
 def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    return _Said(query, "another query", bool(query), False, query.usage)
+    return _Said(query.text, "another query", bool(query.text), False, query.usage)
 
 
 def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
-    words = whole.casefold()
-    return _Said(whole, "names the library and weekdays", "library" in words and "week" in words, False, whole.usage)
+    words = whole.text.casefold()
+    return _Said(
+        whole.text, "names the library and weekdays", "library" in words and "week" in words, False, whole.usage
+    )
 
 
 _TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Said]], ...] = (

@@ -76,9 +76,8 @@ class EngineContract:
         draft = _answer(engine, question, documents)
         first, second = (engine.grade(question, documents, draft) for _ in range(2))
         assert (first.support, first.usefulness) == (second.support, second.usefulness)
-        assert engine.rewrite(question, [question], "vectorstore") == engine.rewrite(
-            question, [question], "vectorstore"
-        )
+        queries = {engine.rewrite(question, [question], "vectorstore").text for _ in range(2)}
+        assert len(queries) == 1
 
     def test_an_answer_cites_given_documents_or_is_the_fixed_reply(self, engine, question, documents):
         answer = _answer(engine, question, documents)
@@ -147,10 +146,10 @@ class EngineContract:
     def test_a_rewrite_differs_from_everything_tried(self, engine, question, target, asked):
         tried = [asked or question]
         for _ in range(8):
-            query = engine.rewrite(tried[0], tried, target)
+            query = engine.rewrite(tried[0], tried, target).text
             assert query.strip()
             assert _same(query) not in {_same(earlier) for earlier in tried}
-            tried.append(str(query))
+            tried.append(query)
 
     @pytest.mark.parametrize(
         "allowed", [("vectorstore",), ("vectorstore", "web_search"), ("web_search",), FULL_CATALOG.allowed]
@@ -164,7 +163,7 @@ class EngineContract:
         assert (route.complexity == "direct") == (route.source == "direct")
 
     def test_a_question_without_history_stands_alone(self, engine, question):
-        assert str(engine.standalone(question, [])) == question
+        assert engine.standalone(question, []).text == question
 
     def test_questions_do_not_disturb_each_other(self, engine, question, other_question, documents):
         alone = _answer(engine, question, documents), _answer(engine, other_question, documents)

@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from langchain_core.documents import Document
 
 from local_rag.core.documents import Catalog, WebResults
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Text
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought
 
@@ -96,10 +96,10 @@ class ScriptedEngine:
 
     def rewrite(self, question, tried, target):
         self.asked.append(("rewrite", question, tuple(tried), target))
-        return Text(next(self._rewrites) if self._rewrites else f"{question} {len(tried)}", ONE_CALL)
+        return Rewrite(next(self._rewrites) if self._rewrites else f"{question} {len(tried)}", ONE_CALL)
 
     def standalone(self, question, history):
-        return question
+        return Rewrite(question)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Text, Turn
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning
@@ -212,7 +212,7 @@ class ExtractiveEngine:
         why = "; ".join(filter(None, (_foreign(foreign), why)))
         return Grade(overall(supports), usefulness, supports, why, _usage(started), score=score)
 
-    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """A new query: for the files with rare words of the nearest passages, for the web with the question's own."""
         started = time.perf_counter()
         cancel.check()
@@ -220,13 +220,13 @@ class ExtractiveEngine:
             candidates = questions.web_queries(question)
         else:
             candidates = questions.file_queries(question, self._terms_near(question))
-        return Text(questions.first_new(candidates, tried), _usage(started))
+        return Rewrite(questions.first_new(candidates, tried), _usage(started))
 
-    def standalone(self, question: str, history: Sequence[Turn]) -> Text:
+    def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
         started = time.perf_counter()
         cancel.check()
-        return Text(questions.standalone(question, history), _usage(started))
+        return Rewrite(questions.standalone(question, history), _usage(started))
 
     def _choose(self, reading: Reading, drafts: str) -> list[Quote]:
         return choose(reading, drafts, self._answerability, self._answers)

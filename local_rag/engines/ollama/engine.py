@@ -14,7 +14,7 @@ from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Text, Turn
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.ollama import critique_scores, prompts, schemas
 from local_rag.engines.ollama.call import Caller
@@ -206,23 +206,23 @@ class OllamaEngine:
         done = not first or verdict.found is None or verdict.found.done or THE_ANSWER in first.casefold()
         return Thought(first, done, usage=task.usage())
 
-    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Text:
+    def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
         messages = prompts.chat(prompts.rewrite_task(tried, target), question)
         return self.task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
 
-    def standalone(self, question: str, history: Sequence[Turn]) -> Text:
+    def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""
         cancel.check()
         if not history:
-            return Text(question)
+            return Rewrite(question)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             turns = [history[number] for number in numbers]
             return prompts.chat(prompts.STANDALONE, question, before=prompts.chat_so_far(turns))
 
-        line = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
-        return line if line else Text(question, line.usage)
+        standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
+        return standalone if standalone.text else Rewrite(question, standalone.usage)
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes; see `examiner`."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
-from local_rag.core.generation import Text
+from local_rag.core.generation import Rewrite
 from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
@@ -135,7 +135,7 @@ class Task:
                 wrote = False
                 yield None
 
-    def line(self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Text:
+    def line(self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
         """One line of text that is not among those tried (casefolded), empty where the model has none.
 
         `order` lists what the prompt may do without, the most wanted first.
@@ -153,9 +153,9 @@ class Task:
                 self._note(_told(error))
                 line = ""
             if line and same(line) not in tried:
-                return Text(line, self.usage())
+                return Rewrite(line, self.usage())
             variant += 1
-        return Text("", self.usage())
+        return Rewrite("", self.usage())
 
     def _asks(self, scored: bool) -> bool:
         return scored and self._logprobs

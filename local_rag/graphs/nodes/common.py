@@ -60,16 +60,16 @@ def transform_query(target: Target | None = None) -> Node:
         if not edges.may(state, "rewrites"):
             return {"query": asked(state), "tried": tried}
         aim = target or ("web" if state.get("route") == "web_search" else "vectorstore")
-        query = deps.engine.rewrite(asked(state), tried, aim)
-        usage = usage_of(state) + getattr(query, "usage", Usage())
+        rewrite = deps.engine.rewrite(asked(state), tried, aim)
+        query, usage = rewrite.text, usage_of(state) + rewrite.usage
         if not query.strip() or same_query(query) in map(same_query, tried):
-            verdict = Graded("transform_query", str(query), "the rewriter has nothing new")
+            verdict = Graded("transform_query", query, "the rewriter has nothing new")
             return {"spent": ["rewrites"], "decisions": log(state, emit, verdict), "usage": usage}
         return {
-            "query": str(query),
-            "tried": [*tried, str(query)],
+            "query": query,
+            "tried": [*tried, query],
             "tries": counted(state, "rewrites"),
-            "decisions": log(state, emit, Graded("transform_query", str(query))),
+            "decisions": log(state, emit, Graded("transform_query", query)),
             "usage": usage,
         }
 

@@ -16,7 +16,6 @@ from langgraph.runtime import Runtime
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, Turn
-from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, asked, log, node
 from local_rag.graphs.state import Deps, Options, State, Update, deps_of
@@ -45,9 +44,9 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     if not turns:
         return fresh
     history = [Turn(turn["asked"], turn["answer"]) for turn in turns[-REMEMBERED:]]
-    whole = deps.engine.standalone(question, history)
-    text = str(whole).strip() or question
-    update = fresh | {"asked": text, "usage": getattr(whole, "usage", Usage())}
+    rewrite = deps.engine.standalone(question, history)
+    text = rewrite.text.strip() or question
+    update = fresh | {"asked": text, "usage": rewrite.usage}
     if text == question:
         return update
     return update | {"decisions": log(state, emit, Graded("standalone_question", text))}

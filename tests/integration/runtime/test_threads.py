@@ -24,7 +24,7 @@ from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
 from local_rag.core.events import Started, Step
-from local_rag.core.generation import AnswerDelta, Text
+from local_rag.core.generation import AnswerDelta, Rewrite
 from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.engine_choice import Choice
@@ -45,7 +45,7 @@ class Recalling(ScriptedEngine):
 
     def standalone(self, question, history):
         self.asked.append(("standalone", question, tuple(history)))
-        return Text(f"{question} ({history[-1].question})") if question.startswith("And") else question
+        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
     def grade(self, question, documents, generation, *, check="both"):
         time.sleep(self.slow)

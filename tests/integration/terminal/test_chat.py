@@ -18,7 +18,7 @@ from support.fakes import FakeCorpus, ScriptedEngine
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError
-from local_rag.core.generation import Text
+from local_rag.core.generation import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat
@@ -32,7 +32,7 @@ class Corpus(FakeCorpus):
 
 class Recalling(ScriptedEngine):
     def standalone(self, question, history):
-        return Text(f"{question} ({history[-1].question})") if question.startswith("And") else question
+        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
     def relevance(self, question, documents, *, scored=False):
         if "broken" in question:

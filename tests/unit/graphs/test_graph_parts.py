@@ -14,7 +14,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Turn
+from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
 from local_rag.graphs import GRAPHS, candidate_ranking
@@ -502,7 +502,7 @@ def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
     class Recalling(ScriptedEngine):
         def standalone(self, question, history):
             shown.extend(history)
-            return question
+            return Rewrite(question)
 
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
     deps = Deps(FakeCorpus(), Recalling(), Off())

@@ -75,7 +75,7 @@ def test_thoughts_without_an_opening_mark_are_wiped(ollama):
         last = max(place for place, piece in enumerate(pieces) if piece.restart)
         assert "".join(piece.text for piece in pieces[last:]).strip() == ANSWER
         assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"]
-        assert engine.rewrite(QUESTION, [QUESTION], "web") == "plan price"
+        assert engine.rewrite(QUESTION, [QUESTION], "web").text == "plan price"
 
 
 def test_a_rewriter_that_says_nothing_has_no_query(ollama):
@@ -83,7 +83,7 @@ def test_a_rewriter_that_says_nothing_has_no_query(ollama):
     ollama.script(empty(), empty())
     with soon(), engine_on(ollama) as engine:
         query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    assert query == ""
+    assert query.text == ""
     assert "think: low" in query.usage.notes[0]
 
 
@@ -95,7 +95,7 @@ def test_thoughts_in_the_content_are_left_out(ollama, thought):
         pieces, text = answered(engine)
         assert text == ANSWER
         assert engine.grade(QUESTION, passages(), ANSWER).support == "fully"
-        assert engine.rewrite(QUESTION, [QUESTION], "web") == "plan cost euros"
+        assert engine.rewrite(QUESTION, [QUESTION], "web").text == "plan cost euros"
     assert not any(piece.restart for piece in pieces)
 
 
