@@ -344,7 +344,7 @@ SLOW = """
 import sys, time
 from local_rag.cli.app import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag import cancel
+from local_rag.core import cancel
 from local_rag.core.generation import AnswerDelta
 
 def answer(self, question, documents, attempt):

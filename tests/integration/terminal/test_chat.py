@@ -178,7 +178,7 @@ import fcntl, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C comes as a signal
 from local_rag.cli.app import main
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag import cancel
+from local_rag.core import cancel
 from local_rag.core.generation import AnswerDelta
 
 quick = ExtractiveEngine.answer

@@ -197,7 +197,7 @@ def test_too_much_memory_is_a_skipped_file_and_asks_for_a_fresh_worker(tmp_path)
         """
         import sys
         from pathlib import Path
-        from local_rag.index import worker
+        from local_rag.index.parse import worker
         worker.MEMORY = 150 << 20
         worker._limit_memory()
         print(worker._answer(Path(sys.argv[1])))
