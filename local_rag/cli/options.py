@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -74,12 +77,70 @@ def stderr_console() -> Console:
     return Console(stderr=True, emoji=False)  # a query is shown as it leaves
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """The options of `ask` and `chat`, in the order of their --help."""
+
+    graph: GraphOption = None
+    index: IndexOption = None
+    within: InOption = None
+    thread: ThreadOption = None
+    engine: EngineOption = None
+    model: ModelOption = None
+    profile: ProfileOption = None
+    web: WebOption = None
+    k: KOption = None
+    seconds: SecondsOption = None
+    direct: DirectOption = None
+    strict: StrictOption = None
+    explain: ExplainOption = None
+    json: JsonOption = False
+    trace: TraceOption = False
+    trace_file: TraceFileOption = None
+    embedder: EmbedderOption = None
+    models: ModelsOption = None
+    trust_models_here: TrustOption = None
+
+    def settings(self) -> Settings:
+        names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
+        flags = {name: getattr(self, name) for name in names}
+        flags |= {"limits__seconds": self.seconds, "web__enabled": self.web}
+        return settings_of(self.index, self.models, self.trust_models_here, **flags)
+
+
+def with_question_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with the options of a question, which it gets as its argument `options`.
+
+    A parameter of its own stands in for the shared option of the same name.
+    """
+    hints = get_type_hints(QuestionOptions, include_extras=True)
+    shared = {
+        field.name: inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(QuestionOptions)
+    }
+    own = {
+        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
+        if name != "options"
+    }
+
+    @functools.wraps(command)
+    def run(**values: Any) -> int:
+        options = QuestionOptions(**{name: values[name] for name in shared})
+        return command(**{name: values[name] for name in own}, options=options)
+
+    run.__signature__ = inspect.Signature([*(shared | own).values()])  # type: ignore[attr-defined]
+    return run
+
+
 def with_web(arguments: Sequence[str]) -> list[str]:
-    """--web may stand alone, which means on; the words after it are its value only if they are one."""
+    """--web may stand alone, which means on; the word after it is its value only if it is on, ask or off."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    given = list(arguments)
-    for place in reversed(range(end)):
-        if given[place] == "--web":
-            has_value = place + 1 < end and given[place + 1] in ("on", "ask", "off")
-            given[place] = f"--web={given.pop(place + 1) if has_value else 'on'}"
-    return given
+    expanded = list(arguments)
+    for position in reversed(range(end)):
+        if expanded[position] == "--web":
+            has_value = position + 1 < end and expanded[position + 1] in ("on", "ask", "off")
+            expanded[position] = f"--web={expanded.pop(position + 1) if has_value else 'on'}"
+    return expanded

@@ -1,0 +1,42 @@
+"""`local-rag ask`: one question, one answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from local_rag.cli.options import QuestionOptions, stderr_console, with_question_options
+
+if TYPE_CHECKING:
+    from local_rag.core.answer import Answer
+
+
+ABSTAINED, NOT_GROUNDED = 3, 4
+
+
+@with_question_options
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
+    options: QuestionOptions,
+) -> int:
+    """Answer a question from your files, with citations, or say that they do not say."""
+    from local_rag.runtime.rag import Rag
+    from local_rag.runtime.warm_up import import_langgraph
+    from local_rag.terminal.question import Asking, print_answer, recording
+    from local_rag.terminal.show import write_json
+
+    with recording(options.trace_file) as record, Rag.open(options.settings()) as rag:
+        import_langgraph()
+        asking = Asking(rag, stderr_console(), options.within or (), options.trace, record, announce=True)
+        answer = asking.answer(question, thread=options.thread)
+    if options.json:
+        write_json(answer)
+    else:
+        print_answer(answer)
+    return exit_code(answer)
+
+
+def exit_code(answer: Answer) -> int:
+    """0 grounded, 3 abstained, 4 for what is partial, ungrounded or direct."""
+    return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)

@@ -1,0 +1,27 @@
+"""`local-rag graph`: a drawing of a graph."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import settings_of
+
+
+def graph(
+    name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid text, in a terminal too.")] = False,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="An ASCII drawing, in a pipe too.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="As it is wired in a chat.")] = False,
+) -> int:
+    """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
+    from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing
+    from local_rag.graphs.state import Options
+    from local_rag.terminal.show import write
+
+    options = Options.of(settings_of(None).values, memory=memory)
+    as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
+    write(ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options))
+    return 0

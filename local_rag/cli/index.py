@@ -1,0 +1,65 @@
+"""`local-rag index`: files, folders and web pages are read, and can be searched from then on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import (
+    EmbedderOption,
+    IndexOption,
+    JsonOption,
+    ModelsOption,
+    TrustOption,
+    settings_of,
+    stderr_console,
+)
+from local_rag.core.serialization import to_plain
+
+
+def index(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders, pages.")] = None,
+    urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
+    index: IndexOption = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out, as .gitignore would.")
+    ] = None,
+    include_secrets: Annotated[
+        bool, typer.Option("--include-secrets", help="Private keys and .env files too.")
+    ] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove what cannot be seen any more.")] = False,
+    reembed: Annotated[bool, typer.Option("--reembed", help="New vectors from the stored text.")] = False,
+    chunk_size: Annotated[int | None, typer.Option("--chunk-size", metavar="TOKENS")] = None,
+    chunk_overlap: Annotated[int | None, typer.Option("--chunk-overlap", metavar="TOKENS")] = None,
+    embedder: EmbedderOption = None,
+    models: ModelsOption = None,
+    trust_models_here: TrustOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Index files, folders and web pages; without any, bring all files that were indexed before up to date.
+
+    A page is fetched only when it is named.
+    """
+    from local_rag.runtime.indexing import Request, index_files, named
+    from local_rag.terminal.progress import TerminalDisplay
+    from local_rag.terminal.show import report_lines, write, write_json
+
+    files, pages = named(paths or [], urls)
+    settings = settings_of(
+        index,
+        models,
+        trust_models_here,
+        embedder=embedder,
+        chunks__size=chunk_size,
+        chunks__overlap=chunk_overlap,
+    )
+    request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
+    report, pages_left = index_files(settings, request, TerminalDisplay(stderr_console()))
+    if json:
+        write_json({**to_plain(report), "pages_left": pages_left})
+        return 0
+    for line in report_lines(report, pages_left):
+        write(line)
+    return 0
