@@ -18,8 +18,9 @@ from local_rag.index import status
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
+from local_rag.index.store.connection import write_lock
 from local_rag.index.store.rows import IndexedFile, Passage, Recipe, Root
-from local_rag.index.store.store import Store, destroy, writer
+from local_rag.index.store.store import Store, destroy
 from local_rag.text.urls import is_url, normal
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Index:
         """
         from local_rag.index.sync.sync import Sync
 
-        with writer(self.path):
+        with write_lock(self.path):
             self._check()
             known = self._store.read(reads.roots)
             if paths:
@@ -169,7 +170,7 @@ class Index:
         """
         from local_rag.index.sync.texts import Texts
 
-        with writer(self.path):
+        with write_lock(self.path):
             self._check()
             return Texts(self._store, self._embedder, self._recipe, whole, progress).run(texts)
 
@@ -178,7 +179,7 @@ class Index:
 
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
         """
-        with writer(self.path):
+        with write_lock(self.path):
             files = [file.path for file in self._store.read(reads.files)]
             roots = [root.path for root in self._store.read(reads.roots)]
             gone: list[str] = []
@@ -204,7 +205,7 @@ class Index:
         """
         from local_rag.index.sync.reembed import reembed
 
-        with writer(self.path):
+        with write_lock(self.path):
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
@@ -302,7 +303,7 @@ class Index:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        with writer(self.path):
+        with write_lock(self.path):
             self._check()
             yield
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from local_rag.core.errors import UsageError
 from local_rag.index import within
 from local_rag.index.store import reads
-from local_rag.index.store.schema import terms_of
+from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
 from local_rag.text.display import joined
 from local_rag.text.urls import is_page

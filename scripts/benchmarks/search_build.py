@@ -16,8 +16,9 @@ from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.store import writes
+from local_rag.index.store.connection import write_lock
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store.store import Store, writer
+from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def ours(seeds: Seeds, size: int, made_by: Recipe) -> Callable[[Path], None]:
 
     def make(folder: Path) -> None:
         store = Store.create(folder, made_by)
-        with writer(folder):
+        with write_lock(folder):
             for first, vectors, texts in batches(seeds, size):
                 with store.writing() as db:
                     for start in range(0, len(texts), PER_FILE):

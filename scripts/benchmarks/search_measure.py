@@ -17,7 +17,7 @@ from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_f
 from local_rag.index.index import Index
 from local_rag.index.search import Mode
 from local_rag.index.store import reads, writes
-from local_rag.index.store.schema import terms_of
+from local_rag.index.store.bm25 import terms_of
 
 _EVERY_MATCH = 15
 """Queries for which all that FTS5 matches is ranked: a second each at 1,000,000."""

@@ -33,7 +33,7 @@ LAYERS = (
 HOME_OF = {
     "langgraph": {"graphs", "runtime"},
     "langsmith": {"graphs/untraced", "index/retriever", "engines/ollama/call", "runtime/langchain_tool"},
-    "faiss": {"index/store/codes"},
+    "faiss": {"index/store/quantized_vectors"},
     "sqlite3": {"index/store", "graphs/threads", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed"},

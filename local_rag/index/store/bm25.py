@@ -1,30 +1,50 @@
-"""Passages ranked by words: BM25 of FTS5, without reading what frequent words match in a large index."""
+"""Passages ranked by their words: BM25 of FTS5, without reading what frequent words match in a large index."""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.index.store import reads
+from local_rag.text.words import STOP_WORDS, WORD
 
 if TYPE_CHECKING:
-    from local_rag.index.store.writes import Sql
+    from local_rag.index.store.schema import Sql
 
-Ranked = list[tuple[int, float]]
+Ranking = list[tuple[int, float]]
 
-_PLAIN = 20_000
+PLAIN = 20_000
 """Matches that are all ranked. FTS5 ranks about one in a microsecond."""
 
-_FIRST = 10_000
-_MOST = 640_000
+FIRST, MOST = 10_000, 640_000
 """Matches that are ranked at first, and at most; four times as many from step to step."""
 
-_USUAL = 1.25
-"""What a term adds at most in most passages, in units of its idf: 1 for one occurrence in one of average length; 2.2 is
-the limit (k1 = 1.2), with which the first ranks would be exact. With these budgets as shares of 1,000,000 passages
-nDCG@10 stays that of all matches: Cranfield .353 by words and .410 hybrid, SciFact .685 and .718. At 1,000,000 passages
-(60 queries, scripts/bench.py search) .985 of the first ten are the same, .948 with 1.0 and .988 with 1.5."""
+USUAL = 1.25
+"""What a term adds at most in most passages, in units of its idf; 2.2 is the limit (k1 = 1.2), with which the first
+ranks are exact. nDCG@10 stays that of all matches: Cranfield .353 by words and .410 hybrid, SciFact .685 and .718.
+At 1,000,000 passages (60 queries) .985 of the first ten are the same, .948 with 1.0 and .988 with 1.5."""
+
+_MOST_TERMS = 100
+"""FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
+
+
+def terms_of(query: str) -> list[str]:
+    """A query as strings of FTS5: words and phrases, stop words only if there is nothing else.
+
+    "self-rag" is looked for as a phrase and as its words. The words stay as they are written: FTS5 folds them as it
+    folded the text. FTS5 strings: https://sqlite.org/fts5.html#fts5_strings
+    """
+    terms: list[str] = []
+    for part in unicodedata.normalize("NFC", query).split():
+        words = WORD.findall(part)
+        if len(words) > 1 and any(word.casefold() not in STOP_WORDS for word in words):
+            terms.append(" ".join(words))
+        terms += words
+    distinct = list(dict.fromkeys(terms))
+    kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
+    return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
 
 
 class Frequencies:
@@ -36,13 +56,13 @@ class Frequencies:
     def of(self, db: Sql, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """The number of chunks, and for each term in how many it occurs."""
         generation = reads.meta(db)["generation"]
-        known = self._known
-        if known[0] != generation:
-            known = self._known = (generation, reads.counts(db)[2], {})
+        if self._known[0] != generation:
+            self._known = (generation, reads.chunk_count(db), {})
+        _, chunks, known = self._known
         for term in terms:
-            if term not in known[2]:
-                known[2][term] = reads.matches(db, term)
-        return known[1], {term: known[2][term] for term in terms}
+            if term not in known:
+                known[term] = reads.matches(db, term)
+        return chunks, {term: known[term] for term in terms}
 
 
 def best(
@@ -52,7 +72,7 @@ def best(
     limit: int,
     files: Collection[int] | None,
     exclude: Collection[int],
-) -> Ranked:
+) -> Ranking:
     """(chunk, BM25) of the best chunks for any of these FTS5 strings, best first; BM25 is negative, less is better.
 
     MaxScore (Turtle and Flood, Information Processing & Management 31, 1995): a chunk that has only frequent terms does
@@ -60,49 +80,44 @@ def best(
     term are ranked, by all terms.
     """
     chunks, counts = frequencies.of(db, terms)
-    known = sorted((term for term in terms if counts[term]), key=lambda term: counts[term])
-    budget = _FIRST if sum(counts.values()) > _PLAIN else _PLAIN
-    adds = [_USUAL * max(1e-6, math.log((chunks - counts[term] + 0.5) / (counts[term] + 0.5))) for term in known]
-    if known and files is not None:  # the bound is that of the whole index: few files may hold only frequent terms
-        return _ranked(db, known, len(known), limit, files, exclude)
-    needed, found = 0, Ranked()
-    while needed < len(known):
-        more = _affordable(known, counts, budget)
-        if more > needed:
-            needed, found = more, _ranked(db, known, more, limit, files, exclude)
-        reached = len(found) == limit and sum(adds[needed:]) <= -found[-1][1]
-        if reached or budget >= _MOST:
+    rarest = sorted((term for term in terms if counts[term]), key=lambda term: counts[term])
+    if rarest and files is not None:  # the bound is that of the whole index: few files may hold only frequent terms
+        return _ranked(db, rarest, len(rarest), limit, files, exclude)
+    budget = FIRST if sum(counts.values()) > PLAIN else PLAIN
+    adds = [USUAL * max(1e-6, math.log((chunks - counts[term] + 0.5) / (counts[term] + 0.5))) for term in rarest]
+    needed, ranking = 0, Ranking()
+    while needed < len(rarest):
+        affordable = _affordable([counts[term] for term in rarest], budget)
+        if affordable > needed:
+            needed, ranking = affordable, _ranked(db, rarest, affordable, limit, files, exclude)
+        reached = len(ranking) == limit and sum(adds[needed:]) <= -ranking[-1][1]
+        if reached or budget >= MOST:
             break
         budget *= 4
-    return found
+    return ranking
 
 
-def _affordable(known: Sequence[str], counts: dict[str, int], most: int) -> int:
-    """How many of the rarest terms have no more matches together, at least one."""
+def _affordable(counts: Sequence[int], budget: int) -> int:
+    """How many of the rarest terms have no more matches than the budget together, at least one."""
     total = 0
-    for number, term in enumerate(known):
-        total += counts[term]
-        if total > most:
+    for number, count in enumerate(counts):
+        total += count
+        if total > budget:
             return max(1, number)
-    return len(known)
+    return len(counts)
 
 
 def _ranked(
-    db: Sql,
-    known: Sequence[str],
-    needed: int,
-    limit: int,
-    files: Collection[int] | None,
-    exclude: Collection[int],
-) -> Ranked:
+    db: Sql, terms: Sequence[str], needed: int, limit: int, files: Collection[int] | None, exclude: Collection[int]
+) -> Ranking:
     """The best chunks with one of the first `needed` terms, by all terms.
 
     FTS5 can only ask for such a term by naming it twice, and then counts it twice: its share is taken off again.
     """
-    rare, every = " OR ".join(known[:needed]), " OR ".join(known)
-    if needed == len(known):
+    rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
+    if needed == len(terms):
         return reads.matching(db, every, limit, files, exclude)
     doubled = reads.matching(db, f"({rare}) AND ({every})", 4 * limit, files, exclude)
     once = reads.scores(db, rare, [chunk for chunk, _ in doubled])
     single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
-    return sorted(single, key=lambda row: (row[1], row[0]))[:limit]
+    return sorted(single, key=lambda match: (match[1], match[0]))[:limit]

@@ -1,17 +1,19 @@
-"""The folder of an index: which files in it are ours, and the commands that put it right."""
+"""The folder of an index: which files in it belong to the index, and the command that builds it anew."""
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
 from local_rag.core.errors import IndexMissing, UsageError
-from local_rag.index.store import codes_file
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
 LOCK = "writer.lock"
+VECTORS = "vectors.cache"
+"""Files of quantized vectors begin so; the token that the database names one by follows."""
 
 
 def prepare(folder: Path) -> None:
@@ -29,16 +31,30 @@ def prepare(folder: Path) -> None:
 
 def is_ours(name: str) -> bool:
     """Whether a file of that name in the folder of an index is a part of it, SQLite's own side files included."""
-    return name.startswith((DATABASE, DRAFT, LOCK, codes_file.NAME))
+    return name.startswith((DATABASE, DRAFT, LOCK, VECTORS))
 
 
 def our_files(folder: Path) -> list[Path]:
+    """The files of the index."""
     return [entry for entry in folder.iterdir() if is_ours(entry.name) and entry.is_file()]
 
 
 def size(folder: Path) -> int:
     """Bytes on disk; a file that is just being replaced counts nothing."""
     return sum(entry.stat().st_size for entry in our_files(folder) if entry.exists())
+
+
+def vectors_file(folder: Path, token: str) -> Path:
+    """The file of quantized vectors with that token."""
+    return folder / f"{VECTORS}.{token}"
+
+
+def delete_other_vectors(folder: Path, token: str) -> None:
+    """Delete the files of earlier tokens; one that is still mapped (Windows) goes the next time."""
+    for path in folder.glob(f"{VECTORS}*"):
+        if path != vectors_file(folder, token):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def must_be_index(folder: Path) -> None:
@@ -54,4 +70,5 @@ def rebuild(folder: Path, roots: Iterable[str] = ()) -> str:
 
 
 def quoted(folder: Path) -> str:
+    """The folder as it is typed into a shell."""
     return shlex.quote(str(folder))

@@ -1,4 +1,4 @@
-"""What is read from the tables of an index: SQL only."""
+"""What is read from the tables of an index: SQL only. Ids that are gone are left out of every result."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.index.store.rows import FileRow, IndexedFile, Passage, Recipe, Root
-from local_rag.index.store.writes import Sql
+from local_rag.index.store.schema import Sql
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-    from local_rag.index.store.codes import Ids
+    from local_rag.index.store.quantized_vectors import Ids
 
-_OF_FILES = (
-    "SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
-    " WHERE documents.file IN (SELECT value FROM json_each(?))"
-)
+_IN = "IN (SELECT value FROM json_each(?))"
+_OF_FILES = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {_IN}"
+
+
+def _array(values: Iterable[int | str]) -> str:
+    """The parameter of `_IN`."""
+    return json.dumps(list(values))
+
+
+# --- the index as a whole
 
 
 def meta(db: Sql) -> dict[str, str]:
@@ -31,6 +37,35 @@ def recipe(db: Sql) -> Recipe:
     return Recipe(known["embedder"], known["fingerprint"], *numbers)
 
 
+def counts(db: Sql) -> tuple[int, int, int]:
+    """How many files, documents and chunks there are."""
+    sql = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
+    numbers: tuple[int, int, int] = db.execute(sql).fetchone()
+    return numbers
+
+
+def content(db: Sql) -> str:
+    """A digest of the keys of all chunks, which name their file, position and text."""
+    digest = hashlib.sha256()
+    for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
+        digest.update(f"{key}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def damage(db: Sql) -> str:
+    """What SQLite finds wrong with the file, or which tables disagree; "" if all is whole."""
+    check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if check != "ok":
+        return check
+    chunks, vectors, words = db.execute(
+        "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors), (SELECT count(*) FROM words_docsize)"
+    ).fetchone()
+    return "" if chunks == vectors == words else f"{chunks} passages, {vectors} vectors, {words} rows of words"
+
+
+# --- roots, files and pages
+
+
 def roots(db: Sql) -> list[Root]:
     rows = db.execute("SELECT path, excludes, secrets FROM roots ORDER BY path")
     return [Root(path, tuple(json.loads(excludes)), bool(secrets)) for path, excludes, secrets in rows]
@@ -41,10 +76,8 @@ def files(db: Sql) -> list[FileRow]:
 
 
 def pages(db: Sql, urls: Sequence[str]) -> list[FileRow]:
-    """The pages that are stored under one of these URLs, or were found through one."""
-    wanted = json.dumps(list(urls))
-    one = "IN (SELECT value FROM json_each(?))"
-    return _file_rows(db, f"WHERE path {one} OR root {one}", (wanted, wanted))
+    """The pages that are stored under one of these URLs, or were indexed through one."""
+    return _file_rows(db, f"WHERE path {_IN} OR root {_IN}", (_array(urls),) * 2)
 
 
 def _file_rows(db: Sql, where: str, values: Sequence[str]) -> list[FileRow]:
@@ -53,6 +86,11 @@ def _file_rows(db: Sql, where: str, values: Sequence[str]) -> list[FileRow]:
         FileRow(path, root, sha256, size, mtime_ns, tuple(json.loads(warnings)), at, number)
         for path, root, sha256, size, mtime_ns, warnings, at, number in db.execute(sql, values)
     ]
+
+
+def page_count(db: Sql) -> int:
+    """How many of the files are pages of the web."""
+    return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))
 
 
 def named(db: Sql) -> list[str]:
@@ -73,21 +111,15 @@ def indexed_files(db: Sql) -> list[IndexedFile]:
     ]
 
 
-def counts(db: Sql) -> tuple[int, int, int]:
-    """How many files, documents and chunks there are."""
-    sql = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
-    numbers: tuple[int, int, int] = db.execute(sql).fetchone()
-    return numbers
+# --- chunks by id
 
 
 def chunk_count(db: Sql) -> int:
-    """How many chunks there are."""
     return int(db.execute("SELECT count(*) FROM chunks").fetchone()[0])
 
 
-def page_count(db: Sql) -> int:
-    """How many of the files are pages of the web."""
-    return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))
+def is_empty(db: Sql) -> bool:
+    return db.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
 def chunk_ids(db: Sql, after: int = -1) -> Ids:
@@ -106,23 +138,9 @@ def extent(db: Sql, last: int) -> tuple[int, int]:
     return numbers
 
 
-def chunk_vectors(db: Sql, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
-    """The vectors (n, d) of these chunks, and their ids (n,), ascending; chunks that are gone are left out.
-
-    Raises ValueError for a vector of another size.
-    """
-    import numpy as np
-
-    sql = "SELECT chunk, vector FROM vectors WHERE chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk"
-    rows = db.execute(sql, (json.dumps(list(ids)),)).fetchall()
-    if any(len(vector) != 4 * dimension for _, vector in rows):
-        raise ValueError("a vector of another size")
-    found = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
-    return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), found
-
-
 def chunks_of(db: Sql, files: Collection[int]) -> list[int]:
-    return [row[0] for row in db.execute(_OF_FILES, (json.dumps(list(files)),))]
+    """The chunks of these files."""
+    return [row[0] for row in db.execute(_OF_FILES, (_array(files),))]
 
 
 def chunks_by_file(db: Sql) -> dict[int, list[int]]:
@@ -131,15 +149,76 @@ def chunks_by_file(db: Sql) -> dict[int, list[int]]:
         "SELECT files.id, chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
         " JOIN files ON files.id = documents.file ORDER BY files.path, chunks.id"
     )
-    found: dict[int, list[int]] = {}
+    chunks: dict[int, list[int]] = {}
     for file, chunk in rows:
-        found.setdefault(file, []).append(chunk)
-    return found
+        chunks.setdefault(file, []).append(chunk)
+    return chunks
 
 
 def chunks_named(db: Sql, keys: Collection[str]) -> list[int]:
-    sql = "SELECT id FROM chunks WHERE key IN (SELECT value FROM json_each(?))"
-    return [row[0] for row in db.execute(sql, (json.dumps(list(keys)),))]
+    """The ids of the chunks with these keys."""
+    return [row[0] for row in db.execute(f"SELECT id FROM chunks WHERE key {_IN}", (_array(keys),))]
+
+
+def digests(db: Sql, ids: Iterable[int]) -> dict[int, bytes]:
+    """What tells texts apart, by chunk."""
+    return dict(db.execute(f"SELECT id, digest FROM chunks WHERE id {_IN}", (_array(ids),)))
+
+
+def passages(db: Sql, ids: Sequence[int]) -> list[Passage]:
+    """The chunks with their text, in the order of `ids`."""
+    rows = db.execute(
+        "SELECT documents.id, chunks.id, key, path, title, page, heading, start, end FROM chunks"
+        " JOIN documents ON documents.id = chunks.document JOIN files ON files.id = documents.file"
+        f" WHERE chunks.id {_IN}",
+        (_array(ids),),
+    ).fetchall()
+    sql = f"SELECT id, text FROM documents WHERE id {_IN}"
+    texts: dict[int, str] = dict(db.execute(sql, (_array({row[0] for row in rows}),)))
+    by_id = {
+        number: Passage(number, key, path, title, page, heading, start, end, texts[document][start:end])
+        for document, number, key, path, title, page, heading, start, end in rows
+    }
+    return [by_id[number] for number in ids if number in by_id]
+
+
+def sample(db: Sql, limit: int) -> list[int]:
+    """Up to `limit` chunks, spread evenly over the index; of a very large one not all ids are read."""
+    first, last = db.execute("SELECT min(id), max(id) FROM chunks").fetchone()
+    if first is None or last - first < 50 * limit:
+        ids = chunk_ids(db)
+        return [int(number) for number in ids[:: max(1, -(-len(ids) // limit))]]
+    sql = "SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT 1"
+    steps = (first + (last - first) * step // limit for step in range(limit))
+    return list(dict.fromkeys(db.execute(sql, (step,)).fetchone()[0] for step in steps))
+
+
+# --- vectors
+
+
+def chunk_vectors(db: Sql, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
+    """Ids (n,), ascending, and vectors (n, d) of these chunks. Raises ValueError for a vector of another size."""
+    import numpy as np
+
+    rows = db.execute(f"SELECT chunk, vector FROM vectors WHERE chunk {_IN} ORDER BY chunk", (_array(ids),)).fetchall()
+    if any(len(vector) != 4 * dimension for _, vector in rows):
+        raise ValueError("a vector of another size")
+    matrix = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
+    return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), matrix
+
+
+def vectors_named(db: Sql, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
+    """(digest of the text, vector) of the chunks with these keys."""
+    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE key {_IN}"
+    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (_array(keys),))}
+
+
+def not_fresh(db: Sql) -> list[int]:
+    """The chunks that have no vector of the new embedder yet."""
+    return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
+
+
+# --- words
 
 
 def matching(
@@ -152,18 +231,18 @@ def matching(
     wheres, values = ["words MATCH ?"], [query]
     if files is not None:
         wheres.append(f"+rowid IN ({_OF_FILES})")
-        values.append(json.dumps(list(files)))
+        values.append(_array(files))
     if exclude:
-        wheres.append("rowid NOT IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(list(exclude)))
+        wheres.append(f"rowid NOT {_IN}")
+        values.append(_array(exclude))
     sql = f"SELECT rowid, bm25(words) AS score FROM words WHERE {' AND '.join(wheres)} ORDER BY score, rowid LIMIT ?"
     return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
 
 
 def scores(db: Sql, query: str, chunks: Collection[int]) -> dict[int, float]:
     """The BM25 of those of these chunks that an FTS5 query matches."""
-    sql = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? AND +rowid IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(sql, (query, json.dumps(list(chunks)))))
+    sql = f"SELECT rowid, bm25(words) FROM words WHERE words MATCH ? AND +rowid {_IN}"
+    return dict(db.execute(sql, (query, _array(chunks))))
 
 
 def matches(db: Sql, query: str) -> int:
@@ -171,28 +250,10 @@ def matches(db: Sql, query: str) -> int:
     return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
 
 
-def digests(db: Sql, ids: Iterable[int]) -> dict[int, bytes]:
-    """What tells texts apart, by chunk; chunks that are gone are left out."""
-    sql = "SELECT id, digest FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(db.execute(sql, (json.dumps(list(ids)),)))
-
-
-def passages(db: Sql, ids: Sequence[int]) -> list[Passage]:
-    """The chunks with their text, in the order of `ids`; chunks that are gone are left out."""
-    rows = db.execute(
-        "SELECT documents.id, chunks.id, key, path, title, page, heading, start, end FROM chunks"
-        " JOIN documents ON documents.id = chunks.document JOIN files ON files.id = documents.file"
-        " WHERE chunks.id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
-    ).fetchall()
-    wanted = json.dumps(list({row[0] for row in rows}))
-    sql = "SELECT id, text FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-    texts: dict[int, str] = dict(db.execute(sql, (wanted,)))
-    found = {
-        number: Passage(number, key, path, title, page, heading, start, end, texts[document][start:end])
-        for document, number, key, path, title, page, heading, start, end in rows
-    }
-    return [found[number] for number in ids if number in found]
+def frequencies(db: Sql, stems: Collection[str]) -> dict[str, int]:
+    """In how many chunks each stem occurs; stems that occur nowhere are left out."""
+    sql = "SELECT term, doc FROM vocabulary WHERE term = ?"
+    return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
 
 
 def titles(db: Sql, limit: int) -> list[str]:
@@ -208,59 +269,7 @@ def titles(db: Sql, limit: int) -> list[str]:
 def headings(db: Sql, limit: int) -> list[str]:
     """The headings with the most chunks under them, of 10,000 chunks if there are more."""
     sql = (
-        "SELECT heading FROM chunks WHERE heading != '' AND id IN (SELECT value FROM json_each(?))"
+        f"SELECT heading FROM chunks WHERE heading != '' AND id {_IN}"
         " GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
     )
-    return [row[0] for row in db.execute(sql, (json.dumps(sample(db, 10_000)), limit))]
-
-
-def frequencies(db: Sql, stems: Collection[str]) -> dict[str, int]:
-    """In how many chunks each stem occurs; stems that occur nowhere are left out."""
-    sql = "SELECT term, doc FROM vocabulary WHERE term = ?"
-    return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
-
-
-def vectors_named(db: Sql, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
-    """(digest of the text, vector) of the chunks with these keys."""
-    wanted = "key IN (SELECT value FROM json_each(?))"
-    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE {wanted}"
-    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (json.dumps(list(keys)),))}
-
-
-def sample(db: Sql, limit: int) -> list[int]:
-    """Up to `limit` chunks, spread evenly over the index; of a very large one not all ids are read."""
-    first, last = db.execute("SELECT min(id), max(id) FROM chunks").fetchone()
-    if first is None or last - first < 50 * limit:
-        ids = chunk_ids(db)
-        return [int(number) for number in ids[:: max(1, -(-len(ids) // limit))]]
-    sql = "SELECT id FROM chunks WHERE id >= ? ORDER BY id LIMIT 1"
-    places = (first + (last - first) * step // limit for step in range(limit))
-    return list(dict.fromkeys(db.execute(sql, (place,)).fetchone()[0] for place in places))
-
-
-def not_fresh(db: Sql) -> list[int]:
-    """The chunks that have no vector of the new embedder yet."""
-    return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
-
-
-def content(db: Sql) -> str:
-    """A digest of the keys of all chunks, which name their file, place and text."""
-    digest = hashlib.sha256()
-    for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
-        digest.update(f"{key}\n".encode())
-    return digest.hexdigest()[:16]
-
-
-def is_empty(db: Sql) -> bool:
-    return db.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
-
-
-def damage(db: Sql) -> str:
-    """What SQLite finds wrong with the file, or which tables disagree; "" if all is whole."""
-    found = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    if found != "ok":
-        return found
-    chunks, vectors, words = db.execute(
-        "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors), (SELECT count(*) FROM words_docsize)"
-    ).fetchone()
-    return "" if chunks == vectors == words else f"{chunks} passages, {vectors} vectors, {words} rows of words"
+    return [row[0] for row in db.execute(sql, (_array(sample(db, 10_000)), limit))]

@@ -1,11 +1,9 @@
-"""The tables of an index, and a person's words as a query of SQLite's FTS5."""
+"""The tables of an index."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
-from local_rag.text.words import STOP_WORDS
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 VERSION = 1
 
@@ -51,25 +49,10 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 `fresh` collects the vectors of another embedder until all are there.
 """
 
-_WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
 
-_MOST_TERMS = 100
-"""FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
+class Sql(Protocol):
+    """The part of a connection that statements need; what SQLite gives back is untyped."""
 
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any: ...
 
-def terms_of(text: str) -> list[str]:
-    """Any text as strings of FTS5: words and phrases, stop words only if there is nothing else.
-
-    "self-rag" is looked for as a phrase and as its words. The words stay as they are written: FTS5 folds them as it
-    folded the text. FTS5 strings: https://sqlite.org/fts5.html#fts5_strings
-    """
-    terms: list[str] = []
-    for piece in unicodedata.normalize("NFC", text).split():
-        parts = _WORD.findall(piece)
-        telling = [part for part in parts if part.casefold() not in STOP_WORDS]
-        if len(parts) > 1 and telling:
-            terms.append(" ".join(parts))
-        terms += parts
-    distinct = list(dict.fromkeys(terms))
-    kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
-    return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...

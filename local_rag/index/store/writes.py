@@ -6,20 +6,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe, Root
+from local_rag.index.store.schema import Sql
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-
-
-class Sql(Protocol):
-    """The part of a connection that statements need; what SQLite gives back is untyped."""
-
-    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any: ...
-
-    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...
 
 
 def set_meta(db: Sql, values: Mapping[str, str]) -> None:
@@ -49,18 +42,18 @@ def write(db: Sql, file: FileRow, documents: Iterable[NewDocument]) -> None:
         _write_document(db, number, f"{file.path}\0{position}", new)
 
 
-def _write_document(db: Sql, file: int, place: str, new: NewDocument) -> None:
+def _write_document(db: Sql, file: int, location: str, new: NewDocument) -> None:
     document = new.document
     sql = "INSERT INTO documents (file, title, page, text) VALUES (?, ?, ?, ?)"
     number = db.execute(sql, (file, document.title, document.page, document.text)).lastrowid
-    for piece, vector in zip(new.chunks, new.vectors, strict=True):
-        text = document.text[piece.start : piece.end]
-        key = _hash(f"{place}\0{piece.start}\0{piece.end}\0{text}").hex()
+    for chunk, vector in zip(new.chunks, new.vectors, strict=True):
+        text = document.text[chunk.start : chunk.end]
+        key = _hash(f"{location}\0{chunk.start}\0{chunk.end}\0{text}").hex()
         sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
-        row = db.execute(sql, (number, key, digest(text), piece.start, piece.end, piece.heading)).lastrowid
+        row = db.execute(sql, (number, key, digest(text), chunk.start, chunk.end, chunk.heading)).lastrowid
         db.execute("INSERT INTO vectors VALUES (?, ?)", (row, _blob(vector)))
         sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
-        db.execute(sql, (row, text, piece.heading, document.title))
+        db.execute(sql, (row, text, chunk.heading, document.title))
 
 
 def touch(db: Sql, files: Iterable[FileRow]) -> None:

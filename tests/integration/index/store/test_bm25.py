@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from local_rag.core.documents import LoadedDocument
-from local_rag.index.store import bm25, reads, schema, writes
+from local_rag.index.store import bm25, reads, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
@@ -35,41 +35,43 @@ def opened(tmp_path_factory):
     with made.writing() as db:
         for number in range(CHUNKS // 10):
             texts = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(10)]
-            found = [NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts]
-            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), found)
+            ranking = [
+                NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts
+            ]
+            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), ranking)
     yield made
     made.close()
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(bm25, "_PLAIN", 10)
-    monkeypatch.setattr(bm25, "_FIRST", 40)
-    monkeypatch.setattr(bm25, "_MOST", 40_000)
+    monkeypatch.setattr(bm25, "PLAIN", 10)
+    monkeypatch.setattr(bm25, "FIRST", 40)
+    monkeypatch.setattr(bm25, "MOST", 40_000)
 
 
 def every_match(opened, query, limit, files=None, exclude=()):
-    terms = " OR ".join(schema.terms_of(query))
+    terms = " OR ".join(bm25.terms_of(query))
     return opened.read(reads.matching, terms, limit, files, exclude)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("limit", [1, 10, 50])
 def test_the_first_ranks_are_exact_where_the_bound_is(opened, monkeypatch, query, limit):
-    monkeypatch.setattr(bm25, "_USUAL", 2.2)
-    found = opened.matching(schema.terms_of(query), limit, None, ())
+    monkeypatch.setattr(bm25, "USUAL", 2.2)
+    ranking = opened.matching(bm25.terms_of(query), limit, None, ())
     expected = every_match(opened, query, limit)
-    assert [chunk for chunk, _ in found] == [chunk for chunk, _ in expected]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected])
+    assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in expected]
+    assert [score for _, score in ranking] == pytest.approx([score for _, score in expected])
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_files_and_passages_narrow_it(opened, monkeypatch, query):
-    monkeypatch.setattr(bm25, "_USUAL", 2.2)
+    monkeypatch.setattr(bm25, "USUAL", 2.2)
     files = [file.id for file in opened.read(reads.files)][::3]
     left_out = [chunk for chunk, _ in every_match(opened, query, 5)]
-    found = opened.matching(schema.terms_of(query), 10, files, left_out)
-    assert [chunk for chunk, _ in found] == [chunk for chunk, _ in every_match(opened, query, 10, files, left_out)]
+    ranking = opened.matching(bm25.terms_of(query), 10, files, left_out)
+    assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in every_match(opened, query, 10, files, left_out)]
 
 
 def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
@@ -81,28 +83,29 @@ def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
 
     plain = reads.matching
     monkeypatch.setattr(reads, "matching", matching)
-    terms = schema.terms_of("waa wab wac wee wff")
-    found = opened.matching(terms, 50, None, ())[:10]
+    terms = bm25.terms_of("waa wab wac wee wff")
+    ranking = opened.matching(terms, 50, None, ())[:10]
     assert ranked and all(query.startswith('("w') and ") AND (" in query for query in ranked)
     assert '"waa"' not in ranked[-1].partition(" AND ")[0]
-    expected = plain(opened._db, " OR ".join(schema.terms_of("waa wab wac wee wff")), 10, None, ())
-    assert len({chunk for chunk, _ in found} & {chunk for chunk, _ in expected}) >= 9
+    expected = plain(opened.connection, " OR ".join(bm25.terms_of("waa wab wac wee wff")), 10, None, ())
+    assert len({chunk for chunk, _ in ranking} & {chunk for chunk, _ in expected}) >= 9
 
 
 def test_no_more_is_ranked_than_was_allowed(opened, monkeypatch):
-    monkeypatch.setattr(bm25, "_MOST", 40)
-    _, counts = opened.read(opened._frequencies.of, schema.terms_of("waa wab wkk"))
-    found = opened.matching(schema.terms_of("waa wab wkk"), CHUNKS, None, ())
-    assert len(found) == counts['"wkk"'] < 40
+    monkeypatch.setattr(bm25, "MOST", 40)
+    _, counts = opened.read(bm25.Frequencies().of, bm25.terms_of("waa wab wkk"))
+    ranking = opened.matching(bm25.terms_of("waa wab wkk"), CHUNKS, None, ())
+    assert len(ranking) == counts['"wkk"'] < 40
 
 
 def test_frequencies_follow_the_index(tmp_path):
     made = Store.create(tmp_path / "index", Recipe("toy", "toy-1", 4, 50, 0))
+    frequencies = bm25.Frequencies()
     vector = np.array([1, 0, 0, 0], dtype=np.float32)
     for number in (1, 2):
         text = "a lamp"
         with made.writing() as db:
             document = NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])
             writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
-        assert made.read(made._frequencies.of, ['"lamps"', '"boat"']) == (number, {'"lamps"': number, '"boat"': 0})
+        assert made.read(frequencies.of, ['"lamps"', '"boat"']) == (number, {'"lamps"': number, '"boat"': 0})
     made.close()

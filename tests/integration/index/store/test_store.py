@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
-from local_rag.index.store import codes_file, reads, schema, store, vector_index, writes
+from local_rag.index.store import bm25, connection, reads, schema, vector_index, writes
+from local_rag.index.store.connection import write_lock
+from local_rag.index.store.folder import VECTORS
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
-from local_rag.index.store.store import Store, destroy, writer
+from local_rag.index.store.store import Store, destroy
 from local_rag.text.chunking import Chunk
 
 RECIPE = Recipe("toy", "toy-1", 4, 50, 0)
@@ -50,19 +52,19 @@ def opened(tmp_path):
 
 
 def ids_of(opened, query):
-    return [chunk for chunk, _ in opened.read(reads.matching, " OR ".join(schema.terms_of(query)), 10, None, ())]
+    return [chunk for chunk, _ in opened.read(reads.matching, " OR ".join(bm25.terms_of(query)), 10, None, ())]
 
 
 def texts(opened, ids):
     return [passage.text for passage in opened.read(reads.passages, ids)]
 
 
-def test_what_was_written_is_found_by_words_and_by_vectors(opened):
+def test_what_was_written_is_ranking_by_words_and_by_vectors(opened):
     put(opened, "/a", "the lamps are burning", "a boat", rows=[unit(1, 0, 0, 0), unit(0, 1, 0, 0)], page=3)
     (lamp,) = ids_of(opened, "burn lamp")
     assert [chunk for chunk, _ in opened.nearest(unit(1, 0.1, 0, 0), 5, None, ())] == [lamp, lamp + 1]
-    (found,) = opened.read(reads.passages, [lamp])
-    assert (found.source, found.title, found.page, found.heading, found.text) == (
+    (ranking,) = opened.read(reads.passages, [lamp])
+    assert (ranking.source, ranking.title, ranking.page, ranking.heading, ranking.text) == (
         "/a",
         "A title",
         3,
@@ -100,16 +102,16 @@ def test_narrowing_by_file_and_by_passage(opened):
         put(opened, f"/{name}", f"lamp {name}", f"boat {name}")
     numbers = {file.path: file.id for file in opened.read(reads.files)}
     ids = opened.read(reads.chunks_of, [numbers["/b"]])
-    for found in (
+    for ranking in (
         opened.nearest(unit(1, 1, 1, 1), 9, [numbers["/b"]], ()),
         opened.read(reads.matching, "lamp OR boat", 9, [numbers["/b"]], ()),
     ):
-        assert sorted(chunk for chunk, _ in found) == sorted(ids)
-    for found in (
+        assert sorted(chunk for chunk, _ in ranking) == sorted(ids)
+    for ranking in (
         opened.nearest(unit(1, 1, 1, 1), 9, None, ids),
         opened.read(reads.matching, "lamp OR boat", 9, None, ids),
     ):
-        assert len(found) == 4 and not {chunk for chunk, _ in found} & set(ids)
+        assert len(ranking) == 4 and not {chunk for chunk, _ in ranking} & set(ids)
 
 
 def test_a_failed_transaction_leaves_nothing(opened):
@@ -130,18 +132,18 @@ class TestQueries:
     @example("\0 ' \" \ud83d\ude00 lamp\0boat")
     @example(" ".join(f"w{n}" for n in range(5000)))
     def test_no_text_is_a_syntax_error(self, text):
-        query = " OR ".join(schema.terms_of(text))
+        query = " OR ".join(bm25.terms_of(text))
         with memory() as db:
             if query:
                 reads.matching(db, query, 5, None, ())
 
     def test_stop_words_count_only_when_there_is_nothing_else(self):
-        assert " OR ".join(schema.terms_of("What is the lamp?")) == '"lamp"'
-        assert " OR ".join(schema.terms_of("To be or not to be")) != ""
-        assert " OR ".join(schema.terms_of("?! —")) == ""
+        assert " OR ".join(bm25.terms_of("What is the lamp?")) == '"lamp"'
+        assert " OR ".join(bm25.terms_of("To be or not to be")) != ""
+        assert " OR ".join(bm25.terms_of("?! —")) == ""
 
     def test_compounds_are_phrases_and_words(self):
-        assert " OR ".join(schema.terms_of("self-RAG don't")) == '"self RAG" OR "self" OR "RAG" OR "don\'t"'
+        assert " OR ".join(bm25.terms_of("self-RAG don't")) == '"self RAG" OR "self" OR "RAG" OR "don\'t"'
 
     @pytest.mark.parametrize(
         ("text", "query"),
@@ -165,7 +167,7 @@ def memory():
 
 class TestFiles:
     def test_nobody_else_may_read(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(vector_index, "_TAIL", 0)
+        monkeypatch.setattr(vector_index, "TAIL", 0)
         old = os.umask(0)
         try:
             opened = Store.create(tmp_path / "data" / "index", RECIPE)
@@ -173,7 +175,7 @@ class TestFiles:
             opened.refresh()
             modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in opened.folder.iterdir()}
             assert {"index.sqlite", "index.sqlite-wal", "writer.lock"} < set(modes)
-            assert any(name.startswith(codes_file.NAME) for name in modes)
+            assert any(name.startswith(VECTORS) for name in modes)
             assert set(modes.values()) == {0o600}
             assert stat.S_IMODE(opened.folder.stat().st_mode) == 0o700
             opened.close()
@@ -234,7 +236,7 @@ class TestTrouble:
         put(opened, "/a", *(f"text {n} " * 300 for n in range(50)))
         with opened.writing() as db:
             writes.remove(db, ["/none"])
-        opened._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        opened.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         opened.close()
         file = opened.folder / "index.sqlite"
         data = file.read_bytes()
@@ -267,24 +269,24 @@ class TestTrouble:
 
     def test_a_full_disk_loses_nothing_that_was_there(self, opened):
         put(opened, "/a", "the lamp")
-        pages = opened._db.execute("PRAGMA page_count").fetchone()[0]
-        opened._db.execute(f"PRAGMA max_page_count = {pages + 5}")
+        pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
+        opened.connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         with pytest.raises(DiskFull, match="no space left") as caught:
             put(opened, "/b", *(f"text {n} " * 500 for n in range(100)))
         assert "goes on where it stopped" in caught.value.hint
         assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
-        opened._db.execute("PRAGMA max_page_count = 1000000")
+        opened.connection.execute("PRAGMA max_page_count = 1000000")
         put(opened, "/b", "the boat")
         assert len(ids_of(opened, "boat")) == 1
 
     def test_another_writer(self, opened, monkeypatch):
-        monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
-        with writer(opened.folder), pytest.raises(IndexBusy, match="another process is writing"):
+        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+        with write_lock(opened.folder), pytest.raises(IndexBusy, match="another process is writing"):
             destroy(opened.folder)
         impatient = Store(opened.folder)
         with opened.writing(), pytest.raises(IndexBusy):
             put_elsewhere(impatient)
-        with writer(opened.folder):
+        with write_lock(opened.folder):
             pass
 
 
@@ -299,7 +301,7 @@ def test_a_connection_ends_with_its_thread(opened):
 
     def search():
         opened.nearest(unit(1, 1, 1, 1), 1, None, ())
-        held.append(opened._threads.held.connection)
+        held.append(opened.connection)
 
     thread = threading.Thread(target=search)
     thread.start()

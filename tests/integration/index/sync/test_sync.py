@@ -19,8 +19,8 @@ from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
 from local_rag.core import cancel
 from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import store
-from local_rag.index.store.store import writer
+from local_rag.index.store import connection, store
+from local_rag.index.store.connection import write_lock
 
 
 def shut(path):
@@ -352,7 +352,7 @@ def test_two_processes_at_once_one_waits(tmp_path, many):
 
 def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
     index.sync([notes])
-    monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
     failed = []
 
     def sync():
@@ -361,7 +361,7 @@ def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
         except IndexBusy as error:
             failed.append(error)
 
-    with writer(index.path):
+    with write_lock(index.path):
         thread = threading.Thread(target=sync)
         thread.start()
         thread.join()
@@ -425,7 +425,7 @@ def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
 
 
 def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
-    connect = store._connect
+    connect = connection.connect
 
     def small(file):
         database = connect(file)
@@ -434,7 +434,7 @@ def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many,
         return database
 
     with open_at(tmp_path) as index, monkeypatch.context() as patched:
-        patched.setattr(store, "_connect", small)  # the thread that writes opens a connection of its own
+        patched.setattr(store, "connect", small)  # the thread that writes opens a connection of its own
         with pytest.raises(DiskFull, match="no space left"):
             index.sync([many])
     with open_at(tmp_path, create=False) as index:

@@ -1,4 +1,4 @@
-"""Short codes find, the database says how near: whatever becomes of the codes, answers are those of all vectors."""
+"""Quantized vectors name candidates: whatever becomes of them, the nearest chunks are those of all vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexDamaged
-from local_rag.index.store import codes, codes_file, reads, store, vector_index, writes
+from local_rag.index.store import connection, quantized_vectors, reads, vector_index, writes
+from local_rag.index.store.folder import VECTORS, vectors_file
+from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
@@ -35,8 +37,8 @@ def put(opened, number, count=PER_FILE):
     """A file of so many passages, with vectors that its number decides."""
     text = f"{number} " * count
     width = len(f"{number} ")
-    pieces = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
-    document = NewDocument(LoadedDocument(text, f"file {number}", None), pieces, list(rows_of(number + 1, count)))
+    chunks = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
+    document = NewDocument(LoadedDocument(text, f"file {number}", None), chunks, list(rows_of(number + 1, count)))
     with opened.writing() as db:
         writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
 
@@ -61,8 +63,8 @@ def by_a_new_reader(folder, k=20):
         reader.close()
 
 
-def files_of_codes(folder):
-    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(codes_file.NAME))
+def vectors_files(folder):
+    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith(VECTORS))
 
 
 def token(opened):
@@ -78,7 +80,7 @@ def opened(tmp_path):
 
 @pytest.fixture
 def large(opened):
-    """Enough passages for a file of codes, and some that came later."""
+    """Enough passages for a file, and some that came later."""
     for number in range(30):
         put(opened, number)
     opened.refresh()
@@ -86,35 +88,11 @@ def large(opened):
     return opened
 
 
-class TestCodes:
-    @pytest.mark.parametrize("dimension", [3, 16, 384])
-    def test_a_product_is_off_by_the_rounding_and_no_more(self, dimension):
-        rows = np.random.default_rng(1).standard_normal((500, dimension), dtype=np.float32)
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        bound = codes.bound_of(rows)
-        short = codes.Codes(np.arange(500) * 3, codes.encoded(rows, bound), bound)
-        ids, products = codes.scan(short, rows[7], 500, None)
-        off = products[np.argsort(ids)] - rows @ rows[7]
-        assert sorted(ids.tolist()) == (np.arange(500) * 3).tolist()
-        assert np.abs(off).max() < 5 * bound / 440 and abs(off.std() - bound / 440) < bound / 1000
-
-    def test_only_marked_ids_are_found(self):
-        rows = rows_of(2, 40)
-        short = codes.Codes(np.arange(40) + 5, codes.encoded(rows, 1.0), 1.0)
-        kept = np.zeros(45, dtype=np.bool_)
-        kept[[5, 9, 44]] = True
-        assert sorted(codes.scan(short, rows[0], 10, kept)[0].tolist()) == [5, 9, 44]
-
-    def test_what_lies_beyond_the_bound_is_cut_to_it(self):
-        short = codes.encoded(np.array([[5.0, -5.0, 0.0]], dtype=np.float32), 0.5)
-        assert short[0, 0] == 255 and short[0, 1] == 0 and short[0, 2] in (127, 128)
-
-
 class TestNearest:
     def test_it_is_what_all_vectors_say(self, large):
         remove(large, 3, 17)
         put(large, 5)
-        assert len(files_of_codes(large.folder)) == 1
+        assert len(vectors_files(large.folder)) == 1
         assert large.nearest(QUERY, 100, None, ()) == by_all_vectors(large, 100) == by_a_new_reader(large.folder, 100)
 
     def test_a_reader_that_stays_open_takes_over_what_is_new(self, large):
@@ -137,7 +115,7 @@ class TestNearest:
 
     @pytest.mark.parametrize("few", [0, 2000])
     def test_files_and_passages_narrow_it(self, large, monkeypatch, few):
-        monkeypatch.setattr(vector_index, "_FEW", few)
+        monkeypatch.setattr(vector_index, "FEW", few)
         files = [file.id for file in large.read(reads.files)][::2]
         left_out = [chunk for chunk, _ in by_all_vectors(large, 9)]
         assert large.nearest(QUERY, 30, files, ()) == by_all_vectors(large, 30, files)
@@ -160,9 +138,9 @@ class TestNearest:
 
         def ask():
             while not done.is_set():
-                found = reader.nearest(QUERY, 30, None, ())
-                if len(found) != 30 or found != sorted(found, key=lambda item: (-item[1], item[0])):
-                    trouble.append(found)
+                ranking = reader.nearest(QUERY, 30, None, ())
+                if len(ranking) != 30 or ranking != sorted(ranking, key=lambda item: (-item[1], item[0])):
+                    trouble.append(ranking)
 
         done = threading.Event()
         threads = [threading.Thread(target=ask) for _ in range(2)]
@@ -181,9 +159,9 @@ class TestNearest:
     @given(st.lists(st.tuples(st.sampled_from("put remove refresh open ask".split()), st.integers(0, 8)), max_size=25))
     def test_whatever_came_before(self, tmp_path_factory, steps):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vector_index, "_TAIL", 4)
-            patch.setattr(vector_index, "_OLD_ENOUGH", 12)
-            patch.setattr(vector_index, "_SPARE", 3)
+            patch.setattr(vector_index, "TAIL", 4)
+            patch.setattr(vector_index, "OLD_ENOUGH", 12)
+            patch.setattr(vector_index, "SPARE", 3)
             opened = Store.create(tmp_path_factory.mktemp("property") / "index", RECIPE)
             for step, number in steps:
                 if step == "put":
@@ -208,37 +186,37 @@ class TestFile:
         put(opened, 1)
         opened.refresh()
         assert by_a_new_reader(opened.folder) == by_all_vectors(opened, 20)
-        assert files_of_codes(opened.folder) == [] and opened.cache_is_fresh()
+        assert vectors_files(opened.folder) == [] and opened.cache_is_fresh()
 
     def test_it_is_written_only_when_much_is_new_or_gone(self, large):
-        first = files_of_codes(large.folder)
+        first = vectors_files(large.folder)
         for number in range(40, 60):
             put(large, number)
             large.refresh()
-        assert files_of_codes(large.folder) == first == [f"{codes_file.NAME}.{token(large)}"]
+        assert vectors_files(large.folder) == first == [f"{VECTORS}.{token(large)}"]
         put(large, 60)
         large.refresh()
-        assert len(files_of_codes(large.folder)) == 1 and files_of_codes(large.folder) != first
-        second = files_of_codes(large.folder)
+        assert len(vectors_files(large.folder)) == 1 and vectors_files(large.folder) != first
+        second = vectors_files(large.folder)
         remove(large, *range(20))
         large.refresh()
-        assert files_of_codes(large.folder) == second
+        assert vectors_files(large.folder) == second
         remove(large, *range(20, 45))
         large.refresh()
-        assert files_of_codes(large.folder) != second
+        assert vectors_files(large.folder) != second
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
 
     def test_codes_are_taken_over_as_they_would_be_made(self, large, monkeypatch):
-        monkeypatch.setattr(vector_index, "_OLD_ENOUGH", 100)
+        monkeypatch.setattr(vector_index, "OLD_ENOUGH", 100)
         remove(large, 3, 4, 5)
-        before = codes_file.load(large.folder, token(large), DIMENSION)
-        monkeypatch.setattr(vector_index, "_TAIL", 10)
+        before = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION)
+        monkeypatch.setattr(vector_index, "TAIL", 10)
         large.refresh()
-        after = codes_file.load(large.folder, token(large), DIMENSION)
+        after = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION)
         ids = large.read(reads.chunk_ids)
         assert after.bound == before.bound and after.ids.tolist() == ids.tolist()
         _, matrix = large.read(reads.chunk_vectors, ids.tolist(), DIMENSION)
-        assert (after.rows == codes.encoded(matrix, before.bound)).all()
+        assert (after.codes == quantized(matrix, before.bound)).all()
 
     def test_all_passages_gone(self, large):
         remove(large, *range(31))
@@ -253,7 +231,7 @@ class TestFile:
     )
     def test_any_harm_to_it_costs_only_time(self, large, tmp_path, harm):
         expected = by_all_vectors(large, 20)
-        file = codes_file.place(large.folder, token(large))
+        file = vectors_file(large.folder, token(large))
         data = file.read_bytes()
         head, body = data[:4096], data[4096:]
         if harm == "missing":
@@ -263,7 +241,7 @@ class TestFile:
             for number in range(50, 80):
                 put(other, number)
             other.refresh()
-            stranger = codes_file.place(other.folder, token(other)).read_bytes()
+            stranger = vectors_file(other.folder, token(other)).read_bytes()
             file.write_bytes(stranger.replace(token(other).encode(), token(large).encode()))
             other.close()
         else:
@@ -284,18 +262,18 @@ class TestFile:
             }
             file.write_bytes(harmed[harm])
         assert by_a_new_reader(large.folder) == expected
-        assert large.cache_is_fresh() and len(files_of_codes(large.folder)) == 1
+        assert large.cache_is_fresh() and len(vectors_files(large.folder)) == 1
         assert by_a_new_reader(large.folder) == expected == by_all_vectors(large, 20)
 
     def test_a_flipped_bit_does_not_show(self, large):
-        file = codes_file.place(large.folder, token(large))
+        file = vectors_file(large.folder, token(large))
         data = bytearray(file.read_bytes())
         data[-9] ^= 64
         file.write_bytes(bytes(data))
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
 
     def test_a_copy_of_the_folder_goes_its_own_way(self, large, tmp_path):
-        large._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        large.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copytree(large.folder, tmp_path / "copy")
         copy = Store(tmp_path / "copy")
         for number in range(100, 125):
@@ -304,47 +282,47 @@ class TestFile:
         copy.refresh()
         large.refresh()
         assert token(copy) != token(large)
-        for name in files_of_codes(large.folder):
+        for name in vectors_files(large.folder):
             shutil.copy(large.folder / name, copy.folder / name)
         assert by_a_new_reader(copy.folder) == by_all_vectors(copy, 20)
         copy.close()
 
     def test_what_a_killed_writer_left_is_swept_away(self, large):
-        (large.folder / f"{codes_file.NAME}.0123456789abcdef").write_bytes(b"half")
-        (large.folder / codes_file.NAME).write_bytes(b"local-rag vectors 1\n{}")
+        (large.folder / f"{VECTORS}.0123456789abcdef").write_bytes(b"half")
+        (large.folder / VECTORS).write_bytes(b"local-rag vectors 1\n{}")
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
         for number in range(40, 62):
             put(large, number)
         large.refresh()
-        assert files_of_codes(large.folder) == [f"{codes_file.NAME}.{token(large)}"]
+        assert vectors_files(large.folder) == [f"{VECTORS}.{token(large)}"]
 
     def test_where_it_cannot_be_named_it_is_not_left(self, large, monkeypatch):
-        monkeypatch.setattr(store, "BUSY_SECONDS", 0.1)
-        for name in files_of_codes(large.folder):
+        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+        for name in vectors_files(large.folder):
             (large.folder / name).unlink()
         with large.writing():
             assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
-        assert files_of_codes(large.folder) == []
-        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and len(files_of_codes(large.folder)) == 1
+        assert vectors_files(large.folder) == []
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and len(vectors_files(large.folder)) == 1
 
     def test_no_room_for_it_is_no_error(self, large, monkeypatch):
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        for name in files_of_codes(large.folder):
+        for name in vectors_files(large.folder):
             (large.folder / name).unlink()
-        monkeypatch.setattr(codes_file.os, "fsync", full)
+        monkeypatch.setattr(quantized_vectors.os, "fsync", full)
         large.refresh()
-        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and files_of_codes(large.folder) == []
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20) and vectors_files(large.folder) == []
 
     def test_an_index_that_never_had_one(self, large):
         """An index of an earlier version, or of a bundle."""
-        large._db.execute("DELETE FROM meta WHERE name = 'base'")
-        for name in files_of_codes(large.folder):
-            (large.folder / name).rename(large.folder / codes_file.NAME)
+        large.connection.execute("DELETE FROM meta WHERE name = 'base'")
+        for name in vectors_files(large.folder):
+            (large.folder / name).rename(large.folder / VECTORS)
         assert not large.cache_is_fresh()
         assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
-        assert large.cache_is_fresh() and len(files_of_codes(large.folder)) == 1
+        assert large.cache_is_fresh() and len(vectors_files(large.folder)) == 1
 
     def test_a_lost_vector_is_damage(self, large):
         with large.writing() as db:
