@@ -54,8 +54,8 @@ def calibrate(
 
     The cases need questions with an answer in the index and questions without one. The web is off.
     """
-    from local_rag.evaluation.calibrate import CalibrationWish
-    from local_rag.evaluation.calibrate import calibrate as calibrated
+    from local_rag.evaluation.calibration import CalibrationWish
+    from local_rag.evaluation.calibration import calibrate as calibrated
 
     if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")

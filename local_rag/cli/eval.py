@@ -115,7 +115,7 @@ def run_(
     """
     from local_rag.config.settings import GraphName
     from local_rag.evaluation.evaluate import Wish, evaluate
-    from local_rag.evaluation.run import Plan
+    from local_rag.evaluation.runner import Plan
     from local_rag.index.search import Mode
 
     wish = Wish(tuple(cases or ()), format, split, corpus, demo, out, ("local-rag", *sys.argv[1:]))
@@ -175,8 +175,8 @@ def compare(
     json: JsonOption = False,
 ) -> int:
     """What differs between two runs, case by case: intervals, and whether it may be chance."""
-    from local_rag.evaluation.compare import compare as compared
-    from local_rag.evaluation.compare import lines
+    from local_rag.evaluation.comparison import compare as compared
+    from local_rag.evaluation.comparison import lines
     from local_rag.terminal.show import columns_of, write, write_json
 
     found = compared(_run(a), _run(b), graph_a=graph_a, graph_b=graph_b, seed=seed)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core.errors import EngineError, ModelMissing, UsageError
 from local_rag.evaluation.cases import SHAPE
 from local_rag.evaluation.corpus import FOLDER, index_of
-from local_rag.evaluation.folder import RECORD, RunFolder, held, write_text
+from local_rag.evaluation.folder import MANIFEST, RunFolder, held, write_text
 from local_rag.evaluation.formats import open_cases, sampled
-from local_rag.evaluation.manifest import differences, name_of, record_of
+from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import same_file
-from local_rag.evaluation.run import Plan, Progress, Runner
+from local_rag.evaluation.runner import Plan, Progress, Runner
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.rag import Rag, open_embedder
 from local_rag.runtime.run import loading
@@ -64,7 +64,7 @@ def evaluate(settings: Settings, wish: Wish, plan: Plan, console: Console, *, js
     with Rag.open(settings) as rag:
         if plan.graphs:
             say_engine(console, rag)
-        folder = _folder(record_of(cases, used, plan, rag, wish.command), used, wish.out, settings)
+        folder = _folder(manifest_of(cases, used, plan, rag, wish.command), used, wish.out, settings)
         _say_missing(used, rag, console)
         examiner = _examiner(settings, plan, rag)
         if rag.embedder is not None:  # its weights are no part of the first search
@@ -101,25 +101,25 @@ def _prepared(settings: Settings, wish: Wish, plan: Plan, console: Console) -> t
     return cases, settings
 
 
-def _folder(record: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> RunFolder:
+def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, settings: Settings) -> RunFolder:
     """The folder of this run, new or to go on with. Raises UsageError for one that holds another run."""
     kept = settings.data_folder / FOLDER
     if out is None:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = out or kept / name_of(record)
-    if not (path.expanduser() / RECORD).is_file():
-        return RunFolder.create(path, record, used)
+    path = out or kept / name_of(manifest)
+    if not (path.expanduser() / MANIFEST).is_file():
+        return RunFolder.create(path, manifest, used)
     folder = RunFolder.open(path)
-    different = differences(folder.record, record)
+    different = differences(folder.manifest, manifest)
     if different:
         more = f", and {len(different) - 3} more" if len(different) > 3 else ""
         raise UsageError(
             f"{short_path(path)} holds another run: it differs in {', '.join(different[:3])}{more}",
             hint="choose another --out, or leave it out",
         )
-    added = {name: list(dict.fromkeys([*folder.record[name], *record[name]])) for name in ("graphs", "modes")}
+    added = {name: list(dict.fromkeys([*folder.manifest[name], *manifest[name]])) for name in ("graphs", "modes")}
     folder.finish(
-        finished=None, retrieval_only=not added["graphs"], judge=record["judge"] or folder.record["judge"], **added
+        finished=None, retrieval_only=not added["graphs"], judge=manifest["judge"] or folder.manifest["judge"], **added
     )
     return folder
 
@@ -164,25 +164,25 @@ def _last(path: str) -> str:
 
 
 def _report(folder: RunFolder, *, json: bool) -> int:
-    """Write all reports anew from the rows; the figures on stdout."""
+    """Write all reports anew from the records; the figures on stdout."""
     from local_rag.evaluation.reports import markdown, page
     from local_rag.evaluation.summary import summary
     from local_rag.terminal import evaluation
 
-    record, cases, rows = folder.record, folder.cases, folder.rows
-    figures = summary(cases, rows, record["depth"])
-    write_text(folder.path / "report.json", _json({"run": record, "summary": figures}))
-    write_text(folder.path / "report.md", markdown.report(record, cases, rows, figures))
-    write_text(folder.path / "report.html", page.report(record, cases, rows, figures))
+    manifest, cases, records = folder.manifest, folder.cases, folder.records
+    figures = summary(cases, records, manifest["depth"])
+    write_text(folder.path / "report.json", _json({"run": manifest, "summary": figures}))
+    write_text(folder.path / "report.md", markdown.report(manifest, cases, records, figures))
+    write_text(folder.path / "report.html", page.report(manifest, cases, records, figures))
     if json:
-        write_json({"folder": folder.path, "run": record, "summary": figures})
+        write_json({"folder": folder.path, "run": manifest, "summary": figures})
     else:
-        for line in evaluation.lines(record, figures, columns_of(sys.stdout), cases):
+        for line in evaluation.lines(manifest, figures, columns_of(sys.stdout), cases):
             write(line)
         write()
         write(f"everything, case by case: {short_path(folder.path / 'report.html')}")
-    failed = sum("error" in row for row in rows)
-    return 1 if rows and failed == len(rows) else 0
+    failed = sum("error" in record for record in records)
+    return 1 if records and failed == len(records) else 0
 
 
 def _json(value: Any) -> str:

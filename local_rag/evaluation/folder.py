@@ -1,4 +1,4 @@
-"""The folder of a run: how it was made, its cases, and one row per thing that was asked."""
+"""The folder of a run: how it was made, its cases, and one record per thing that was asked."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 from local_rag.core.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
-RECORD, CASES, ROWS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
+MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
 FORMAT = 1
 """Of the files in the folder; another number is another program's."""
 
-_BEGUN = {CASES, f".{CASES}.draft", f".{RECORD}.draft"}
-"""All that a run leaves which was stopped before its record stood."""
+_BEGUN = {CASES, f".{CASES}.draft", f".{MANIFEST}.draft"}
+"""All that a run leaves which was stopped before its manifest stood."""
 
-Row = dict[str, Any]
+Record = dict[str, Any]
 Key = tuple[str, str, str]
 
 
-def key_of(row: Mapping[str, Any]) -> Key:
-    """What a row is about: its kind, the case, and the graph or the mode of retrieval."""
-    return str(row["kind"]), str(row["case"]), str(row.get("graph") or row.get("mode") or "")
+def key_of(record: Mapping[str, Any]) -> Key:
+    """What a record is about: its kind, the case, and the graph or the mode of retrieval."""
+    return str(record["kind"]), str(record["case"]), str(record.get("graph") or record.get("mode") or "")
 
 
 @dataclass
@@ -34,31 +34,31 @@ class RunFolder:
     """One run on disk. Rows are appended as they are made; the last one about a thing counts."""
 
     path: Path
-    record: dict[str, Any]
+    manifest: dict[str, Any]
     cases: tuple[Case, ...]
-    _rows: dict[Key, Row] = field(default_factory=dict)
+    _rows: dict[Key, Record] = field(default_factory=dict)
 
     @property
-    def rows(self) -> list[Row]:
-        """The rows that count, in the order in which their things were first asked."""
+    def records(self) -> list[Record]:
+        """The records that count, in the order in which their things were first asked."""
         return list(self._rows.values())
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """Read what is there; a last line that was cut off by a crash is left out. Raises UsageError."""
         folder = path.expanduser()
-        if not (folder / RECORD).is_file():
+        if not (folder / MANIFEST).is_file():
             raise UsageError(f"{path} holds no run of local-rag eval", hint="local-rag eval CASES --out DIR")
         try:
-            record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+            manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise UsageError(f"{folder / RECORD} cannot be read: {error}", hint="choose another --out") from error
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise UsageError(f"{folder / MANIFEST} cannot be read: {error}", hint="choose another --out") from error
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise UsageError(f"{folder} was made by another version of local-rag", hint="choose another --out")
-        return cls(folder, record, read_cases(folder / CASES), _read_rows(folder / ROWS))
+        return cls(folder, manifest, read_cases(folder / CASES), _read_records(folder / RECORDS))
 
     @classmethod
-    def create(cls, path: Path, record: dict[str, Any], cases: Sequence[Case]) -> RunFolder:
+    def create(cls, path: Path, manifest: dict[str, Any], cases: Sequence[Case]) -> RunFolder:
         """Begin a run in an empty folder, readable by its owner alone. Raises UsageError for a folder with files."""
         folder = path.expanduser()
         if folder.exists() and not folder.is_dir():
@@ -70,10 +70,10 @@ class RunFolder:
             if any(file.name not in _BEGUN for file in folder.iterdir()):
                 raise UsageError(f"{path} holds other files", hint="local-rag eval CASES --out NEW_FOLDER")
             write_text(folder / CASES, "".join(line_of(case) + "\n" for case in cases))
-            write_text(folder / RECORD, _json(record))
+            write_text(folder / MANIFEST, _json(manifest))
         except OSError as error:
             raise _cannot(folder, error) from error
-        return cls(folder, record, tuple(cases))
+        return cls(folder, manifest, tuple(cases))
 
     def has(self, key: Key) -> bool:
         """Whether a thing was asked already, and did not fail."""
@@ -83,25 +83,25 @@ class RunFolder:
         """Whether a thing was asked already, even if it failed."""
         return key in self._rows
 
-    def row(self, key: Key) -> Row:
-        """The row about a thing that was asked. Raises KeyError for one that was not."""
+    def record(self, key: Key) -> Record:
+        """The record about a thing that was asked. Raises KeyError for one that was not."""
         return self._rows[key]
 
-    def add(self, row: Row) -> None:
-        """Append a row; it is on its way to the disk when this returns. Raises DiskFull."""
+    def add(self, record: Record) -> None:
+        """Append a record; it is on its way to the disk when this returns. Raises DiskFull."""
         try:
-            with _private(self.path / ROWS, "ab+") as out:
+            with _private(self.path / RECORDS, "ab+") as out:
                 if out.tell() and _last_byte(out) != b"\n":
                     out.write(b"\n")
-                out.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n")
+                out.write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n")
         except OSError as error:
             raise _cannot(self.path, error) from error
-        self._rows[key_of(row)] = row
+        self._rows[key_of(record)] = record
 
     def finish(self, **facts: Any) -> None:
-        """Add facts to the record of the run."""
-        self.record |= facts
-        write_text(self.path / RECORD, _json(self.record))
+        """Add facts to the manifest of the run."""
+        self.manifest |= facts
+        write_text(self.path / MANIFEST, _json(self.manifest))
 
 
 @contextmanager
@@ -143,14 +143,14 @@ def _last_byte(file: Any) -> bytes:
     return found
 
 
-def _read_rows(path: Path) -> dict[Key, Row]:
-    rows: dict[Key, Row] = {}
+def _read_records(path: Path) -> dict[Key, Record]:
+    records: dict[Key, Record] = {}
     if path.exists():
         for line in path.read_bytes().split(b"\n"):
             with suppress(ValueError, KeyError, TypeError):
-                row = json.loads(line)
-                rows[key_of(row)] = row
-    return rows
+                record = json.loads(line)
+                records[key_of(record)] = record
+    return records
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The record of a run: everything that somebody needs who wants to run it again."""
+"""The manifest of a run: everything that somebody needs who wants to run it again."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.core.protocols import Engine
     from local_rag.evaluation.cases import Case, CaseSet
-    from local_rag.evaluation.run import Plan
+    from local_rag.evaluation.runner import Plan
     from local_rag.runtime.rag import Rag
 
 _SAME = ("cases", "limit", "seed", "k", "depth", "engine", "index", "settings", "models_yaml", "local-rag")
 """What must be the same for a run to go on; graphs and modes may be added to it."""
 
 
-def record_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, command: Sequence[str]) -> dict[str, Any]:
-    """The record as `run.json` holds it. It names no host and no user."""
+def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, command: Sequence[str]) -> dict[str, Any]:
+    """The manifest as `run.json` holds it. It names no host and no user."""
     settings, status = rag.settings, rag.index.status()
     return {
         "format": FORMAT,
@@ -78,25 +78,25 @@ _NO_MATTER = ("web.", "ollama.host", "ollama.allow_", "ollama.keep_alive", "olla
 """Settings that change no answer here: the web is off, and where a server is the engine says."""
 
 
-def identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a record that decides whether a run may go on in its folder."""
-    own = {**record, "local-rag": record["versions"]["local-rag"]}
-    silent = _NO_MATTER if record["engine"]["name"] != "extractive" else (*_NO_MATTER, "ollama.", "model", "profile")
-    own["settings"] = {name: value for name, value in record["settings"].items() if not name.startswith(silent)}
-    own["models_yaml"] = record["models_yaml"]["sha256"]
-    own["seed"] = None if record["limit"] is None else record["seed"]
+def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a manifest that decides whether a run may go on in its folder."""
+    own = {**manifest, "local-rag": manifest["versions"]["local-rag"]}
+    silent = _NO_MATTER if manifest["engine"]["name"] != "extractive" else (*_NO_MATTER, "ollama.", "model", "profile")
+    own["settings"] = {name: value for name, value in manifest["settings"].items() if not name.startswith(silent)}
+    own["models_yaml"] = manifest["models_yaml"]["sha256"]
+    own["seed"] = None if manifest["limit"] is None else manifest["seed"]
     found = {name: own[name] for name in _SAME}
-    found["cases"] = {name: record["cases"][name] for name in ("sha256", "format", "used")}
-    found["engine"] = {name: record["engine"][name] for name in ("name", "describe", "models")}
-    found["engine"] |= {name: record["engine"].get(name) for name in ("fingerprint", "thresholds")}
-    found["index"] = {name: value for name, value in record["index"].items() if name != "path"}
+    found["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
+    found["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
+    found["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
+    found["index"] = {name: value for name, value in manifest["index"].items() if name != "path"}
     return found
 
 
-def name_of(record: Mapping[str, Any]) -> str:
+def name_of(manifest: Mapping[str, Any]) -> str:
     """The folder of a run that nobody named: the set, the engine, and what tells it from other runs."""
-    key = hashlib.sha256(json.dumps(identity(record), sort_keys=True).encode()).hexdigest()[:8]
-    return re.sub(r"[^\w.+-]+", "-", f"{record['name'][:40]}-{record['engine']['name']}-{key}")
+    key = hashlib.sha256(json.dumps(identity(manifest), sort_keys=True).encode()).hexdigest()[:8]
+    return re.sub(r"[^\w.+-]+", "-", f"{manifest['name'][:40]}-{manifest['engine']['name']}-{key}")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

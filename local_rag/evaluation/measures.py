@@ -1,7 +1,7 @@
-"""What can be said of one case: each figure by name, with what it means and which way is better.
+"""The figures of one case by name: how each is computed, what it means, and which way is better.
 
-`summary` averages them and `compare` pairs them. A row is one that did not fail; None says that a figure does not apply
-to the case, because it has no label for it or because there is nothing that the figure could be about.
+`summary` averages them and `comparison` pairs them, over records that did not fail. None: a figure does not apply to
+the case, because the label is missing or there is nothing to count.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from local_rag.evaluation.cases import Case
 from local_rag.evaluation.ranking_metrics import average_precision, ndcg, recall, reciprocal_rank
 from local_rag.text.marks import without_marks
 
-RowKind = Literal["retrieval", "route", "answer", "judgement"]
+RecordKind = Literal["retrieval", "route", "answer", "judgement"]
 Of = Callable[[Case, Mapping[str, Any]], float | None]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure of a case. `of` computes it from the case and a row of the kind `row`.
+    """One figure of a case. `of` computes it from the case and a record of the kind `record`.
 
     A binary one is 0 or 1; `did` then says in the past tense what a 1 means: "B DID it in 7 cases where A did not".
     """
@@ -29,7 +29,7 @@ class Measure:
     name: str
     title: str
     meaning: str
-    row: RowKind
+    record: RecordKind
     of: Of
     better: Literal["more", "less"] = "more"
     kind: Literal["share", "number", "seconds", "tokens"] = "share"
@@ -40,9 +40,9 @@ class Measure:
         return bool(self.did)
 
 
-def is_answered(row: Mapping[str, Any]) -> bool:
-    """Whether a row of kind "answer" holds an answer, right or wrong, and no abstention."""
-    return bool(row["answer"]["status"] != "abstained")
+def is_answered(record: Mapping[str, Any]) -> bool:
+    """Whether a record of kind "answer" holds an answer, right or wrong, and no abstention."""
+    return bool(record["answer"]["status"] != "abstained")
 
 
 def has_answers(case: Case) -> bool:
@@ -55,83 +55,83 @@ def agrees(grade: Mapping[str, Any]) -> bool:
     return bool(grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant"))
 
 
-def once_graded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def once_graded(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The verdicts of a question, one for each passage: what a later round finds again was judged already.
 
     Of several the first that could be parsed counts.
     """
     found: dict[str, Mapping[str, Any]] = {}
-    for grade in row["grades"]:
+    for grade in record["grades"]:
         if found.setdefault(grade["chunk_id"], grade)["verdict"] == "unparsed":
             found[grade["chunk_id"]] = grade
     return list(found.values())
 
 
 def _ranked(metric: Callable[[Sequence[str], Mapping[str, float]], float]) -> Of:
-    return lambda case, row: metric(row["units"], row["gains"]) if row["gains"] else None
+    return lambda case, record: metric(record["units"], record["gains"]) if record["gains"] else None
 
 
 def _written(metric: Callable[[str, Sequence[str]], float]) -> Of:
     """A metric of the text; an abstention counts 0, as an empty prediction does in SQuAD 2.0."""
 
-    def of(case: Case, row: Mapping[str, Any]) -> float | None:
+    def of(case: Case, record: Mapping[str, Any]) -> float | None:
         if not has_answers(case):
             return None
-        return metric(without_marks(row["answer"]["text"]), case.answers) if is_answered(row) else 0.0
+        return metric(without_marks(record["answer"]["text"]), case.answers) if is_answered(record) else 0.0
 
     return of
 
 
-def _answered(case: Case, row: Mapping[str, Any]) -> float | None:
-    return float(is_answered(row)) if case.answerable else None
+def _answered(case: Case, record: Mapping[str, Any]) -> float | None:
+    return float(is_answered(record)) if case.answerable else None
 
 
-def _refused(case: Case, row: Mapping[str, Any]) -> float | None:
-    return float(not is_answered(row)) if case.answerable is False else None
+def _refused(case: Case, record: Mapping[str, Any]) -> float | None:
+    return float(not is_answered(record)) if case.answerable is False else None
 
 
-def _decided(case: Case, row: Mapping[str, Any]) -> float | None:
-    return None if case.answerable is None else float(is_answered(row) == case.answerable)
+def _decided(case: Case, record: Mapping[str, Any]) -> float | None:
+    return None if case.answerable is None else float(is_answered(record) == case.answerable)
 
 
-def _grounded(case: Case, row: Mapping[str, Any]) -> float | None:
-    return float(row["answer"]["status"] == "grounded") if is_answered(row) else None
+def _grounded(case: Case, record: Mapping[str, Any]) -> float | None:
+    return float(record["answer"]["status"] == "grounded") if is_answered(record) else None
 
 
-def _verified(case: Case, row: Mapping[str, Any]) -> float | None:
-    return _share([one["verified"] for one in row["cited"]])
+def _verified(case: Case, record: Mapping[str, Any]) -> float | None:
+    return _share([one["verified"] for one in record["cited"]])
 
 
-def _cited_rightly(case: Case, row: Mapping[str, Any]) -> float | None:
-    return _share([bool(one["holds"]) for one in row["cited"]]) if case.relevant else None
+def _cited_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
+    return _share([bool(one["holds"]) for one in record["cited"]]) if case.relevant else None
 
 
-def _cited_of_all(case: Case, row: Mapping[str, Any]) -> float | None:
-    if not case.relevant or not is_answered(row):
+def _cited_of_all(case: Case, record: Mapping[str, Any]) -> float | None:
+    if not case.relevant or not is_answered(record):
         return None
-    return len({target for one in row["cited"] for target in one["holds"]}) / len(case.relevant)
+    return len({target for one in record["cited"] for target in one["holds"]}) / len(case.relevant)
 
 
-def _sentences(case: Case, row: Mapping[str, Any]) -> float | None:
-    said = row["sentences"]
+def _sentences(case: Case, record: Mapping[str, Any]) -> float | None:
+    said = record["sentences"]
     return said["verified"] / said["total"] if said["total"] else None
 
 
-def _graded_rightly(case: Case, row: Mapping[str, Any]) -> float | None:
-    return _share([agrees(grade) for grade in once_graded(row) if grade["gold"] is not None])
+def _graded_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
+    return _share([agrees(grade) for grade in once_graded(record) if grade["gold"] is not None])
 
 
-def _routed(case: Case, row: Mapping[str, Any]) -> float | None:
-    return float(row["source"] == row["expected"])
+def _routed(case: Case, record: Mapping[str, Any]) -> float | None:
+    return float(record["source"] == record["expected"])
 
 
-def _judged(case: Case, row: Mapping[str, Any]) -> float | None:
+def _judged(case: Case, record: Mapping[str, Any]) -> float | None:
     """An abstention is not shown to the judge; beside an answer that was, it is none that is right."""
-    return {"right": 1.0, "wrong": 0.0, "abstained": 0.0}.get(row["verdict"])
+    return {"right": 1.0, "wrong": 0.0, "abstained": 0.0}.get(record["verdict"])
 
 
 def _used(name: str) -> Of:
-    return lambda case, row: float(row["answer"]["usage"][name])
+    return lambda case, record: float(record["answer"]["usage"][name])
 
 
 def _share(found: Sequence[bool]) -> float | None:
@@ -163,7 +163,7 @@ _ALL = (
         "seconds per search",
         "seconds of a search",
         "retrieval",
-        lambda case, row: float(row["seconds"]),
+        lambda case, record: float(record["seconds"]),
         "less",
         "seconds",
     ),
@@ -306,7 +306,7 @@ _ALL = (
         "seconds",
         "seconds of a question",
         "answer",
-        lambda case, row: float(row["answer"]["seconds"]),
+        lambda case, record: float(record["answer"]["seconds"]),
         "less",
         "seconds",
     ),

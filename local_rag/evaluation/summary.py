@@ -1,4 +1,4 @@
-"""The figures of a run, from its cases and rows. A figure whose denominator is 0 is None: unknown, and never a zero.
+"""The figures of a run, from its cases and records. A figure whose denominator is 0 is None: unknown, and never a zero.
 
 `cases` beside a figure counts what it is over, `failed` what is not in it: what failed enters no figure. Retrieval and
 answers are never averaged together, and there is no overall score.
@@ -18,7 +18,7 @@ from local_rag.evaluation.statistics import kappa, mean, percentile
 
 Figures = dict[str, Any]
 Pair = tuple[Case, Mapping[str, Any]]
-"""A case and a row of it that did not fail."""
+"""A case and a record of it that did not fail."""
 
 RECALL_AT, PRECISION_AT = (1, 3, 5, 10, 20, 50, 100), (1, 3, 5, 10)
 BINS = 10
@@ -30,20 +30,20 @@ STEPS = 50
 _NOTHING_FOUND = -1.0  # the lowest cosine there is: refused at every threshold
 
 
-def summary(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]], depth: int | None = None) -> Figures:
-    """All figures, as JSON knows them. The last row about a thing counts; rows of other cases are left out.
+def summary(cases: Sequence[Case], records: Iterable[Mapping[str, Any]], depth: int | None = None) -> Figures:
+    """All figures, as JSON knows them. The last record about a thing counts; records of other cases are left out.
 
     `depth` is how many things a ranking was cut to, None if it was not: recall further down is not known.
     """
     by_id = {case.id: case for case in cases}
-    last: dict[Key, Mapping[str, Any]] = {key_of(row): row for row in rows if row["case"] in by_id}
+    last: dict[Key, Mapping[str, Any]] = {key_of(record): record for record in records if record["case"] in by_id}
     good: dict[tuple[str, str], list[Pair]] = {}
     failed: Counter[tuple[str, str]] = Counter()
-    for (kind, case, where), row in last.items():
+    for (kind, case, where), record in last.items():
         pairs = good.setdefault((kind, where), [])
-        failed[kind, where] += "error" in row
-        if "error" not in row:
-            pairs.append((by_id[case], row))
+        failed[kind, where] += "error" in record
+        if "error" not in record:
+            pairs.append((by_id[case], record))
     graphs = [where for kind, where in good if kind == "answer"]
     return {
         "cases": _counts(cases),
@@ -58,7 +58,7 @@ def summary(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]], depth: int
             for graph in graphs
         },
         "refusal_curve": _refusal_curve({graph: good["answer", graph] for graph in graphs}),
-        "failures": [_failure(row) for row in last.values() if "error" in row],
+        "failures": [_failure(record) for record in last.values() if "error" in record],
     }
 
 
@@ -75,14 +75,14 @@ def _counts(cases: Sequence[Case]) -> Figures:
     }
 
 
-def _failure(row: Mapping[str, Any]) -> Figures:
-    return {key: row[key] for key in ("kind", "case", "graph", "mode", "error") if key in row}
+def _failure(record: Mapping[str, Any]) -> Figures:
+    return {key: record[key] for key in ("kind", "case", "graph", "mode", "error") if key in record}
 
 
 def _values(name: str, pairs: Iterable[Pair]) -> list[float]:
     """A measure of each case that it applies to."""
     of = MEASURES[name].of
-    return [value for case, row in pairs if (value := of(case, row)) is not None]
+    return [value for case, record in pairs if (value := of(case, record)) is not None]
 
 
 def _mean(name: str, pairs: Iterable[Pair]) -> float | None:
@@ -94,8 +94,8 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures:
-    pairs = [(case, row) for case, row in pairs if row["gains"]]
-    ranked = [(row["units"], row["gains"]) for _, row in pairs]
+    pairs = [(case, record) for case, record in pairs if record["gains"]]
+    ranked = [(record["units"], record["gains"]) for _, record in pairs]
     seconds = _values("search_seconds", pairs)
     return {
         "cases": len(pairs),
@@ -118,12 +118,12 @@ def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures
 def _routes(pairs: Sequence[Pair], failed: int) -> Figures:
     """A verdict that could not be parsed is not right."""
     confusion: dict[str, Counter[str]] = {}
-    for _, row in pairs:
-        confusion.setdefault(str(row["expected"]), Counter())[row["source"] or "unparsed"] += 1
+    for _, record in pairs:
+        confusion.setdefault(str(record["expected"]), Counter())[record["source"] or "unparsed"] += 1
     return {
         "cases": len(pairs),
         "failed": failed,
-        "unparsed": _share(sum(row["source"] is None for _, row in pairs), len(pairs)),
+        "unparsed": _share(sum(record["source"] is None for _, record in pairs), len(pairs)),
         "accuracy": _mean("route", pairs),
         "confusion": {expected: dict(given) for expected, given in confusion.items()},
     }
@@ -133,12 +133,12 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
     return {
         "cases": len(pairs),
         "failed": failed,
-        "statuses": dict(Counter(row["answer"]["status"] for _, row in pairs)),
+        "statuses": dict(Counter(record["answer"]["status"] for _, record in pairs)),
         "answers": _answers(pairs),
         "refusals": _refusals(pairs),
         "support": _support(pairs),
         "citations": _citations(pairs),
-        "grading": _grading([grade for _, row in pairs for grade in once_graded(row)]),
+        "grading": _grading([grade for _, record in pairs for grade in once_graded(record)]),
         "cost": _cost(pairs),
         "judge": None if judged is None else _judge(judged, pairs),
     }
@@ -146,8 +146,8 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
 
 def _answers(pairs: Sequence[Pair]) -> Figures:
     """Over all with reference answers an abstention counts 0, as in SQuAD 2.0; `_answered` leaves them out."""
-    pairs = [(case, row) for case, row in pairs if has_answers(case)]
-    answered = [(case, row) for case, row in pairs if is_answered(row)]
+    pairs = [(case, record) for case, record in pairs if has_answers(case)]
+    answered = [(case, record) for case, record in pairs if is_answered(record)]
     return {
         "cases": len(pairs),
         "exact_match": _mean("exact_match", pairs),
@@ -181,10 +181,10 @@ def _refusals(pairs: Sequence[Pair]) -> Figures:
 
 def _support(pairs: Sequence[Pair]) -> Figures:
     """What the status "grounded" is worth. To an unanswerable question no answer is right, however grounded."""
-    answered = [(case, row) for case, row in pairs if is_answered(row)]
+    answered = [(case, record) for case, record in pairs if is_answered(record)]
     known = [
-        (row["answer"]["status"] == "grounded", bool(MEASURES["containment"].of(case, row)))
-        for case, row in answered
+        (record["answer"]["status"] == "grounded", bool(MEASURES["containment"].of(case, record)))
+        for case, record in answered
         if has_answers(case) or case.answerable is False
     ]
     return {
@@ -197,18 +197,18 @@ def _support(pairs: Sequence[Pair]) -> Figures:
 
 def _citations(pairs: Sequence[Pair]) -> Figures:
     """Shares of all citations, targets and sentences of the run: a long answer weighs more than a short one."""
-    answered = [(case, row) for case, row in pairs if is_answered(row)]
-    cited = [(case, one) for case, row in answered for one in row["cited"]]
-    targets = [(case, row) for case, row in answered if case.relevant]
-    found = sum(len({target for one in row["cited"] for target in one["holds"]}) for _, row in targets)
+    answered = [(case, record) for case, record in pairs if is_answered(record)]
+    cited = [(case, one) for case, record in answered for one in record["cited"]]
+    targets = [(case, record) for case, record in answered if case.relevant]
+    found = sum(len({target for one in record["cited"] for target in one["holds"]}) for _, record in targets)
     return {
         "answers": len(answered),
         "verified": mean([bool(one["verified"]) for _, one in cited]),
         "precision": mean([bool(one["holds"]) for case, one in cited if case.relevant]),
         "recall": _share(found, sum(len(case.relevant) for case, _ in targets)),
         "sentences": _share(
-            sum(row["sentences"]["verified"] for _, row in answered),
-            sum(row["sentences"]["total"] for _, row in answered),
+            sum(record["sentences"]["verified"] for _, record in answered),
+            sum(record["sentences"]["total"] for _, record in answered),
         ),
     }
 
@@ -247,7 +247,7 @@ def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
 
 def _cost(pairs: Sequence[Pair]) -> Figures:
     seconds = _values("seconds", pairs)
-    usages = [row["answer"]["usage"] for _, row in pairs]
+    usages = [record["answer"]["usage"] for _, record in pairs]
     return {
         "calls": _mean("calls", pairs),
         "prompt_tokens": _mean("prompt_tokens", pairs),
@@ -263,9 +263,9 @@ def _judge(judged: Sequence[Pair], pairs: Sequence[Pair]) -> Figures:
 
     Abstentions were not shown to it, and count in none of these.
     """
-    asked = [(case, row) for case, row in judged if row["verdict"] != "abstained"]
-    read = [(case, row["verdict"] == "right") for case, row in asked if row["verdict"] != "unparsed"]
-    label = {case.id: MEASURES["containment"].of(case, row) for case, row in pairs if is_answered(row)}
+    asked = [(case, record) for case, record in judged if record["verdict"] != "abstained"]
+    read = [(case, record["verdict"] == "right") for case, record in asked if record["verdict"] != "unparsed"]
+    label = {case.id: MEASURES["containment"].of(case, record) for case, record in pairs if is_answered(record)}
     both = [(right, bool(label[case.id])) for case, right in read if label.get(case.id) is not None]
     return {
         "verdicts": len(asked),
@@ -284,8 +284,8 @@ def _refusal_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[Figures] | None
     """
     nearest: dict[str, tuple[bool, float]] = {}
     for graph in sorted(graphs, key=_may_skip_files):
-        for case, row in graphs[graph]:
-            score = _nearest(row, None if _may_skip_files(graph) else _NOTHING_FOUND)
+        for case, record in graphs[graph]:
+            score = _nearest(record, None if _may_skip_files(graph) else _NOTHING_FOUND)
             if case.answerable is not None and score is not None:
                 nearest.setdefault(case.id, (case.answerable, score))
     answerable = [score for known, score in nearest.values() if known]
@@ -312,7 +312,7 @@ def _may_skip_files(graph: str) -> bool:
     return graph == "adaptive"
 
 
-def _nearest(row: Mapping[str, Any], none: float | None) -> float | None:
+def _nearest(record: Mapping[str, Any], none: float | None) -> float | None:
     """The best cosine among the passages of the files that the first query brought; `none` where there are none."""
-    found = [one for one in row["passages"] if one["origin"] != "web" and one["score"] is not None]
+    found = [one for one in record["passages"] if one["origin"] != "web" and one["score"] is not None]
     return max((float(one["score"]) for one in found if one["query"] == found[0]["query"]), default=none)

@@ -19,29 +19,29 @@ FAILURES = 3
 
 
 def lines(
-    record: Mapping[str, Any], summary: Mapping[str, Any], width: int | None = None, cases: Sequence[Case] = ()
+    manifest: Mapping[str, Any], summary: Mapping[str, Any], width: int | None = None, cases: Sequence[Case] = ()
 ) -> Iterator[str]:
     """Every table with what it is over, what is to be known of the cases, and the failures, an empty line between them.
 
     At most `width` columns; None is no limit.
     """
-    parts = (part for part in _parts(record, summary, width, cases) if part)
+    parts = (part for part in _parts(manifest, summary, width, cases) if part)
     first = next(parts, [])
     yield from first
     yield from chain.from_iterable(["", *part] for part in parts)
 
 
 def _parts(
-    record: Mapping[str, Any], summary: Mapping[str, Any], width: int | None, cases: Sequence[Case]
+    manifest: Mapping[str, Any], summary: Mapping[str, Any], width: int | None, cases: Sequence[Case]
 ) -> Iterator[list[str]]:
-    if not record.get("finished"):
+    if not manifest.get("finished"):
         yield wrapped("The run is not finished: the same command goes on where it stopped.", width)
     if told := origin(cases):
         yield wrapped(told, width)
     for table in tables(summary):
         over = wrapped(f"  {table.over}", width, "  ")
         yield [table.title, *_table_lines(table.narrowed(), width), *over]
-    yield [line for told in missing(record, summary) for line in wrapped(told, width, "  ")]
+    yield [line for told in missing(manifest, summary) for line in wrapped(told, width, "  ")]
     if head := failure_head(summary, FAILURES):
         named = (wrapped(f"  {line}", width, "    ") for line in failure_lines(summary, FAILURES))
         yield [*wrapped(head, width), *chain.from_iterable(named)]

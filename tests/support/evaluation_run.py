@@ -1,4 +1,4 @@
-"""A believable run of an evaluation, made in memory: rows as they are stored, and their figures."""
+"""A believable run of an evaluation, made in memory: records as they are stored, and their figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GRAPHS = ("plain", "self-rag", "crag", "adaptive")
 MODES = ("hybrid", "dense", "words")
 FOLDER = "/home/reader/handbook"
 
-RECORD = {
+MANIFEST = {
     "format": 1,
     "started": "2026-11-20T21:14:03+00:00",
     "finished": "2026-11-20T21:19:48+00:00",
@@ -85,8 +85,8 @@ def passage_of(case, place, text="", **about):
     } | about
 
 
-def answer_row(case, graph, text="", status="grounded", passages=None, **about):
-    """A row of kind "answer", its answer made by the dataclass itself."""
+def answer_record(case, graph, text="", status="grounded", passages=None, **about):
+    """A record of kind "answer", its answer made by the dataclass itself."""
     passages = [passage_of(case, place) for place in range(4)] if passages is None else passages
     number = case.id[1:]
     text = text or f"Valve {number} holds {number} bar. [1]"
@@ -135,36 +135,43 @@ def _grade(case, passage):
     return {"chunk_id": passage["chunk_id"], "verdict": verdict, "score": passage["score"], "gold": gold}
 
 
-def rows_of(cases, seed=5):
+def records_of(cases, seed=5):
     """Answers of four graphs: right, wrong, refused and failed ones; searches, routes and judgements."""
     luck = random.Random(seed)
-    rows = []
+    records = []
     for case in cases:
         for mode in MODES:
             gains = {"relevant 1": 1.0} if case.relevant else {}
             units, shown = [f"c0ffee{case.id}"], ["handbook/other.pdf, p. 4"]
             if luck.random() < 0.8:
                 units, shown = ["relevant 1", *units], [f"valves/{case.id[1:]}.pdf, p. 2 (relevant 1)", *shown]
-            row = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "shown": shown}
-            rows.append(row | {"seconds": 0.012})
+            record = {
+                "kind": "retrieval",
+                "case": case.id,
+                "mode": mode,
+                "units": units,
+                "gains": gains,
+                "shown": shown,
+            }
+            records.append(record | {"seconds": 0.012})
         if case.route:
-            rows.append({"kind": "route", "case": case.id, "expected": case.route, "source": "vectorstore"})
-            rows[-1] |= {"why": "it is about valves", "seconds": 0.2}
+            records.append({"kind": "route", "case": case.id, "expected": case.route, "source": "vectorstore"})
+            records[-1] |= {"why": "it is about valves", "seconds": 0.2}
         for graph in GRAPHS:
             throw = luck.random()
             if throw < 0.04:
                 error = "ServerDown: no Ollama server answers at 127.0.0.1:11434"
-                rows.append({"kind": "answer", "case": case.id, "graph": graph, "error": error})
+                records.append({"kind": "answer", "case": case.id, "graph": graph, "error": error})
                 continue
             status = "abstained" if throw < (0.2 if case.answerable else 0.7) else "grounded"
             wrong = "It is about as blue as a kettle. [1]" if throw > 0.85 else ""
-            rows.append(answer_row(case, graph, wrong, status))
+            records.append(answer_record(case, graph, wrong, status))
             if status == "abstained":
                 continue
             verdict = {"verdict": "wrong" if wrong else "right", "why": "says the same", "seconds": 1.0, "calls": 1}
             tokens = {"prompt_tokens": 300, "output_tokens": 20}
-            rows.append({"kind": "judgement", "case": case.id, "graph": graph, **verdict, **tokens})
-    return rows
+            records.append({"kind": "judgement", "case": case.id, "graph": graph, **verdict, **tokens})
+    return records
 
 
 def figures_of(place):
@@ -219,7 +226,7 @@ def figures_of(place):
 
 
 def summary_of():
-    """Figures as the schema of a run has them; they are not those of `rows_of`."""
+    """Figures as the schema of a run has them; they are not those of `records_of`."""
     retrieval = {
         mode: {
             "cases": 14,

@@ -15,7 +15,7 @@ from local_rag.text.display import joined, plural
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case, Target
 
-Row = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 REFERENCE, WHY = 1000, 240
 """Characters that are shown of a reference answer or a labelled quote, and of the reason of a verdict."""
@@ -99,19 +99,19 @@ class Seen:
 
     limits: Limits
     root: str
-    first: dict[tuple[str, str], Row] = field(default_factory=dict)
+    first: dict[tuple[str, str], Record] = field(default_factory=dict)
     lines: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
 
-    def add(self, graph: str, row: Row) -> None:
+    def add(self, graph: str, record: Record) -> None:
         """Take in what a graph saw, with its verdicts."""
-        for passage in row["passages"]:
+        for passage in record["passages"]:
             key = _key(passage)
             self.first.setdefault(key, passage)
-            grades = [grade for grade in row["grades"] if grade["chunk_id"] == passage["chunk_id"]]
+            grades = [grade for grade in record["grades"] if grade["chunk_id"] == passage["chunk_id"]]
             verdicts = Counter(map(_verdict, grades))
             parts = [f"cosine {share(passage['score'])}" if passage["score"] is not None else ""]
             parts += [verdict if times == 1 else f"{verdict}, {times} times" for verdict, times in verdicts.items()]
-            if passage["query"] and passage["query"] != row["answer"]["question"]:
+            if passage["query"] and passage["query"] != record["answer"]["question"]:
                 parts.append(f"brought by “{said(passage['query'], 120)}”")
             line = ", ".join(filter(None, parts)) or "not graded"
             self.lines.setdefault(key, {}).setdefault(line, []).append(said(graph, 40))
@@ -124,10 +124,10 @@ class Seen:
                 return number
         return None
 
-    def numbers(self, row: Row) -> str:
+    def numbers(self, record: Record) -> str:
         """The numbers of the passages that a graph saw, in its order."""
         order = {key: number for number, key in enumerate(self.first, start=1)}
-        return ", ".join(str(order[_key(passage)]) for passage in row["passages"])
+        return ", ".join(str(order[_key(passage)]) for passage in record["passages"])
 
     def shown(self) -> Iterator[Passage]:
         """The passages, in the order in which they were first seen."""
@@ -137,28 +137,28 @@ class Seen:
             yield Passage(number, place, block(one["text"], self.limits.passage), _holds(one["holds"]), seen)
 
 
-def drilled(case: Case, rows: Sequence[Row], limits: Limits, root: str) -> Drilled:
-    """Everything that the page shows of a case, from its rows."""
+def drilled(case: Case, records: Sequence[Record], limits: Limits, root: str) -> Drilled:
+    """Everything that the page shows of a case, from its records."""
     seen = Seen(limits, root)
-    answers = [row for row in rows if row["kind"] == "answer"]
-    for row in answers:
-        if "error" not in row:
-            seen.add(row["graph"], row)
-    judged = {row["graph"]: row for row in rows if row["kind"] == "judgement"}
-    told = tuple(_told(case, row, judged.get(row["graph"]), seen) for row in answers)
-    searches = [row for row in rows if row["kind"] == "retrieval"]
+    answers = [record for record in records if record["kind"] == "answer"]
+    for record in answers:
+        if "error" not in record:
+            seen.add(record["graph"], record)
+    judged = {record["graph"]: record for record in records if record["kind"] == "judgement"}
+    told = tuple(_told(case, record, judged.get(record["graph"]), seen) for record in answers)
+    searches = [record for record in records if record["kind"] == "retrieval"]
     return Drilled(
         said(case.id, 120),
         said(case.question, 1000),
-        tuple(_labels(case, root, rows)),
-        (*((one.graph, one.outcome) for one in told), *((row["mode"], searched(row)) for row in searches)),
+        tuple(_labels(case, root, records)),
+        (*((one.graph, one.outcome) for one in told), *((record["mode"], searched(record)) for record in searches)),
         told,
         tuple(seen.shown()),
-        tuple((row["mode"], _search(row, root)) for row in searches),
+        tuple((record["mode"], _search(record, root)) for record in searches),
     )
 
 
-def place_of(about: Row, root: str) -> str:
+def place_of(about: Record, root: str) -> str:
     """File (or address), page and heading of a passage or a citation."""
     page = f"p. {about['page']}" if about["page"] is not None else ""
     heading = f"§ {said(about['heading'], 120)}" if about["heading"] else ""
@@ -170,7 +170,7 @@ def _file(source: str, root: str) -> str:
     return said(source.removeprefix(root) if root else source, 300)
 
 
-def _key(passage: Row) -> tuple[str, str]:
+def _key(passage: Record) -> tuple[str, str]:
     return str(passage["chunk_id"] or passage["url"] or passage["source"]), passage["text"]
 
 
@@ -178,14 +178,14 @@ def _holds(positions: Sequence[int]) -> str:
     return f"holds relevant {joined(str(position + 1) for position in positions)}" if positions else ""
 
 
-def _verdict(grade: Row) -> str:
+def _verdict(grade: Record) -> str:
     score = f" {share(grade['score'])}" if grade["score"] is not None else ""
     label = {True: "label: relevant", False: "label: irrelevant", None: "no label"}[grade["gold"]]
     wrong = grade["gold"] is not None and (grade["verdict"] == "relevant") is not grade["gold"]
     return f"graded {said(grade['verdict'], 20)}{score} ({label}{', so wrong' if wrong else ''})"
 
 
-def _labels(case: Case, root: str, rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+def _labels(case: Case, root: str, records: Iterable[Record]) -> Iterator[tuple[str, str]]:
     """What is known of the case, and what the router made of it."""
     if case.answerable is not None:
         yield "the files hold an answer", "yes" if case.answerable else "no"
@@ -197,7 +197,7 @@ def _labels(case: Case, root: str, rows: Iterable[Row]) -> Iterator[tuple[str, s
         yield "places to put together", str(case.hops)
     if case.note:
         yield "note", said(case.note)
-    route = next((row for row in rows if row["kind"] == "route"), None)
+    route = next((record for record in records if record["kind"] == "route"), None)
     if case.route or route:
         taken = "not asked" if route is None else said(route.get("error") or route["source"] or "unparsed")
         yield "route", f"expected {case.route}, taken: {taken}"
@@ -213,38 +213,38 @@ def _target(target: Target, root: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _told(case: Case, row: Row, judged: Row | None, seen: Seen) -> Told:
-    if "error" in row:
-        return Told(said(row["graph"], 40), outcome(case, row), error=said(row["error"], 1000))
-    answer = row["answer"]
-    citations = zip(answer["citations"], row["cited"], strict=True)
+def _told(case: Case, record: Record, judged: Record | None, seen: Seen) -> Told:
+    if "error" in record:
+        return Told(said(record["graph"], 40), outcome(case, record), error=said(record["error"], 1000))
+    answer = record["answer"]
+    citations = zip(answer["citations"], record["cited"], strict=True)
     return Told(
-        said(row["graph"], 40),
-        outcome(case, row),
+        said(record["graph"], 40),
+        outcome(case, record),
         status=said(answer["status"], 20),
         reason=said(answer["reason"], 600),
         answer=block(answer["text"], seen.limits.answer),
         quotes=tuple(_quote(one, about["holds"], seen) for one, about in citations),
         nearest=tuple(_quote(one, (), seen) for one in answer["nearest"]) if answer["status"] == "abstained" else (),
-        facts=tuple((name, text) for name, text in _facts(row, judged, seen) if text),
+        facts=tuple((name, text) for name, text in _facts(record, judged, seen) if text),
         decisions=tuple(_decision(one, seen.root) for one in answer["decisions"] if one["kind"] != "relevance"),
     )
 
 
-def _quote(one: Row, holds: Sequence[int], seen: Seen) -> Quote:
+def _quote(one: Record, holds: Sequence[int], seen: Seen) -> Quote:
     passage = seen.number(one["source"], one["page"], one["start"])
     text = said(one["quote"], seen.limits.quote)
     return Quote(one["number"], place_of(one, seen.root), text, bool(one["verified"]), _holds(holds), passage)
 
 
-def _facts(row: Row, judged: Row | None, seen: Seen) -> Iterator[tuple[str, str]]:
-    answer, usage = row["answer"], row["answer"]["usage"]
-    steps = " → ".join(f"{said(one['node'], 40)} {seconds(one['seconds'])} s" for one in row["steps"])
+def _facts(record: Record, judged: Record | None, seen: Seen) -> Iterator[tuple[str, str]]:
+    answer, usage = record["answer"], record["answer"]["usage"]
+    steps = " → ".join(f"{said(one['node'], 40)} {seconds(one['seconds'])} s" for one in record["steps"])
     yield "path", steps or said(" → ".join(answer["path"]))
-    yield "passages", seen.numbers(row)
+    yield "passages", seen.numbers(record)
     dropped = answer["dropped_citations"]
     yield "dropped", f"{plural(dropped, 'citation')} of unknown passages" if dropped else ""
-    sentences = row["sentences"]
+    sentences = record["sentences"]
     backed = f"{sentences['verified']} of {sentences['total']} with a verified citation"
     yield "sentences", backed if sentences["total"] else ""
     yield "cost", _cost(answer["seconds"], usage)
@@ -252,7 +252,7 @@ def _facts(row: Row, judged: Row | None, seen: Seen) -> Iterator[tuple[str, str]
     yield "judge", _judgement(judged)
 
 
-def _cost(wall: float, usage: Row) -> str:
+def _cost(wall: float, usage: Record) -> str:
     parts = [f"{seconds(wall)} s"]
     if usage["calls"]:
         tokens = f"{count(usage['prompt_tokens'])} tokens read and {count(usage['output_tokens'])} written"
@@ -264,7 +264,7 @@ def _cost(wall: float, usage: Row) -> str:
     return ", ".join(parts)
 
 
-def _judgement(judged: Row | None) -> str:
+def _judgement(judged: Record | None) -> str:
     if judged is None or judged.get("verdict") == "abstained":
         return ""
     if "error" in judged:
@@ -273,20 +273,20 @@ def _judgement(judged: Row | None) -> str:
     return f"{said(judged['verdict'], 20)}{why}"
 
 
-def _decision(one: Row, root: str) -> str:
+def _decision(one: Record, root: str) -> str:
     score = f" {share(one['score'])}" if one["score"] is not None else ""
     about = f" {_file(one['source'], root)}" if one["source"] else ""
     why = f" ({said(one['why'], WHY)})" if one["why"] else ""
     return f"{said(one['kind'], 40)}{about}: {said(one['verdict'], 120)}{score}{why}"
 
 
-def _search(row: Row, root: str) -> str:
+def _search(record: Record, root: str) -> str:
     """Where the relevant things stood, and what came first."""
-    if "error" in row:
-        return f"failed: {said(row['error'])}"
-    found, total = ranks(row), len(row["gains"])
+    if "error" in record:
+        return f"failed: {said(record['error'])}"
+    found, total = ranks(record), len(record["gains"])
     at = f" at rank {joined(map(str, found[:10]))}" if found else ""
     relevant = f"{len(found)} of {total} relevant found{at}" if total else "no labels"
-    places = row.get("shown") or [_file(str(unit), root) for unit in row["units"]]
+    places = record.get("shown") or [_file(str(unit), root) for unit in record["units"]]
     first = "; ".join(said(place, 300) for place in places[:FIRST_FOUND])
-    return f"{relevant}; {seconds(row['seconds'])} s; first: {first or 'nothing'}"
+    return f"{relevant}; {seconds(record['seconds'])} s; first: {first or 'nothing'}"

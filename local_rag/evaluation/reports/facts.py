@@ -10,43 +10,46 @@ from typing import Any
 from local_rag.evaluation.reports.safe import said
 from local_rag.text.display import joined, plural
 
-Record = Mapping[str, Any]
+Manifest = Mapping[str, Any]
 
 
 FIRST = ("started", "cases", "engine", "index")
 """What a reader wants to know before the figures; the other facts can wait."""
 
 
-def facts(record: Record) -> Iterator[tuple[str, str]]:
+def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """What was run, on what, and with what; what is not known is left out."""
-    cases, index, engine = (record.get(key) or {} for key in ("cases", "index", "engine"))
-    finished = record.get("finished")
+    cases, index, engine = (manifest.get(key) or {} for key in ("cases", "index", "engine"))
+    finished = manifest.get("finished")
     pairs = (
-        ("started", record.get("started")),
+        ("started", manifest.get("started")),
         ("finished", finished or "not yet: the same command goes on where it stopped"),
-        ("command", shlex.join(map(str, record.get("command") or ()))),
-        ("cases", _cases(record, cases)),
+        ("command", shlex.join(map(str, manifest.get("command") or ()))),
+        ("cases", _cases(manifest, cases)),
         ("file of the cases", _hash(cases)),
-        ("graphs", joined(record.get("graphs") or ()) if not record.get("retrieval_only") else "none: retrieval only"),
-        ("retrieval", joined(record.get("modes") or ())),
-        ("passages per query", record.get("k")),
-        ("depth of retrieval", record.get("depth")),
+        (
+            "graphs",
+            joined(manifest.get("graphs") or ()) if not manifest.get("retrieval_only") else "none: retrieval only",
+        ),
+        ("retrieval", joined(manifest.get("modes") or ())),
+        ("passages per query", manifest.get("k")),
+        ("depth of retrieval", manifest.get("depth")),
         ("engine", _engine(engine)),
-        ("judge", record.get("judge") or "none"),
+        ("judge", manifest.get("judge") or "none"),
         ("index", _index(index)),
         ("fingerprint", index.get("fingerprint")),
-        ("seed", record.get("seed")),
-        ("models.yaml", _hash(record.get("models_yaml"))),
-        ("versions", ", ".join(f"{name} {version}" for name, version in (record.get("versions") or {}).items())),
+        ("seed", manifest.get("seed")),
+        ("models.yaml", _hash(manifest.get("models_yaml"))),
+        ("versions", ", ".join(f"{name} {version}" for name, version in (manifest.get("versions") or {}).items())),
     )
     for name, value in pairs:
         if value not in (None, ""):
             yield name, said(value, 2000)
 
 
-def settings_of(record: Record) -> list[tuple[str, str]]:
+def settings_of(manifest: Manifest) -> list[tuple[str, str]]:
     """The settings in force, by name."""
-    settings = record.get("settings") or {}
+    settings = manifest.get("settings") or {}
     return [
         (said(name), said(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
         for name, value in sorted(settings.items())
@@ -71,19 +74,19 @@ def failure_head(summary: Mapping[str, Any], first: int) -> str:
     return f"{plural(total, 'failure')}, in none of the figures{more}:"
 
 
-def _cases(record: Record, cases: Record) -> str:
+def _cases(manifest: Manifest, cases: Manifest) -> str:
     used, total = cases.get("used"), cases.get("total")
     of = f"{used:,} of {plural(total, 'case')}" if used is not None and total is not None else ""
-    limit = f"--limit {record['limit']}" if record.get("limit") else ""
+    limit = f"--limit {manifest['limit']}" if manifest.get("limit") else ""
     return ", ".join(filter(None, (of, limit, str(cases.get("path") or ""), str(cases.get("format") or ""))))
 
 
-def _engine(engine: Record) -> str:
+def _engine(engine: Manifest) -> str:
     text = str(engine.get("describe") or engine.get("name") or "")
     return f"{text} ({engine['why']})" if engine.get("why") else text
 
 
-def _index(index: Record) -> str:
+def _index(index: Manifest) -> str:
     parts = (
         str(index.get("path") or ""),
         plural(index["documents"], "file") if "documents" in index else "",
@@ -95,6 +98,6 @@ def _index(index: Record) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _hash(file: Record | None) -> str:
+def _hash(file: Manifest | None) -> str:
     """The first 64 bits, enough to tell two files apart; the whole stands in run.json."""
     return f"SHA-256 {file['sha256'][:16]}…" if file and file.get("sha256") else ""

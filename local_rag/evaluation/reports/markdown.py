@@ -21,17 +21,17 @@ FAILURES, WORST = 20, 10
 
 
 def report(
-    record: Mapping[str, Any], cases: Sequence[Case], rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]
+    manifest: Mapping[str, Any], cases: Sequence[Case], records: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]
 ) -> str:
     """The whole report.md. What was read from files is one line each, with Markdown's own signs escaped."""
     parts = (
-        _head(record, cases),
+        _head(manifest, cases),
         *(_table_part(table) for table in tables(summary)),
-        _missing(record, summary),
+        _missing(manifest, summary),
         _failures(summary),
-        _bad(cases, rows),
+        _bad(cases, records),
         _meanings(list(tables(summary))),
-        _made(record),
+        _made(manifest),
     )
     return "\n".join(line for part in parts for line in part)
 
@@ -41,10 +41,10 @@ def escaped(text: object, width: int = WIDTH) -> str:
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$])", r"\\\1", said(text, width))
 
 
-def _head(record: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
-    yield f"# Evaluation: {escaped(record.get('name') or 'a run')}"
+def _head(manifest: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
+    yield f"# Evaluation: {escaped(manifest.get('name') or 'a run')}"
     yield ""
-    if not record.get("finished"):
+    if not manifest.get("finished"):
         yield "**The run is not finished.** The same command goes on where it stopped."
         yield ""
     yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
@@ -70,8 +70,8 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
-def _missing(record: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    if told := list(missing(record, summary)):
+def _missing(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    if told := list(missing(manifest, summary)):
         yield "## What is missing"
         yield ""
         yield from (f"- {line}" for line in told)
@@ -88,15 +88,15 @@ def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def _bad(cases: Sequence[Case], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _bad(cases: Sequence[Case], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The mistakes by kind, up to WORST cases each."""
-    mistakes = worst(cases, rows)
-    if not any(row["kind"] == "answer" for row in rows):
+    mistakes = worst(cases, records)
+    if not any(record["kind"] == "answer" for record in records):
         return
     yield "## Where it is bad"
     yield ""
     if not mistakes:
-        yield unblamed(cases, rows)
+        yield unblamed(cases, records)
         yield ""
     for mistake, found in mistakes.items():
         more = f", the first {WORST}" if len(found) > WORST else ""
@@ -124,13 +124,13 @@ def _meanings(shown: Sequence[Table]) -> Iterator[str]:
             yield ""
 
 
-def _made(record: Mapping[str, Any]) -> Iterator[str]:
+def _made(manifest: Mapping[str, Any]) -> Iterator[str]:
     yield "## How it was made"
     yield ""
-    for name, value in facts(record):
+    for name, value in facts(manifest):
         yield f"- {name}: `{value.replace('`', chr(39))}`" if name == "command" else f"- {name}: {escaped(value, 2000)}"
     yield ""
-    settings = settings_of(record)
+    settings = settings_of(manifest)
     if settings:
         yield "Settings:"
         yield ""

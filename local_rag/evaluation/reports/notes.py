@@ -26,27 +26,27 @@ def origin(cases: Sequence[Case]) -> str:
     )
 
 
-def missing(record: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+def missing(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     """A line for each table that was asked for and is not there, because no case has the labels that it needs."""
     cases = summary.get("cases") or {}
     if not cases.get("total"):
         return
-    graphs = () if record.get("retrieval_only") else record.get("graphs") or ()
+    graphs = () if manifest.get("retrieval_only") else manifest.get("graphs") or ()
     for title, wanted, found, why in (
-        ("Retrieval", record.get("modes"), cases["with_relevant"], "names a relevant place (relevant)"),
+        ("Retrieval", manifest.get("modes"), cases["with_relevant"], "names a relevant place (relevant)"),
         ("Routes", "adaptive" in graphs, cases["with_route"], "names a route (route)"),
         ("Answers", graphs, cases["with_answers"], "has reference answers (answers)"),
         ("Refusals", graphs, cases["answerable"] + cases["unanswerable"], "says whether it is answerable (answerable)"),
     ):
         if wanted and not found:
             yield f"no {title}: no case {why}"
-    if graphs and _unjudged(record, summary):
+    if graphs and _unjudged(manifest, summary):
         yield "no answer could be judged: the judge needs cases with reference answers that were answered"
 
 
-def _unjudged(record: Mapping[str, Any], summary: Mapping[str, Any]) -> bool:
+def _unjudged(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> bool:
     """Whether a judge was there to the end, and had nothing to do; where it failed, the failures say so."""
-    if not record.get("judge") or not record.get("finished"):
+    if not manifest.get("judge") or not manifest.get("finished"):
         return False
     judged = any((figures.get("judge") or {}).get("verdicts") for figures in (summary.get("graphs") or {}).values())
     return not judged and all(one["kind"] != "judgement" for one in summary.get("failures") or ())

@@ -57,26 +57,26 @@ FIRST = 10
 """Rank up to which a search counts as having found something: a person looks no further."""
 
 
-def outcome(case: Case, row: Mapping[str, Any]) -> str:
-    """How a row of kind "answer" ended: one of OUTCOMES."""
-    if "error" in row:
+def outcome(case: Case, record: Mapping[str, Any]) -> str:
+    """How a record of kind "answer" ended: one of OUTCOMES."""
+    if "error" in record:
         return FAILED
-    if not is_answered(row):
+    if not is_answered(record):
         return {True: REFUSED_WRONGLY, False: REFUSED_RIGHTLY, None: UNCHECKED}[case.answerable]
     if case.answerable is False:
         return INVENTED
     if not has_answers(case):
-        return _citing(case, row)
-    return RIGHT if containment(without_marks(row["answer"]["text"]), case.answers) else WRONG
+        return _citing(case, record)
+    return RIGHT if containment(without_marks(record["answer"]["text"]), case.answers) else WRONG
 
 
-def _citing(case: Case, row: Mapping[str, Any]) -> str:
+def _citing(case: Case, record: Mapping[str, Any]) -> str:
     """Where an answer stands that can only be judged by its place."""
     if not case.relevant:
         return UNCHECKED
-    if not row["cited"]:
+    if not record["cited"]:
         return NOWHERE
-    return CITED if any(one["holds"] for one in row["cited"]) else ELSEWHERE
+    return CITED if any(one["holds"] for one in record["cited"]) else ELSEWHERE
 
 
 def urgency(ended: Iterable[str]) -> int:
@@ -89,30 +89,30 @@ def tone(ended: str) -> str:
     return "good" if ended in GOOD else "bad" if ended in BAD else ""
 
 
-def searched(row: Mapping[str, Any]) -> str:
-    """How a row of kind "retrieval" ended: one of SEARCHED."""
-    if "error" in row:
+def searched(record: Mapping[str, Any]) -> str:
+    """How a record of kind "retrieval" ended: one of SEARCHED."""
+    if "error" in record:
         return FAILED
-    if not row["gains"]:
+    if not record["gains"]:
         return UNCHECKED
-    first = next(iter(ranks(row)), None)
+    first = next(iter(ranks(record)), None)
     return FOUND if first is not None and first <= FIRST else MISSED
 
 
-def ranks(row: Mapping[str, Any]) -> list[int]:
-    """The ranks, from 1, at which a row of kind "retrieval" found something relevant."""
-    return [rank for rank, unit in enumerate(row["units"], start=1) if unit in row["gains"]]
+def ranks(record: Mapping[str, Any]) -> list[int]:
+    """The ranks, from 1, at which a record of kind "retrieval" found something relevant."""
+    return [rank for rank, unit in enumerate(record["units"], start=1) if unit in record["gains"]]
 
 
-def worst(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[Case, list[str]]]:
+def worst(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> dict[str, dict[Case, list[str]]]:
     """Where it is bad: per kind of mistake the cases, in their order, each with the graphs that made it."""
     by_id = {case.id: case for case in cases}
     found: dict[str, dict[str, list[str]]] = {mistake: {} for mistake in TITLES}
-    for row in rows:
-        if row["kind"] == "answer" and row["case"] in by_id:
-            ended = outcome(by_id[row["case"]], row)
+    for record in records:
+        if record["kind"] == "answer" and record["case"] in by_id:
+            ended = outcome(by_id[record["case"]], record)
             if ended in found:
-                found[ended].setdefault(row["case"], []).append(row["graph"])
+                found[ended].setdefault(record["case"], []).append(record["graph"])
     return {
         mistake: {case: graphs[case.id] for case in cases if case.id in graphs}
         for mistake, graphs in found.items()
@@ -120,10 +120,14 @@ def worst(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]]) -> dict[str,
     }
 
 
-def unblamed(cases: Sequence[Case], rows: Iterable[Mapping[str, Any]]) -> str:
+def unblamed(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> str:
     """What can be said where `worst` names nothing; no praise where no label could have told a mistake."""
     by_id = {case.id: case for case in cases}
-    ended = [outcome(by_id[row["case"]], row) for row in rows if row["kind"] == "answer" and row["case"] in by_id]
+    ended = [
+        outcome(by_id[record["case"]], record)
+        for record in records
+        if record["kind"] == "answer" and record["case"] in by_id
+    ]
     judged = [one for one in ended if one not in (UNCHECKED, FAILED)]
     if not judged:
         labelled = any(case.answers or case.relevant for case in cases)

@@ -28,7 +28,7 @@ from local_rag.text.urls import is_url
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
 
-Row = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 MOST, LEAST = Limits(2000, 3000, 500), Limits(160, 300, 100)
 """Characters that are shown of each passage, answer and quote, at most and at least."""
@@ -40,7 +40,7 @@ FAILURES, WORST = 50, 10
 """Failures, and cases per kind of mistake, that are named."""
 
 
-def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
+def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], summary: Mapping[str, Any]) -> str:
     """The whole page. The same run gives the same bytes."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -54,22 +54,22 @@ def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Map
         lstrip_blocks=True,
     )
     script = (folder / "page.js").read_text(encoding="utf-8")
-    limits, root = limits_of(rows), root_of(rows)
-    shown = _drilled(cases, rows, limits, root)
-    known, marks = list(facts(record)), [mark for one in shown.values() for mark in one.marks]
+    limits, root = limits_of(records), root_of(records)
+    shown = _drilled(cases, records, limits, root)
+    known, marks = list(facts(manifest)), [mark for one in shown.values() for mark in one.marks]
     return environment.get_template("page.html.j2").render(
-        name=said(record.get("name") or "a run", 200),
-        record=record,
+        name=said(manifest.get("name") or "a run", 200),
+        manifest=manifest,
         first=[(label, value) for label, value in known if label in FIRST],
         later=[(label, value) for label, value in known if label not in FIRST],
         origin=origin(cases),
-        missing=list(missing(record, summary)),
-        settings=settings_of(record),
-        models=block((record.get("models_yaml") or {}).get("text"), 100_000),
+        missing=list(missing(manifest, summary)),
+        settings=settings_of(manifest),
+        models=block((manifest.get("models_yaml") or {}).get("text"), 100_000),
         tables=list(tables(summary)),
         charts=[(chart, Markup(svg(chart))) for chart in charts(summary)],
         failures=(failure_head(summary, FAILURES), failure_lines(summary, FAILURES)),
-        bad=_bad(cases, rows, list(shown)),
+        bad=_bad(cases, records, list(shown)),
         cases=list(shown.values()),
         who=list(dict.fromkeys(name for name, _ in marks)),
         outcomes=[one for one in OUTCOMES | SEARCHED if any(one == ended for _, ended in marks)],
@@ -83,11 +83,11 @@ def report(record: Row, cases: Sequence[Case], rows: Sequence[Row], summary: Map
     )
 
 
-def _drilled(cases: Sequence[Case], rows: Sequence[Row], limits: Limits, root: str) -> dict[str, Drilled]:
+def _drilled(cases: Sequence[Case], records: Sequence[Record], limits: Limits, root: str) -> dict[str, Drilled]:
     """Each case by its id: those where something is wrong first, else in the order of the set."""
-    by_case: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_case[row["case"]].append(row)
+    by_case: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_case[record["case"]].append(record)
     found = {case.id: drilled(case, by_case[case.id], limits, root) for case in cases}
     return dict(sorted(found.items(), key=lambda pair: urgency(ended for _, ended in pair[1].judged)))
 
@@ -105,9 +105,9 @@ class Bad:
     first: tuple[tuple[int, str, str], ...] = ()
 
 
-def _bad(cases: Sequence[Case], rows: Sequence[Row], order: Sequence[str]) -> list[Bad]:
+def _bad(cases: Sequence[Case], records: Sequence[Record], order: Sequence[str]) -> list[Bad]:
     """The mistakes by kind; nothing where nobody answered, but where there are none, that is said."""
-    if not any(row["kind"] == "answer" for row in rows):
+    if not any(record["kind"] == "answer" for record in records):
         return []
     number = {name: place for place, name in enumerate(order, start=1)}
     return [
@@ -120,19 +120,19 @@ def _bad(cases: Sequence[Case], rows: Sequence[Row], order: Sequence[str]) -> li
                 for case, graphs in list(found.items())[:WORST]
             ),
         )
-        for mistake, found in worst(cases, rows).items()
-    ] or [Bad(unblamed(cases, rows))]
+        for mistake, found in worst(cases, records).items()
+    ] or [Bad(unblamed(cases, records))]
 
 
-def limits_of(rows: Sequence[Row]) -> Limits:
+def limits_of(records: Sequence[Record]) -> Limits:
     """How much is shown of each text, so that the page of a large run can still be opened."""
-    answers = [row for row in rows if row["kind"] == "answer" and "error" not in row]
+    answers = [record for record in records if record["kind"] == "answer" and "error" not in record]
     passages = {
-        (row["case"], passage["chunk_id"] or passage["url"], len(passage["text"]))
-        for row in answers
-        for passage in row["passages"]
+        (record["case"], passage["chunk_id"] or passage["url"], len(passage["text"]))
+        for record in answers
+        for passage in record["passages"]
     }
-    quotes = sum(len(row["answer"]["citations"]) + len(row["answer"]["nearest"]) for row in answers)
+    quotes = sum(len(record["answer"]["citations"]) + len(record["answer"]["nearest"]) for record in answers)
 
     def each(part: str, count: int) -> int:
         most, least, budget = (int(getattr(limits, part)) for limits in (MOST, LEAST, BUDGET))
@@ -141,13 +141,13 @@ def limits_of(rows: Sequence[Row]) -> Limits:
     return Limits(each("passage", len(passages)), each("answer", len(answers)), each("quote", quotes))
 
 
-def root_of(rows: Sequence[Row]) -> str:
+def root_of(records: Sequence[Record]) -> str:
     """The folder, with its last slash, that all files of the run lie in; empty where there is none but the top."""
     sources = {
         passage["source"]
-        for row in rows
-        if row["kind"] == "answer" and "error" not in row
-        for passage in row["passages"]
+        for record in records
+        if record["kind"] == "answer" and "error" not in record
+        for passage in record["passages"]
         if passage["source"] and not is_url(passage["source"])
     }
     windows = any("\\" in source and "/" not in source for source in sources)

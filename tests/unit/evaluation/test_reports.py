@@ -15,7 +15,17 @@ from itertools import pairwise
 import pytest
 from lxml import etree, html
 from support import TESTS
-from support.evaluation_run import FOLDER, GRAPHS, MODES, RECORD, answer_row, cases_of, passage_of, rows_of, summary_of
+from support.evaluation_run import (
+    FOLDER,
+    GRAPHS,
+    MANIFEST,
+    MODES,
+    answer_record,
+    cases_of,
+    passage_of,
+    records_of,
+    summary_of,
+)
 
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.reports import charts, figures, markdown, page
@@ -39,7 +49,7 @@ NOTHING = {
 @pytest.fixture(scope="module")
 def run():
     cases = cases_of()
-    return RECORD, cases, rows_of(cases), summary_of()
+    return MANIFEST, cases, records_of(cases), summary_of()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +92,7 @@ def test_figures_are_written_with_three_digits(form, value, shown):
 
 def test_every_figure_is_in_every_report(run, written):
     text = html.document_fromstring(written).text_content()
-    lines = "\n".join(evaluation.lines(RECORD, run[3], None))
+    lines = "\n".join(evaluation.lines(MANIFEST, run[3], None))
     marked = markdown.report(*run).replace("\\", "")
     seen = 0
     for table in tables(run[3]):
@@ -104,12 +114,12 @@ def test_the_figures_of_a_real_summary_fit_the_tables(run):
     assert row[1] == str(about["refusals"]["cases"])
     assert row[2] == figures.share(about["refusals"]["precision"])
     assert "–" not in "".join("".join(row) for row in shown["Answers"].rows)
-    assert page.report(RECORD, run[1], run[2], made).count("<svg") == 4
+    assert page.report(MANIFEST, run[1], run[2], made).count("<svg") == 4
 
 
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_the_terminal_is_never_wider_than_it_is(width):
-    lines = list(evaluation.lines(RECORD, summary_of(), width))
+    lines = list(evaluation.lines(MANIFEST, summary_of(), width))
     assert max(map(len, lines)) <= width
     assert not any(line != line.rstrip() for line in lines)
     start = lines.index("Answers")
@@ -123,7 +133,7 @@ def test_the_terminal_is_never_wider_than_it_is(width):
 def test_one_empty_line_stands_between_the_tables_and_none_at_the_end():
     without = summary_of() | {"failures": []}
     for made in (without, summary_of()):
-        lines = list(evaluation.lines(RECORD | {"finished": None}, made, 80))
+        lines = list(evaluation.lines(MANIFEST | {"finished": None}, made, 80))
         assert not any(one == other == "" for one, other in pairwise(lines))
         assert lines[0].startswith("The run is not finished") and lines[-1]
 
@@ -133,7 +143,7 @@ def test_every_figure_has_a_meaning(run):
         unsaid = {column.head for column in table.columns if not column.meaning}
         cuts = {column.head for column in RETRIEVAL if "@" in column.head}
         assert unsaid <= cuts - {"R@1", "P@1"} or table.title == "Routes"
-    lines = " ".join(" ".join(evaluation.lines(RECORD, run[3], 80)).split())
+    lines = " ".join(" ".join(evaluation.lines(MANIFEST, run[3], 80)).split())
     assert "answers: share of the answerable answered; balanced: mean of recall and answers" in lines
     assert "P@5 at most .200 for one place" in lines
     assert "EM is near 0 where whole sentences are quoted" in lines
@@ -146,7 +156,7 @@ def test_every_figure_has_a_meaning(run):
 
 
 def test_a_table_that_is_missing_says_which_labels_it_needs():
-    record = RECORD | {"judge": None}
+    manifest = MANIFEST | {"judge": None}
     counts = dict.fromkeys(summary_of()["cases"], 0) | {"total": 24}
     bare = NOTHING | {"cases": counts}
     told = [
@@ -155,13 +165,13 @@ def test_a_table_that_is_missing_says_which_labels_it_needs():
         "no Answers: no case has reference answers (answers)",
         "no Refusals: no case says whether it is answerable (answerable)",
     ]
-    assert list(missing(record, bare)) == told
-    assert list(missing(record | {"retrieval_only": True}, bare)) == told[:1]
-    assert list(missing(record, bare | {"cases": counts | {"with_answers": 1, "answerable": 1}})) == told[:2]
-    assert list(missing(record, summary_of())) == list(missing(record, NOTHING)) == []
-    assert list(evaluation.lines(record, bare, 80)) == told
-    lines = markdown.report(record, [], [], bare).splitlines()
-    shown = html.document_fromstring(page.report(record, [], [], bare))
+    assert list(missing(manifest, bare)) == told
+    assert list(missing(manifest | {"retrieval_only": True}, bare)) == told[:1]
+    assert list(missing(manifest, bare | {"cases": counts | {"with_answers": 1, "answerable": 1}})) == told[:2]
+    assert list(missing(manifest, summary_of())) == list(missing(manifest, NOTHING)) == []
+    assert list(evaluation.lines(manifest, bare, 80)) == told
+    lines = markdown.report(manifest, [], [], bare).splitlines()
+    shown = html.document_fromstring(page.report(manifest, [], [], bare))
     assert shown.xpath("//ul[@class='missing']/li/text()") == told
     assert [line for line in lines if line.startswith("- no ")] == [f"- {line}" for line in told]
 
@@ -169,16 +179,16 @@ def test_a_table_that_is_missing_says_which_labels_it_needs():
 def test_a_judge_that_had_nothing_to_judge_says_so():
     told = "no answer could be judged: the judge needs cases with reference answers that were answered"
     made = summary_of() | {"failures": []}
-    assert list(missing(RECORD, made)) == []
+    assert list(missing(MANIFEST, made)) == []
     for number, about in enumerate(made["graphs"].values()):
         about["judge"] = None if number else about["judge"] | {"verdicts": 0}
-    assert list(missing(RECORD, made)) == [told]
-    assert told in evaluation.lines(RECORD, made, None)
-    assert told in markdown.report(RECORD, [], [], made) and told in page.report(RECORD, [], [], made)
+    assert list(missing(MANIFEST, made)) == [told]
+    assert told in evaluation.lines(MANIFEST, made, None)
+    assert told in markdown.report(MANIFEST, [], [], made) and told in page.report(MANIFEST, [], [], made)
     failed = {"kind": "judgement", "case": "q1", "graph": "crag", "error": "ServerDown: x"}
-    assert list(missing(RECORD, made | {"failures": [failed]})) == []
-    assert list(missing(RECORD | {"finished": None}, made)) == []
-    assert list(missing(RECORD | {"judge": None}, made)) == []
+    assert list(missing(MANIFEST, made | {"failures": [failed]})) == []
+    assert list(missing(MANIFEST | {"finished": None}, made)) == []
+    assert list(missing(MANIFEST | {"judge": None}, made)) == []
 
 
 def test_cases_that_rules_made_are_told_to_flatter():
@@ -189,9 +199,9 @@ def test_cases_that_rules_made_are_told_to_flatter():
         "questions, and foreign questions are easy to refuse."
     )
     assert origin(cases) == told
-    assert " ".join(evaluation.lines(RECORD, NOTHING, 60, cases)).replace("  ", " ") == told
-    assert told in markdown.report(RECORD, cases, [], summary_of())
-    shown = html.document_fromstring(page.report(RECORD, cases, [], summary_of()))
+    assert " ".join(evaluation.lines(MANIFEST, NOTHING, 60, cases)).replace("  ", " ") == told
+    assert told in markdown.report(MANIFEST, cases, [], summary_of())
+    shown = html.document_fromstring(page.report(MANIFEST, cases, [], summary_of()))
     assert told in shown.xpath("//p[@class='warn']/text()")
     others = [replace(case, note=note) for case in cases[:5] for note in ("proposed: ollama/qwen3:4b",)]
     assert origin([*others, *cases[5:]]) == "", "half of them is not most of them"
@@ -201,32 +211,32 @@ def test_cases_that_rules_made_are_told_to_flatter():
 
 
 def test_what_is_empty_is_left_out():
-    assert list(evaluation.lines(RECORD, NOTHING, 80)) == []
+    assert list(evaluation.lines(MANIFEST, NOTHING, 80)) == []
     assert charts.charts(NOTHING) == ()
-    shown = html.document_fromstring(page.report(RECORD, [], [], NOTHING))
+    shown = html.document_fromstring(page.report(MANIFEST, [], [], NOTHING))
     assert not shown.xpath("//table|//svg|//details[@class='case']")
-    assert "## Retrieval" not in markdown.report(RECORD, [], [], NOTHING)
+    assert "## Retrieval" not in markdown.report(MANIFEST, [], [], NOTHING)
 
 
 def test_a_run_of_retrieval_alone(run):
-    record = RECORD | {"retrieval_only": True, "graphs": [], "judge": None}
+    manifest = MANIFEST | {"retrieval_only": True, "graphs": [], "judge": None}
     rows = [row for row in run[2] if row["kind"] == "retrieval"]
     made = run[3] | {"graphs": {}, "routes": None, "refusal_curve": None, "failures": []}
-    lines = "\n".join(evaluation.lines(record, made, 80))
+    lines = "\n".join(evaluation.lines(manifest, made, 80))
     assert "Retrieval" in lines and "Answers" not in lines and "fail" not in lines
-    shown = html.document_fromstring(page.report(record, run[1], rows, made))
+    shown = html.document_fromstring(page.report(manifest, run[1], rows, made))
     assert [one.get("id") for one in shown.iter("svg")] == ["chart-recall"]
     chips = shown.xpath("//summary//span[@data-who='hybrid']")
     assert len(chips) == len(run[1]) and not any("hidden" in chip.attrib for chip in chips)
     assert "1 of 1 relevant found at rank 1" in shown.text_content()
-    assert "Where it is bad" not in markdown.report(record, run[1], rows, made)
+    assert "Where it is bad" not in markdown.report(manifest, run[1], rows, made)
 
 
 def test_a_run_that_was_stopped_says_so(run):
-    record = RECORD | {"finished": None}
-    assert "not finished" in next(iter(evaluation.lines(record, run[3], 80)))
-    assert "not finished" in markdown.report(record, run[1], run[2], NOTHING)
-    assert "not finished" in page.report(record, run[1], run[2], NOTHING)
+    manifest = MANIFEST | {"finished": None}
+    assert "not finished" in next(iter(evaluation.lines(manifest, run[3], 80)))
+    assert "not finished" in markdown.report(manifest, run[1], run[2], NOTHING)
+    assert "not finished" in page.report(manifest, run[1], run[2], NOTHING)
 
 
 # --- outcomes and Markdown ------------------------------------------------------------------------------------
@@ -248,7 +258,7 @@ KNOWN = Case("a", "?", ("nine bar",), True)
     ],
 )
 def test_how_a_question_ended(case, text, status, ended):
-    assert outcome(case, answer_row(case, "plain", text, status, passages=[])) == ended
+    assert outcome(case, answer_record(case, "plain", text, status, passages=[])) == ended
 
 
 PLACE = Case("a", "?", (), True, (Target("valves/1.pdf", 2), Target("valves/2.pdf", 1)))
@@ -264,30 +274,30 @@ PLACE = Case("a", "?", (), True, (Target("valves/1.pdf", 2), Target("valves/2.pd
     ],
 )  # fmt: skip
 def test_without_a_reference_answer_the_place_decides(cited, ended):
-    row = answer_row(PLACE, "plain", "Blue. [1]", passages=[]) | {"cited": cited}
+    row = answer_record(PLACE, "plain", "Blue. [1]", passages=[]) | {"cited": cited}
     row["answer"]["citations"] *= len(cited)
     assert outcome(PLACE, row) == ended
     assert (ended in BAD) == (ended != "cites the right place")
-    text = markdown.report(RECORD, [PLACE], [row], NOTHING)
+    text = markdown.report(MANIFEST, [PLACE], [row], NOTHING)
     assert ("Cites another place" in text) == (ended == "cites another place")
-    chip = html.document_fromstring(page.report(RECORD, [PLACE], [row], NOTHING)).xpath("//summary//@data-what")
+    chip = html.document_fromstring(page.report(MANIFEST, [PLACE], [row], NOTHING)).xpath("//summary//@data-what")
     assert chip == [ended]
 
 
 def test_nothing_is_praised_that_could_not_be_wrong():
     bare, said = Case("a", "?"), "Nothing here could be wrong: no case has reference answers or places."
-    row = answer_row(bare, "plain", "Blue. [1]", passages=[])
+    row = answer_record(bare, "plain", "Blue. [1]", passages=[])
     assert unblamed([bare], [row]) == said
-    assert said in markdown.report(RECORD, [bare], [row], NOTHING)
-    assert said in page.report(RECORD, [bare], [row], NOTHING)
+    assert said in markdown.report(MANIFEST, [bare], [row], NOTHING)
+    assert said in page.report(MANIFEST, [bare], [row], NOTHING)
     failed = {"kind": "answer", "case": "a", "graph": "crag", "error": "x"}
     assert unblamed([bare], [row, failed]) == said
     assert unblamed([KNOWN], [failed]) == "Nothing here could be wrong: no question with labels came to an end."
-    right = answer_row(KNOWN, "plain", "Nine bar. [1]", passages=[])
+    right = answer_record(KNOWN, "plain", "Nine bar. [1]", passages=[])
     assert unblamed([KNOWN], [right]) == "No mistake by the labels, in 1 answer or refusal."
     told = "No mistake by the labels, in 1 answer or refusal; 1 more could not be checked, or failed."
     assert unblamed([KNOWN], [right, failed]) == told
-    assert told in markdown.report(RECORD, [KNOWN], [right, failed], NOTHING)
+    assert told in markdown.report(MANIFEST, [KNOWN], [right, failed], NOTHING)
 
 
 def test_a_failed_question_and_searches():
@@ -319,8 +329,8 @@ def test_markdown_says_how_it_was_made_and_where_it_is_bad(run):
 def test_markdown_shows_hostile_texts_as_they_are():
     question = "Is `x` | <img src=x onerror=y> *bold* [a](javascript:b)\n# head\x1b[31m\u202e?"
     case = Case("a`b|\n# c", question, ("no",), True)
-    rows = [answer_row(case, "plain", "yes", passages=[])]
-    text = markdown.report(RECORD, [case], rows, NOTHING)
+    rows = [answer_record(case, "plain", "yes", passages=[])]
+    text = markdown.report(MANIFEST, [case], rows, NOTHING)
     line = next(line for line in text.splitlines() if "bold" in line)
     assert line.startswith("- `a'b|\\n# c`" if "\\n" in line else "- `a'b| # c`")
     assert r"\`x\` \| \<img src=x onerror=y\> \*bold\* \[a\]\(javascript:b\) \# head?" in line
@@ -387,9 +397,9 @@ def test_every_case_can_be_opened_down_to_its_passages(run, tree):
 
 def test_a_verdict_that_was_given_twice_is_told_once():
     case = cases_of(1)[0]
-    row = answer_row(case, "self-rag")
+    row = answer_record(case, "self-rag")
     row["grades"] *= 2
-    shown = html.document_fromstring(page.report(RECORD, [case], [row], NOTHING)).text_content()
+    shown = html.document_fromstring(page.report(MANIFEST, [case], [row], NOTHING)).text_content()
     assert "self-rag: cosine .710, graded relevant .710 (label: relevant), 2 times" in shown
 
 
@@ -432,7 +442,7 @@ def test_searches_that_found_nothing_come_first_where_nothing_else_was_asked():
     cases = cases_of(2)
     row = {"kind": "retrieval", "mode": "dense", "gains": {"relevant 1": 1.0}, "seconds": 0.1}
     rows = [row | {"case": "q1", "units": ["relevant 1"]}, row | {"case": "q2", "units": ["c0ffee"]}]
-    shown = html.document_fromstring(page.report(RECORD, cases, rows, NOTHING))
+    shown = html.document_fromstring(page.report(MANIFEST, cases, rows, NOTHING))
     assert shown.xpath("//summary/span[@class='soft']/text()") == ["q2", "q1"]
     assert "first: c0ffee" in shown.text_content(), "rows without places in words show the names of the things"
 
@@ -469,14 +479,14 @@ def hostile_run():
     about = {"source": f"/x/{HOSTILE}.md", "heading": HOSTILE, "url": "", "chunk_id": HOSTILE, "query": HOSTILE}
     case = replace(cases_of(1)[0], id=HOSTILE, question=HOSTILE, note=HOSTILE, answers=(HOSTILE,))
     passages = [passage_of(case, 0, HOSTILE, **about), passage_of(case, 1, "word" * 25_000, chunk_id="long")]
-    row = answer_row(case, "plain", HOSTILE, passages=passages, reason=HOSTILE)
+    row = answer_record(case, "plain", HOSTILE, passages=passages, reason=HOSTILE)
     row["answer"]["decisions"].append(row["answer"]["decisions"][1] | {"why": HOSTILE, "verdict": HOSTILE})
     row["answer"]["usage"]["notes"] = [HOSTILE]
     failed = {"kind": "answer", "case": case.id, "graph": "crag", "error": HOSTILE}
-    record = RECORD | {"name": HOSTILE, "command": [HOSTILE], "settings": {HOSTILE: HOSTILE}}
-    record |= {"models_yaml": {"sha256": HOSTILE, "text": HOSTILE}, "engine": {"describe": HOSTILE, "why": HOSTILE}}
+    manifest = MANIFEST | {"name": HOSTILE, "command": [HOSTILE], "settings": {HOSTILE: HOSTILE}}
+    manifest |= {"models_yaml": {"sha256": HOSTILE, "text": HOSTILE}, "engine": {"describe": HOSTILE, "why": HOSTILE}}
     failure = {"kind": "answer", "case": case.id, "graph": "crag", "error": HOSTILE}
-    return record, [case], [row, failed], NOTHING | {"failures": [failure]}
+    return manifest, [case], [row, failed], NOTHING | {"failures": [failure]}
 
 
 def test_hostile_texts_stay_texts():
@@ -491,11 +501,11 @@ def test_hostile_texts_stay_texts():
     assert len(tree.xpath("//details[@class='case']")) == 1
     assert "<script>alert(1)</script>" in tree.xpath("string(//div[@class='passage'])")
     for name in ("terminal", "markdown"):
-        record, cases, rows, made = hostile_run()
+        manifest, cases, rows, made = hostile_run()
         text = (
-            markdown.report(record, cases, rows, made)
+            markdown.report(manifest, cases, rows, made)
             if name == "markdown"
-            else "\n".join(evaluation.lines(record, made, 80))
+            else "\n".join(evaluation.lines(manifest, made, 80))
         )
         text.encode()
         assert not re.search("[\x00\x07\x1b\u202a-\u202e\u2066-\u2069]", text)
@@ -510,10 +520,10 @@ def test_long_words_are_cut_and_the_page_says_so():
 
 def test_a_large_run_shows_less_of_each_passage():
     cases = cases_of(3)
-    small = [answer_row(case, "plain") for case in cases]
+    small = [answer_record(case, "plain") for case in cases]
     assert page.limits_of(small) == page.MOST
     passages = [passage_of(cases[0], place, "x") for place in range(20)]
-    large = [answer_row(Case(str(number), "?"), "plain", passages=passages) for number in range(1200)]
+    large = [answer_record(Case(str(number), "?"), "plain", passages=passages) for number in range(1200)]
     assert page.limits_of(large).passage == page.BUDGET.passage // 24_000
     assert page.LEAST.passage < page.limits_of(large).passage < page.MOST.passage
 
@@ -532,7 +542,7 @@ def test_a_large_run_shows_less_of_each_passage():
 def test_the_folder_of_all_files_is_said_once(sources, root):
     case = cases_of(1)[0]
     passages = [passage_of(case, place, source=source) for place, source in enumerate(sources)]
-    assert page.root_of([answer_row(case, "plain", passages=passages)]) == root
+    assert page.root_of([answer_record(case, "plain", passages=passages)]) == root
 
 
 def test_the_same_run_gives_the_same_bytes(run, written):

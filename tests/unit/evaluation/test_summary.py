@@ -1,4 +1,4 @@
-"""Every figure of a run, from rows written by hand and worked out by hand."""
+"""Every figure of a run, from records written by hand and worked out by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def found(case, units, mode="hybrid", seconds=1.0, gains=None):
 
 def answered(case, text, status="grounded", graph="plain", usage=None, seconds=2.0, cited=(), said=(0, 0), **more):
     answer = Answer(case.question, text, status, usage=usage or Usage(), seconds=seconds)
-    row = {
+    record = {
         "kind": "answer",
         "case": case.id,
         "graph": graph,
@@ -46,7 +46,7 @@ def answered(case, text, status="grounded", graph="plain", usage=None, seconds=2
         "steps": [],
         "events": [],
     }
-    return row | more
+    return record | more
 
 
 def refused(case, **more):
@@ -70,19 +70,19 @@ def passage(score, query="q", origin="files"):
 
 
 def of_kind(kind):
-    """The measures of one kind of row."""
-    return [measure for measure in MEASURES.values() if measure.row == kind]
+    """The measures of one kind of record."""
+    return [measure for measure in MEASURES.values() if measure.record == kind]
 
 
-def figures(rows, cases=CASES, **more):
+def figures(records, cases=CASES, **more):
     """The summary, which must be JSON without NaN."""
-    made = summary(cases, rows, **more)
+    made = summary(cases, records, **more)
     assert json.loads(json.dumps(made, allow_nan=False)) == made
     return made
 
 
-def plain_graph(rows, cases=CASES):
-    return figures(rows, cases)["graphs"]["plain"]
+def plain_graph(records, cases=CASES):
+    return figures(records, cases)["graphs"]["plain"]
 
 
 def test_cases_are_counted_by_their_labels():
@@ -111,13 +111,13 @@ def test_a_run_without_rows_has_no_figure():
 
 def test_retrieval_alone():
     both = {"relevant 1": 1.0, "relevant 2": 2.0}
-    rows = [
+    records = [
         found(RED, ["x", "relevant 2", "y", "relevant 1"], gains=both, seconds=1.0),
         found(NINE, [], seconds=3.0),
         found(RED, ["relevant 1"], mode="dense", gains=both),
         failed("retrieval", NINE, mode="dense"),
     ]
-    made = figures(rows)
+    made = figures(records)
     hybrid, dense = made["retrieval"]["hybrid"], made["retrieval"]["dense"]
     assert (hybrid["cases"], hybrid["failed"]) == (2, 0)
     assert hybrid["recall"] == {"1": 0, "3": 0.25, "5": 0.5, "10": 0.5, "20": 0.5, "50": 0.5, "100": 0.5}
@@ -160,14 +160,14 @@ def test_routes_count_an_unparsed_verdict_as_not_right():
 
 def test_answers_count_an_abstention_as_0_and_a_failure_not_at_all():
     other = Case("other", "What else?", ("blue sky",), True)
-    rows = [
+    records = [
         answered(RED, "The red[1]."),
         refused(NINE),
         answered(other, "the blue sea [1]", "partial"),
         answered(NEWS, "red"),
         failed("answer", LOOSE, graph="plain"),
     ]
-    made = plain_graph(rows, (*CASES, other))
+    made = plain_graph(records, (*CASES, other))
     assert (made["cases"], made["failed"]) == (4, 1)
     assert made["statuses"] == {"grounded": 2, "abstained": 1, "partial": 1}
     assert made["answers"] == {
@@ -187,8 +187,8 @@ def test_the_words_of_an_abstention_are_no_answer():
 
 
 def test_refusals():
-    rows = [answered(RED, "blue"), refused(NINE), refused(NEWS), answered(FUTURE, "x"), refused(LOOSE)]
-    assert plain_graph(rows)["refusals"] == {
+    records = [answered(RED, "blue"), refused(NINE), refused(NEWS), answered(FUTURE, "x"), refused(LOOSE)]
+    assert plain_graph(records)["refusals"] == {
         "cases": 4,
         "precision": 0.5,
         "recall": 0.5,
@@ -211,24 +211,24 @@ def test_refusals_of_one_class_alone_have_no_figures_of_the_other():
 
 
 def test_support_is_what_grounded_is_worth():
-    rows = [
+    records = [
         answered(RED, "It is red."),
         answered(NINE, "It is nine.", "partial"),
         answered(NEWS, "Much."),  # grounded, and yet no answer can be right
         answered(LOOSE, "Who knows."),  # grounded, and nobody knows whether right
         refused(FUTURE),
     ]
-    assert plain_graph(rows)["support"] == {"answers": 4, "grounded": 0.75, "precision": 0.5, "recall": 0.5}
+    assert plain_graph(records)["support"] == {"answers": 4, "grounded": 0.75, "precision": 0.5, "recall": 0.5}
 
 
 def test_citations():
-    rows = [
+    records = [
         answered(RED, "Red.", cited=[(True, [0]), (False, [0]), (True, [])], said=(3, 2)),
         answered(NINE, "Nine.", cited=[(True, [0])], said=(1, 1)),
         answered(NEWS, "New.", cited=[(False, [])], said=(1, 0)),
         refused(FUTURE),
     ]
-    assert plain_graph(rows)["citations"] == {
+    assert plain_graph(records)["citations"] == {
         "answers": 3,
         "verified": pytest.approx(3 / 5),
         "precision": pytest.approx(3 / 4),
@@ -246,8 +246,8 @@ def test_grading_with_bins_of_the_scores():
         grade("unparsed", True),
         grade("relevant", None, 0.5),
     ]
-    rows = [answered(RED, "x", grades=grades[:4]), answered(LOOSE, "x", grades=grades[4:])]
-    made = plain_graph(rows)["grading"]
+    records = [answered(RED, "x", grades=grades[:4]), answered(LOOSE, "x", grades=grades[4:])]
+    made = plain_graph(records)["grading"]
     bins = made.pop("bins")
     assert made == {
         "verdicts": 6,
@@ -264,12 +264,12 @@ def test_grading_with_bins_of_the_scores():
 
 
 def test_cost():
-    rows = [
+    records = [
         answered(RED, "x", usage=Usage(4, 100, 10, loads=1, retries=1), seconds=1.0),
         refused(NINE, usage=Usage(2, 50, 4, loads=1), seconds=3.0),
         failed("answer", NEWS, graph="plain"),
     ]
-    assert plain_graph(rows)["cost"] == {
+    assert plain_graph(records)["cost"] == {
         "calls": 3,
         "prompt_tokens": 75,
         "output_tokens": 7,
@@ -281,7 +281,7 @@ def test_cost():
 
 def test_the_judge_beside_the_labels():
     other = Case("other", "What else?", ("sky",), True)
-    rows = [
+    records = [
         answered(RED, "red"),
         answered(NINE, "ten"),
         answered(other, "sky"),
@@ -294,7 +294,7 @@ def test_the_judge_beside_the_labels():
         judged(NEWS, "abstained"),
         failed("judgement", FUTURE, graph="plain"),
     ]
-    made = figures(rows, (*CASES, other))
+    made = figures(records, (*CASES, other))
     # judge: right, wrong, wrong; labels: right, wrong, right: observed 2/3, by chance 1/3 2/3 + 2/3 1/3
     assert made["graphs"]["plain"]["judge"] == {
         "verdicts": 4,
@@ -315,7 +315,7 @@ def test_a_judge_that_nobody_could_read_has_nothing_to_say_of_the_answers():
 
 
 def test_the_refusal_curve_takes_what_the_first_query_brought():
-    rows = [
+    records = [
         answered(RED, "x", graph="adaptive", passages=[passage(0.99)]),
         answered(RED, "x", passages=[passage(0.6), passage(0.8), passage(0.9, "another query")]),
         refused(NINE, passages=[passage(0.3)]),
@@ -323,7 +323,7 @@ def test_the_refusal_curve_takes_what_the_first_query_brought():
         refused(FUTURE),  # nothing was found: refused at any threshold
         answered(LOOSE, "x", passages=[passage(0.1)]),
     ]
-    curve = {one["threshold"]: one for one in figures(rows)["refusal_curve"]}
+    curve = {one["threshold"]: one for one in figures(records)["refusal_curve"]}
     assert len(curve) == 51
 
     def at(threshold):
@@ -344,7 +344,7 @@ def test_there_is_no_refusal_curve_without_both_kinds_of_questions():
 
 def test_the_last_row_wins_and_rows_of_other_cases_are_left_out():
     elsewhere = Case("elsewhere", "Where?", ("there",), True)
-    rows = [
+    records = [
         failed("answer", RED, graph="plain"),
         answered(NINE, "9"),
         answered(RED, "red"),
@@ -352,7 +352,7 @@ def test_the_last_row_wins_and_rows_of_other_cases_are_left_out():
         answered(elsewhere, "there"),
         answered(RED, "blue", graph="crag"),
     ]
-    made = figures(rows)
+    made = figures(records)
     plain_one, crag = made["graphs"]["plain"], made["graphs"]["crag"]
     assert (plain_one["cases"], plain_one["failed"], plain_one["answers"]["exact_match"]) == (1, 1, 1)
     assert (crag["cases"], crag["answers"]["exact_match"]) == (1, 0)
@@ -374,7 +374,7 @@ def test_measures_have_what_a_reader_needs():
 
 
 def test_the_measures_of_a_case():
-    row = answered(
+    record = answered(
         RED,
         "Red.",
         cited=[(True, [0]), (False, [])],
@@ -383,7 +383,7 @@ def test_the_measures_of_a_case():
         seconds=1.5,
         grades=[grade("relevant", True), grade("relevant", None), grade("unparsed", False)],
     )
-    values = {one.name: one.of(RED, row) for one in of_kind("answer")}
+    values = {one.name: one.of(RED, record) for one in of_kind("answer")}
     assert values == {
         "exact_match": 1,
         "f1": 1,
@@ -403,7 +403,9 @@ def test_the_measures_of_a_case():
         "output_tokens": 5,
         "seconds": 1.5,
     }
-    silent = {name for name, one in MEASURES.items() if one.row == "answer" and one.of(LOOSE, refused(LOOSE)) is None}
+    silent = {
+        name for name, one in MEASURES.items() if one.record == "answer" and one.of(LOOSE, refused(LOOSE)) is None
+    }
     assert silent == set(values) - {"unparsed", "calls", "prompt_tokens", "output_tokens", "seconds"}
 
 
@@ -413,15 +415,15 @@ def test_the_judge_of_a_case(verdict, value):
 
 
 def test_an_abstention_has_no_citations_to_miss():
-    rows = [answered(RED, "red [1]", cited=[(True, [0])]), refused(NINE)]
-    assert plain_graph(rows)["citations"]["recall"] == 1 / 2, "of the two places of RED; NINE was not answered"
+    records = [answered(RED, "red [1]", cited=[(True, [0])]), refused(NINE)]
+    assert plain_graph(records)["citations"]["recall"] == 1 / 2, "of the two places of RED; NINE was not answered"
     assert MEASURES["citation_recall"].of(NINE, refused(NINE)) is None
 
 
 def test_the_bare_threshold_sees_what_the_question_itself_brought():
-    rows = [
+    records = [
         answered(RED, "red", passages=[passage(0.3, RED.question), passage(0.9, "red, rewritten")]),
         refused(NEWS, passages=[passage(0.1, NEWS.question)]),
     ]
-    curve = {row["threshold"]: row["answer_rate"] for row in figures(rows)["refusal_curve"]}
+    curve = {record["threshold"]: record["answer_rate"] for record in figures(records)["refusal_curve"]}
     assert (curve[0.3], curve[0.32]) == (1.0, 0.0), "the rewritten query came later"

@@ -16,9 +16,9 @@ from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
-from local_rag.evaluation.folder import Key, Row, RunFolder
+from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
-from local_rag.evaluation.run_rows import answer_row, failure_row, retrieval_row, route_row
+from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
 
 if TYPE_CHECKING:
     from local_rag.engines.ollama.judge import Examiner
@@ -60,7 +60,7 @@ class Step:
 
     key: Key
     doing: str
-    ask: Callable[[], Row]
+    ask: Callable[[], Record]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Runner:
     def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
         """Ask what is left, in order. What failed before is asked again, after the others.
 
-        Raises EngineError where one failure follows the other, and Stopped; the rows so far are kept.
+        Raises EngineError where one failure follows the other, and Stopped; the records so far are kept.
         """
         steps = self.steps()
         todo = [step for step in steps if not self.folder.has(step.key)]
@@ -131,21 +131,21 @@ class Runner:
         if todo:
             self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
         clock = _Clock(Counter(step.doing for step in todo))
-        failures = in_a_row = 0
+        failures = in_a_record = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
             tell(Progress(done, len(steps), step.doing, failures, clock.left()))
             with clock.timing(step.doing):
-                row = step.ask()
-            self.folder.add(row)
-            failed = "error" in row
+                record = step.ask()
+            self.folder.add(record)
+            failed = "error" in record
             failures += failed
             if not failed:
-                in_a_row = 0
-            elif step.key not in again and row["error"] != NO_ANSWER:
-                in_a_row += 1
-            if in_a_row == IN_A_ROW:
+                in_a_record = 0
+            elif step.key not in again and record["error"] != NO_ANSWER:
+                in_a_record += 1
+            if in_a_record == IN_A_ROW:
                 raise EngineError(
-                    f"{IN_A_ROW} questions in a row failed, the last one with {row['error']}",
+                    f"{IN_A_ROW} questions in a row failed, the last one with {record['error']}",
                     hint="the same command goes on with them; local-rag doctor looks for the reason",
                 )
         tell(Progress(len(steps), len(steps), "", failures))
@@ -177,27 +177,27 @@ class Runner:
         return self._step("answer", case, graph, self._ask, graph=graph)
 
     def _judgement(self, case: Case, graph: str, examiner: Examiner) -> Step:
-        def judge(case: Case, graph: str) -> Row:
+        def judge(case: Case, graph: str) -> Record:
             return self._judge(examiner, case, graph)
 
         return self._step("judgement", case, f"{graph}, judge", judge, graph=graph)
 
-    def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Row], **where: str) -> Step:
-        """A step whose failure is a row."""
+    def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
+        """A step whose failure is a record."""
 
-        def row() -> Row:
+        def record() -> Record:
             try:
                 return ask(case, **where)
             except DeadlineExceeded as error:
-                return failure_row(kind, case, error, **where)
+                return failure_record(kind, case, error, **where)
             except Stopped:
                 raise
             except Exception as error:  # whatever one case does, the others are asked
-                return failure_row(kind, case, error, **where)
+                return failure_record(kind, case, error, **where)
 
-        return Step((kind, case.id, next(iter(where.values()), "")), doing, row)
+        return Step((kind, case.id, next(iter(where.values()), "")), doing, record)
 
-    def _rank(self, case: Case, mode: Mode) -> Row:
+    def _rank(self, case: Case, mode: Mode) -> Record:
         self._forget()
         started = time.perf_counter()
         many, seconds = self.plan.depth * PER_UNIT, 0.0
@@ -206,10 +206,10 @@ class Runner:
             seconds = seconds or time.perf_counter() - started
             ranked = ranking(case, found)
             if len(ranked.units) >= self.plan.depth or len(found) < many or many >= MOST_PASSAGES:
-                return retrieval_row(case, mode, ranked, self.plan.depth, seconds)
+                return retrieval_record(case, mode, ranked, self.plan.depth, seconds)
             many *= 4
 
-    def _route(self, case: Case) -> Row:
+    def _route(self, case: Case) -> Record:
         from local_rag.graphs.nodes.routing import ask_router
 
         self._forget()
@@ -217,22 +217,22 @@ class Runner:
         deps = self.rag.context()
         with scope(deps.cancel):
             route = ask_router(case.question, deps, OFFERED)
-        return route_row(case, route, time.perf_counter() - started)
+        return route_record(case, route, time.perf_counter() - started)
 
-    def _ask(self, case: Case, graph: str) -> Row:
+    def _ask(self, case: Case, graph: str) -> Record:
         self._forget()
         events: list[Event] = list(self.rag.stream(case.question, graph=graph))
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
         if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
-            return {**answer_row(case, graph, done.answer, events, self._single), "error": done.answer.reason}
-        return answer_row(case, graph, done.answer, events, self._single)
+            return {**answer_record(case, graph, done.answer, events, self._single), "error": done.answer.reason}
+        return answer_record(case, graph, done.answer, events, self._single)
 
-    def _judge(self, examiner: Examiner, case: Case, graph: str) -> Row:
-        answered = self.folder.row(("answer", case.id, graph))
+    def _judge(self, examiner: Examiner, case: Case, graph: str) -> Record:
+        answered = self.folder.record(("answer", case.id, graph))
         if "error" in answered:
-            return failure_row("judgement", case, NO_ANSWER, graph=graph)
+            return failure_record("judgement", case, NO_ANSWER, graph=graph)
         if answered["answer"]["status"] == "abstained":
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()

@@ -12,12 +12,12 @@ from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.compare import compare, lines
+from local_rag.evaluation.comparison import compare, lines
+from local_rag.evaluation.difference import Difference, amount, difference, in_words, told, worded
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
-from local_rag.evaluation.paired_figure import Difference, amount, difference, in_words, told, worded
 
-RECORD = {
+MANIFEST = {
     "format": 1,
     "started": "2025-01-01T10:00:00",
     "command": ["local-rag", "eval"],
@@ -56,8 +56,8 @@ def failed(case, graph="plain"):
 
 def ranked(case, rank, mode="hybrid"):
     units = [f"x{number}" for number in range(rank - 1)] + ["relevant 1"]
-    row = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "seconds": 0.01}
-    return row | {"gains": {"relevant 1": 1.0}}
+    record = {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "seconds": 0.01}
+    return record | {"gains": {"relevant 1": 1.0}}
 
 
 def judged(case, verdict, graph="plain"):
@@ -70,12 +70,12 @@ def routed(case, source):
 
 @pytest.fixture
 def run(tmp_path):
-    """Makes a run folder of a name, with these rows; what else is named differs in its record."""
+    """Makes a run folder of a name, with these records; what else is named differs in its manifest."""
 
-    def make(name, cases, rows, /, **record):
-        folder = RunFolder.create(tmp_path / name, RECORD | record, cases)
-        for row in rows:
-            folder.add(row)
+    def make(name, cases, records, /, **manifest):
+        folder = RunFolder.create(tmp_path / name, MANIFEST | manifest, cases)
+        for record in records:
+            folder.add(record)
         return folder.path
 
     return make
@@ -172,10 +172,10 @@ def test_single_graphs_of_another_name_are_paired_and_named(run):
 
 def test_two_graphs_or_modes_of_one_run(run):
     cases = [case(number) for number in range(6)]
-    rows = [answered(one, "It is blue.") for one in cases] + [answered(one, graph="crag") for one in cases]
-    rows += [ranked(one, 1) for one in cases] + [ranked(one, 4, "dense") for one in cases]
-    rows += [judged(one, "wrong") for one in cases] + [judged(one, "right", "crag") for one in cases]
-    a = run("a", cases, rows)
+    records = [answered(one, "It is blue.") for one in cases] + [answered(one, graph="crag") for one in cases]
+    records += [ranked(one, 1) for one in cases] + [ranked(one, 4, "dense") for one in cases]
+    records += [judged(one, "wrong") for one in cases] + [judged(one, "right", "crag") for one in cases]
+    a = run("a", cases, records)
     (graphs,) = compare(a, a, graph_a="plain", graph_b="crag").paired
     assert figures(graphs)["containment"].difference == figures(graphs)["judged"].difference == 1
     (modes,) = compare(a, a, graph_a="hybrid", graph_b="dense").paired
@@ -193,8 +193,8 @@ def test_two_graphs_or_modes_of_one_run(run):
 
 def test_one_name_is_meant_for_both_runs(run):
     cases = [case(1)]
-    rows = [answered(cases[0]), answered(cases[0], graph="crag")]
-    found = compare(run("a", cases, rows), run("b", cases, rows), graph_b="crag")
+    records = [answered(cases[0]), answered(cases[0], graph="crag")]
+    found = compare(run("a", cases, records), run("b", cases, records), graph_b="crag")
     assert [(one.a, one.b) for one in found.paired] == [("crag", "crag")] and found.alone == ()
 
 
@@ -222,7 +222,7 @@ def test_what_differs_in_how_they_were_made(run):
         [answered(cases[0])],
         started="2025-02-02T10:00:00",
         command=["something", "else"],
-        cases=RECORD["cases"] | {"path": "/elsewhere", "sha256": "decaf"},
+        cases=MANIFEST["cases"] | {"path": "/elsewhere", "sha256": "decaf"},
         k=8,
         settings={"k": 8, "limits.seconds": 300},
         engine={"name": "ollama", "describe": "ollama, m\x1b[31m", "why": "named"},
@@ -250,13 +250,13 @@ def test_what_differs_in_how_they_were_made(run):
 def many(run, right_a, right_b, count=40):
     cases = [case(number) for number in range(count)]
 
-    def rows(right, seconds):
+    def records(right, seconds):
         return [
             answered(one, "red" if number < right else "blue", seconds=seconds + number % 3)
             for number, one in enumerate(cases)
         ]
 
-    return compare(run(f"a{right_a}", cases, rows(right_a, 1.0)), run(f"b{right_b}", cases, rows(right_b, 0.5)))
+    return compare(run(f"a{right_a}", cases, records(right_a, 1.0)), run(f"b{right_b}", cases, records(right_b, 0.5)))
 
 
 def test_the_words_for_what_can_be_told_and_what_cannot(run):

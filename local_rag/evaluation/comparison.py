@@ -9,9 +9,9 @@ from typing import Any
 
 from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case
+from local_rag.evaluation.difference import SURE, Difference, amount, difference, told, worded
 from local_rag.evaluation.folder import Key, RunFolder, key_of
-from local_rag.evaluation.measures import MEASURES, RowKind
-from local_rag.evaluation.paired_figure import SURE, Difference, amount, difference, told, worded
+from local_rag.evaluation.measures import MEASURES, RecordKind
 from local_rag.terminal.show import fitting_lines, table_lines, wrapped
 from local_rag.text.display import joined, plural, printable, short_path, shorten
 
@@ -19,12 +19,12 @@ _MADE = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "se
 _NOT_MADE = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures
 _SHOWN = 12  # differences in how two runs were made, before they are only counted
 
-_KINDS: Mapping[str, tuple[RowKind, ...]] = {
+_KINDS: Mapping[str, tuple[RecordKind, ...]] = {
     "graphs": ("answer", "judgement"),
     "retrieval": ("retrieval",),
     "router": ("route",),
 }
-"""What is paired, and the kinds of rows that it has."""
+"""What is paired, and the kinds of records that it has."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,22 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run with its rows by key, in the order in which they were asked."""
+    """A run with its records by key, in the order in which they were asked."""
 
     folder: RunFolder
-    rows: Mapping[Key, Mapping[str, Any]]
+    records: Mapping[Key, Mapping[str, Any]]
     cases: Mapping[str, Case]
 
     @classmethod
     def open(cls, path: Path) -> _Run:
         folder = RunFolder.open(path)
-        return cls(folder, {key_of(row): row for row in folder.rows}, {case.id: case for case in folder.cases})
+        return cls(
+            folder, {key_of(record): record for record in folder.records}, {case.id: case for case in folder.cases}
+        )
 
     def names(self, what: str) -> list[str]:
-        """The graphs or modes of which it has rows."""
-        return list(dict.fromkeys(name for kind, _, name in self.rows if kind == _KINDS[what][0]))
+        """The graphs or modes of which it has records."""
+        return list(dict.fromkeys(name for kind, _, name in self.records if kind == _KINDS[what][0]))
 
 
 def compare(
@@ -117,7 +119,7 @@ def compare(
         only_a=len(a.cases) - len(common),
         only_b=len(b.cases) - len(common),
         relabelled=sum(a.cases[case] != b.cases[case] for case in common),
-        made=tuple(_made(a.folder.record, b.folder.record)),
+        made=tuple(_made(a.folder.manifest, b.folder.manifest)),
         alone=() if graph_a or graph_b else tuple(_alone(a, b, chosen)),
         seed=seed,
         paired=tuple(paired),
@@ -201,18 +203,18 @@ def _paired(a: _Run, b: _Run, common: Sequence[str], what: str, one: str, other:
     lost_a = lost_b = 0
     for kind in kinds:
         for case in common:
-            row_a, row_b = a.rows.get((kind, case, one)), b.rows.get((kind, case, other))
-            missing_a, missing_b = _missing(row_a), _missing(row_b)
-            if row_a and row_b and not (missing_a or missing_b):
-                good[kind].append((case, row_a, row_b))
-            elif kind == kinds[0] and (row_a or row_b):
+            record_a, record_b = a.records.get((kind, case, one)), b.records.get((kind, case, other))
+            missing_a, missing_b = _missing(record_a), _missing(record_b)
+            if record_a and record_b and not (missing_a or missing_b):
+                good[kind].append((case, record_a, record_b))
+            elif kind == kinds[0] and (record_a or record_b):
                 lost_a += missing_a
                 lost_b += missing_b
     figures = []
     for measure in MEASURES.values():
         pairs = (
-            (measure.of(a.cases[case], row_a), measure.of(b.cases[case], row_b))
-            for case, row_a, row_b in good.get(measure.row, ())
+            (measure.of(a.cases[case], record_a), measure.of(b.cases[case], record_b))
+            for case, record_a, record_b in good.get(measure.record, ())
         )
         values = [(left, right) for left, right in pairs if left is not None and right is not None]
         if found := difference(measure, values, seed):
@@ -220,13 +222,13 @@ def _paired(a: _Run, b: _Run, common: Sequence[str], what: str, one: str, other:
     return Paired(what, one, other, lost_a, lost_b, worded(figures))
 
 
-def _missing(row: Mapping[str, Any] | None) -> bool:
-    return row is None or "error" in row
+def _missing(record: Mapping[str, Any] | None) -> bool:
+    return record is None or "error" in record
 
 
 def _made(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Made]:
     """What differs in the records, apart from times, places and commands."""
-    left, right = (dict(_flat({key: record.get(key) for key in _MADE})) for record in (a, b))
+    left, right = (dict(_flat({key: manifest.get(key) for key in _MADE})) for manifest in (a, b))
     for name in dict.fromkeys([*left, *right]):
         if name not in _NOT_MADE and left.get(name) != right.get(name):
             yield Made(name, left.get(name), right.get(name))
@@ -314,13 +316,13 @@ _LEAST = 5  # columns of it, before each figure gets a paragraph of its own
 
 def _table_lines(figures: Sequence[Difference], width: int | None) -> Iterator[str]:
     """As many columns as there is room for."""
-    rows = [_cells(figure) for figure in figures]
+    records = [_cells(figure) for figure in figures]
     for columns in range(len(_HEAD), _LEAST - 1, -1):
-        table = list(table_lines(_HEAD[:columns], [row[:columns] for row in rows]))
+        table = list(table_lines(_HEAD[:columns], [record[:columns] for record in records]))
         if width is None or max(map(len, table)) <= width:
             yield from table
             return
-    yield from fitting_lines(_HEAD, rows, width)
+    yield from fitting_lines(_HEAD, records, width)
 
 
 def _cells(figure: Difference) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is kept of one thing that was asked: rows of plain values, which `folder` stores and `summary` counts."""
+"""What is kept of one thing that was asked: records of plain values, which `folder` stores and `summary` counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.answer import Citation
     from local_rag.evaluation.cases import Case
-    from local_rag.evaluation.folder import Row
+    from local_rag.evaluation.folder import Record
 
 _ABOUT = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
 
@@ -35,7 +35,7 @@ SCORES = 6
 """Decimals that are kept of a score."""
 
 
-def retrieval_row(case: Case, mode: str, found: Ranking, depth: int, seconds: float) -> Row:
+def retrieval_record(case: Case, mode: str, found: Ranking, depth: int, seconds: float) -> Record:
     """A ranking of retrieval alone, cut to `depth` things."""
     return {
         "kind": "retrieval",
@@ -48,7 +48,7 @@ def retrieval_row(case: Case, mode: str, found: Ranking, depth: int, seconds: fl
     }
 
 
-def route_row(case: Case, route: Route, seconds: float) -> Row:
+def route_record(case: Case, route: Route, seconds: float) -> Record:
     """What the router chose, the web being on offer; None where its verdict could not be parsed."""
     return {
         "kind": "route",
@@ -60,13 +60,15 @@ def route_row(case: Case, route: Route, seconds: float) -> Row:
     }
 
 
-def failure_row(kind: str, case: Case, error: BaseException | str, **where: str) -> Row:
+def failure_record(kind: str, case: Case, error: BaseException | str, **where: str) -> Record:
     """A thing that could not be asked, with the reason. It enters no figure."""
     told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return {"kind": kind, "case": case.id, **where, "error": " ".join(told.split())}
 
 
-def answer_row(case: Case, graph: str, answer: Answer, events: Iterable[Event], single: Collection[str] = ()) -> Row:
+def answer_record(
+    case: Case, graph: str, answer: Answer, events: Iterable[Event], single: Collection[str] = ()
+) -> Record:
     """An answer with all that led to it: passages, verdicts, steps and costs, each beside the case's labels.
 
     `single` names the files that are one passage.

@@ -1,4 +1,4 @@
-"""A run on a real index with a scripted engine: its rows, its failures, and going on where it stopped."""
+"""A run on a real index with a scripted engine: its records, its failures, and going on where it stopped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageE
 from local_rag.core.verdicts import Graded
 from local_rag.evaluation.cases import Case, CaseSet, Target
 from local_rag.evaluation.corpus import index_of
-from local_rag.evaluation.folder import ROWS, RunFolder, held
+from local_rag.evaluation.folder import RECORDS, RunFolder, held
 from local_rag.evaluation.formats import titled
-from local_rag.evaluation.manifest import differences, identity, name_of, record_of
-from local_rag.evaluation.run import IN_A_ROW, Plan, Runner
+from local_rag.evaluation.manifest import differences, identity, manifest_of, name_of
+from local_rag.evaluation.runner import IN_A_ROW, Plan, Runner
 from local_rag.index.index import Index
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -56,9 +56,9 @@ def started(settings, tmp_path):
         rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
         opened.append(rag)
         made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
-        record = record_of(made, cases, plan, rag, ["local-rag", "eval"])
+        manifest = manifest_of(made, cases, plan, rag, ["local-rag", "eval"])
         path = tmp_path / "run"
-        folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, record, cases)
+        folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, manifest, cases)
         return Runner(rag, folder, plan, examiner)
 
     yield start
@@ -71,7 +71,9 @@ def scripted(**script):
 
 
 def kinds(folder):
-    return [(row["kind"], row["case"], row.get("graph") or row.get("mode", "")) for row in folder.rows]
+    return [
+        (record["kind"], record["case"], record.get("graph") or record.get("mode", "")) for record in folder.records
+    ]
 
 
 def test_a_run_asks_retrieval_then_graph_after_graph(started):
@@ -83,7 +85,7 @@ def test_a_run_asks_retrieval_then_graph_after_graph(started):
         *(("answer", case, "plain") for case in "123"),
         *(("answer", case, "self-rag") for case in "123"),
     ]
-    retrieved = runner.folder.rows[0]
+    retrieved = runner.folder.records[0]
     assert retrieved["gains"] == {"relevant 1": 1.0}
     assert retrieved["units"][0] == "relevant 1" and len(retrieved["units"]) == 3
     assert retrieved["shown"][0] == "pumps, § Pumps (relevant 1)" and len(retrieved["shown"]) == 3
@@ -92,19 +94,19 @@ def test_a_run_asks_retrieval_then_graph_after_graph(started):
 def test_an_answer_is_kept_with_all_that_led_to_it(started):
     runner = started(scripted(relevant=["ynn"]))
     runner.run()
-    row = runner.folder.row(("answer", "1", "self-rag"))
-    assert row["answer"]["text"] == "The blue pump costs 100 euros [1]."
-    assert row["answer"]["status"] == "grounded"
-    assert [passage["holds"] for passage in row["passages"]] == [[0], [], []]
-    assert row["passages"][0]["text"] == "Pumps\n\nThe blue pump costs 100 euros."
-    assert row["passages"][0]["query"] == "What does the blue pump cost?"
-    assert row["cited"] == [{"number": 1, "verified": True, "holds": [0]}]
-    assert row["sentences"] == {"total": 1, "verified": 1}
-    verdicts = [(grade["verdict"], grade["gold"]) for grade in row["grades"]]
+    record = runner.folder.record(("answer", "1", "self-rag"))
+    assert record["answer"]["text"] == "The blue pump costs 100 euros [1]."
+    assert record["answer"]["status"] == "grounded"
+    assert [passage["holds"] for passage in record["passages"]] == [[0], [], []]
+    assert record["passages"][0]["text"] == "Pumps\n\nThe blue pump costs 100 euros."
+    assert record["passages"][0]["query"] == "What does the blue pump cost?"
+    assert record["cited"] == [{"number": 1, "verified": True, "holds": [0]}]
+    assert record["sentences"] == {"total": 1, "verified": 1}
+    verdicts = [(grade["verdict"], grade["gold"]) for grade in record["grades"]]
     assert verdicts == [("relevant", True), ("irrelevant", False), ("irrelevant", False)]
-    assert [step["node"] for step in row["steps"]] == ["retrieve", "grade_documents", "generate", "grade_generation"]
-    assert any("grade_documents" in line for line in row["events"])
-    unanswerable = runner.folder.row(("answer", "2", "self-rag"))
+    assert [step["node"] for step in record["steps"]] == ["retrieve", "grade_documents", "generate", "grade_generation"]
+    assert any("grade_documents" in line for line in record["events"])
+    unanswerable = runner.folder.record(("answer", "2", "self-rag"))
     assert {grade["gold"] for grade in unanswerable["grades"]} == {False}, "nothing is relevant to it"
 
 
@@ -112,8 +114,8 @@ def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(starte
     engine = scripted(source="web_search")
     runner = started(engine, Plan(("adaptive",), ()))
     runner.run()
-    routes = [row for row in runner.folder.rows if row["kind"] == "route"]
-    assert [(row["case"], row["expected"], row["source"]) for row in routes] == [
+    routes = [record for record in runner.folder.records if record["kind"] == "route"]
+    assert [(record["case"], record["expected"], record["source"]) for record in routes] == [
         ("1", "vectorstore", "web_search"),
         ("2", "web_search", "web_search"),
     ]
@@ -142,13 +144,13 @@ class Failing(ScriptedEngine):
 def test_a_case_that_fails_is_a_row_with_its_error_and_is_tried_again(started):
     runner = started(Failing())
     runner.run()
-    failed = runner.folder.row(("answer", "3", "plain"))
+    failed = runner.folder.record(("answer", "3", "plain"))
     assert failed == {"kind": "answer", "case": "3", "graph": "plain", "error": "EngineError: the model broke off"}
-    assert "error" not in runner.folder.row(("answer", "2", "plain"))
+    assert "error" not in runner.folder.record(("answer", "2", "plain"))
     again = started(scripted())
     again.run()
-    assert "error" not in again.folder.row(("answer", "3", "plain"))
-    assert sum('"error"' in line for line in (again.folder.path / ROWS).read_text().splitlines()) == 2
+    assert "error" not in again.folder.record(("answer", "3", "plain"))
+    assert sum('"error"' in line for line in (again.folder.path / RECORDS).read_text().splitlines()) == 2
 
 
 def test_a_deadline_is_a_failure_and_no_refusal(started, settings):
@@ -156,7 +158,7 @@ def test_a_deadline_is_a_failure_and_no_refusal(started, settings):
     values = settings.values.model_copy(update={"limits": settings.values.limits.model_copy(update={"seconds": 1e-9})})
     runner.rag.settings = replace(settings, values=values)
     runner.run()
-    assert "out of time" in runner.folder.row(("answer", "1", "plain"))["error"]
+    assert "out of time" in runner.folder.record(("answer", "1", "plain"))["error"]
 
 
 def test_a_server_that_is_gone_ends_the_run(started):
@@ -164,7 +166,7 @@ def test_a_server_that_is_gone_ends_the_run(started):
     runner = started(Failing(), Plan(("plain",), ()), many)
     with pytest.raises(EngineError, match="5 questions in a row failed, the last one with EngineError"):
         runner.run()
-    assert len(runner.folder.rows) == IN_A_ROW
+    assert len(runner.folder.records) == IN_A_ROW
 
 
 class Interrupted(ScriptedEngine):
@@ -190,7 +192,7 @@ def test_the_same_run_goes_on_where_it_stopped(started):
     again = started(engine)
     again.run(told.append)
     assert kinds(again.folder)[:4] == before
-    assert len(again.folder.rows) == 8
+    assert len(again.folder.records) == 8
     assert [call[0] for call in engine.asked].count("answer") == 4, "what is there is not asked again"
     assert (told[0].done, told[0].total, told[0].left) == (4, 8, None)
     assert told[1].left is not None
@@ -200,14 +202,14 @@ def test_the_same_run_goes_on_where_it_stopped(started):
 def test_a_line_that_a_crash_cut_off_is_asked_again(started):
     runner = started()
     runner.run()
-    file = runner.folder.path / ROWS
+    file = runner.folder.path / RECORDS
     whole = file.read_bytes()
     file.write_bytes(whole[:-40])
     again = started()
-    assert len(again.folder.rows) == 7
+    assert len(again.folder.records) == 7
     again.run()
-    assert len(again.folder.rows) == 8
-    assert len(RunFolder.open(runner.folder.path).rows) == 8, "the torn line hides none that comes after it"
+    assert len(again.folder.records) == 8
+    assert len(RunFolder.open(runner.folder.path).records) == 8, "the torn line hides none that comes after it"
 
 
 def test_more_graphs_may_be_added(started):
@@ -216,7 +218,7 @@ def test_more_graphs_may_be_added(started):
     runner = started(engine, Plan(("plain", "crag"), ("hybrid",)))
     runner.run()
     assert [call[0] for call in engine.asked].count("answer") == 3
-    assert {row.get("graph") for row in runner.folder.rows} == {None, "plain", "crag"}
+    assert {record.get("graph") for record in runner.folder.records} == {None, "plain", "crag"}
 
 
 class Judge:
@@ -240,25 +242,25 @@ def test_the_judge_comes_last_and_is_told_no_graph(started):
     runner.run()
     assert kinds(runner.folder)[-2:] == [("judgement", "1", "plain"), ("judgement", "3", "plain")]
     assert judge.asked[0] == ("What does the blue pump cost?", ("100 euros",), "The blue pump costs 100 euros [1].")
-    assert runner.folder.rows[-1]["verdict"] == "right"
+    assert runner.folder.records[-1]["verdict"] == "right"
 
 
-# --- the record
+# --- the manifest
 
 
 def test_what_would_change_the_figures_makes_another_run(started, settings):
     one = started(plan=Plan(("plain",), ("hybrid",)))
-    record = one.folder.record
-    assert differences(record, json.loads(json.dumps(record))) == []
-    more = started(plan=Plan(("crag",), ("dense",))).folder.record
-    assert name_of(record) == name_of(more), "graphs may be added"
-    other = record_of(
+    manifest = one.folder.manifest
+    assert differences(manifest, json.loads(json.dumps(manifest))) == []
+    more = started(plan=Plan(("crag",), ("dense",))).folder.manifest
+    assert name_of(manifest) == name_of(more), "graphs may be added"
+    other = manifest_of(
         CaseSet("shop", "jsonl", one.folder.path, CASES), CASES[:2], Plan((), (), limit=2, seed=3), one.rag, []
     )
-    assert name_of(other) != name_of(record)
-    told = " ".join(differences(record, other))
+    assert name_of(other) != name_of(manifest)
+    told = " ".join(differences(manifest, other))
     assert "limit (none, now 2)" in told and "seed (none, now 3)" in told and "cases.used (3, now 2)" in told
-    assert identity(record)["index"]["content"]
+    assert identity(manifest)["index"]["content"]
 
 
 def test_syncing_the_same_documents_again_is_the_same_index(settings):
@@ -271,12 +273,12 @@ def test_syncing_the_same_documents_again_is_the_same_index(settings):
 
 
 def test_the_record_says_how_to_run_it_again(started):
-    record = started().folder.record
-    assert record["versions"]["local-rag"] and record["versions"]["faiss-cpu"] and record["versions"]["python"]
-    assert "embedders:" in record["models_yaml"]["text"]
-    assert record["settings"]["limits.rewrites"] == 2
-    assert record["command"] == ["local-rag", "eval"]
-    assert (record["cases"]["total"], record["graphs"], record["k"]) == (3, ["plain", "self-rag"], 4)
+    manifest = started().folder.manifest
+    assert manifest["versions"]["local-rag"] and manifest["versions"]["faiss-cpu"] and manifest["versions"]["python"]
+    assert "embedders:" in manifest["models_yaml"]["text"]
+    assert manifest["settings"]["limits.rewrites"] == 2
+    assert manifest["command"] == ["local-rag", "eval"]
+    assert (manifest["cases"]["total"], manifest["graphs"], manifest["k"]) == (3, ["plain", "self-rag"], 4)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +314,7 @@ def test_a_run_is_for_its_owner_alone(started):
 def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
     from local_rag.core.answer import Answer
     from local_rag.core.events import Retrieved
-    from local_rag.evaluation.run_rows import answer_row
+    from local_rag.evaluation.records import answer_record
 
     def passage(number, source, text):
         about = {"source": source, "page": None, "chunk_id": str(number), "start": 0, "end": len(text), "score": 0.5}
@@ -325,9 +327,11 @@ def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
         ((Target("long.md"), Target("short.md")), [None, True, False]),
         ((Target("long.md", quote="twelve"),), [True, False, False]),
     ):
-        row = answer_row(Case("1", "q", relevant=target), "plain", answer, [Retrieved("q", documents)], {"short.md"})
-        assert [grade["gold"] for grade in row["grades"]] == labels
-    unlabelled = answer_row(Case("1", "q"), "plain", answer, [Retrieved("q", documents)], {"short.md"})
+        record = answer_record(
+            Case("1", "q", relevant=target), "plain", answer, [Retrieved("q", documents)], {"short.md"}
+        )
+        assert [grade["gold"] for grade in record["grades"]] == labels
+    unlabelled = answer_record(Case("1", "q"), "plain", answer, [Retrieved("q", documents)], {"short.md"})
     assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
 
 
@@ -351,12 +355,12 @@ def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(started):
     plan = Plan(("plain", "crag"), ())
     first = started(Failing(), plan, many)
     first.run()
-    assert sum("error" in row for row in first.folder.rows) == 8, "four in a row, then four good ones, twice"
+    assert sum("error" in record for record in first.folder.records) == 8, "four in a row, then four good ones, twice"
     engine = Failing()
     again = started(engine, Plan(("plain", "crag", "self-rag"), ()), many)
     again.run()
-    assert sum("error" not in row for row in again.folder.rows) == 12
-    assert len(again.folder.rows) == 24, "eight old failures in a row end nothing"
+    assert sum("error" not in record for record in again.folder.records) == 12
+    assert len(again.folder.records) == 24, "eight old failures in a row end nothing"
 
 
 def test_an_answer_that_failed_is_no_failure_of_the_judge(started):
@@ -366,8 +370,8 @@ def test_an_answer_that_failed_is_no_failure_of_the_judge(started):
     runner = started(Failing(), Plan(("plain",), (), judge="some"), many, judge)
     runner.run()
     assert len(judge.asked) == 1
-    assert runner.folder.row(("judgement", "1", "plain"))["verdict"] == "right"
-    assert runner.folder.row(("judgement", "10", "plain"))["error"] == "there is no answer to judge"
+    assert runner.folder.record(("judgement", "1", "plain"))["verdict"] == "right"
+    assert runner.folder.record(("judgement", "10", "plain"))["error"] == "there is no answer to judge"
 
 
 class LateRouter(ScriptedEngine):
@@ -380,18 +384,18 @@ class LateRouter(ScriptedEngine):
 def test_a_router_out_of_time_ends_no_run(started):
     runner = started(LateRouter(), Plan(("adaptive",), ()))
     runner.run()
-    routes = [row for row in runner.folder.rows if row["kind"] == "route"]
-    assert [row["error"] for row in routes] == ["DeadlineExceeded: out of time"] * 2
-    assert len(runner.folder.rows) == 5
+    routes = [record for record in runner.folder.records if record["kind"] == "route"]
+    assert [record["error"] for record in routes] == ["DeadlineExceeded: out of time"] * 2
+    assert len(runner.folder.records) == 5
 
 
 def test_a_verdict_that_could_not_be_parsed_is_no_route():
     from local_rag.core.usage import Usage
     from local_rag.core.verdicts import Route
-    from local_rag.evaluation.run_rows import route_row
+    from local_rag.evaluation.records import route_record
 
-    assert route_row(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None
-    assert route_row(CASES[0], Route("vectorstore"), 0.1)["source"] == "vectorstore"
+    assert route_record(CASES[0], Route("vectorstore", usage=Usage(unparsed=1)), 0.1)["source"] is None
+    assert route_record(CASES[0], Route("vectorstore"), 0.1)["source"] == "vectorstore"
 
 
 def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
@@ -407,9 +411,9 @@ def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
     index = Index.open(settings.index_path, HashingEmbedder(), chunk_size=16)
     with Rag(settings, index, Choice(scripted())) as rag:
         plan = Plan((), ("words", "dense"), depth=10)
-        folder = RunFolder.create(tmp_path / "run", record_of(made, (case,), plan, rag, []), (case,))
+        folder = RunFolder.create(tmp_path / "run", manifest_of(made, (case,), plan, rag, []), (case,))
         Runner(rag, folder, plan).run()
-    words, dense = folder.rows
+    words, dense = folder.records
     assert words["units"] == ["long", "relevant 1"], "words rank what has one of them"
     assert set(dense["units"]) == {"long", "relevant 1", "other"}
 
@@ -421,15 +425,15 @@ def test_equal_texts_in_two_files_are_both_ranked(tmp_path):
     settings = index_of(made, Settings.load(engine="extractive"), HashingEmbedder(window=250))
     with Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(scripted())) as rag:
         plan = Plan((), ("hybrid",), depth=10)
-        folder = RunFolder.create(tmp_path / "run", record_of(made, (case,), plan, rag, []), (case,))
+        folder = RunFolder.create(tmp_path / "run", manifest_of(made, (case,), plan, rag, []), (case,))
         Runner(rag, folder, plan).run()
-    assert sorted(folder.rows[0]["units"]) == ["a", "relevant 1"]
+    assert sorted(folder.records[0]["units"]) == ["a", "relevant 1"]
 
 
 def test_a_citation_holds_what_its_own_passage_holds():
     from local_rag.core.answer import Answer, Citation
     from local_rag.core.events import Retrieved
-    from local_rag.evaluation.run_rows import answer_row
+    from local_rag.evaluation.records import answer_record
 
     def passage(key, page, start, text):
         about = {"source": "a.pdf", "page": page, "chunk_id": key, "start": start, "end": start + len(text)}
@@ -448,25 +452,27 @@ def test_a_citation_holds_what_its_own_passage_holds():
     citations = (cited(1, 0), cited(1, 22), cited(2, 21, False))
     graded = (Graded("relevance", "relevant", chunk_id="1"), Graded("web", "relevant", chunk_id="2"))
     answer = Answer("q", "It is so [1]. It is not [1].", "partial", citations=citations, decisions=graded)
-    row = answer_row(case, "plain", answer, [Retrieved("q", documents)])
-    assert [one["holds"] for one in row["cited"]] == [[], [0], [1]]
-    assert row["sentences"] == {"total": 2, "verified": 1}
-    assert [grade["chunk_id"] for grade in row["grades"]] == ["1"], "strips of web pages are no graded passages"
+    record = answer_record(case, "plain", answer, [Retrieved("q", documents)])
+    assert [one["holds"] for one in record["cited"]] == [[], [0], [1]]
+    assert record["sentences"] == {"total": 2, "verified": 1}
+    assert [grade["chunk_id"] for grade in record["grades"]] == ["1"], "strips of web pages are no graded passages"
     unverified = Answer("q", "It is so [1].", "partial", citations=(cited(1, 0, False),))
-    assert answer_row(case, "plain", unverified, [])["sentences"] == {"total": 1, "verified": 0}
+    assert answer_record(case, "plain", unverified, [])["sentences"] == {"total": 1, "verified": 0}
 
 
 def test_a_long_sentence_is_backed_by_its_citation_and_a_short_one_by_whole_words():
     from local_rag.core.answer import Answer, Citation
-    from local_rag.evaluation.run_rows import answer_row
+    from local_rag.evaluation.records import answer_record
 
     long = "The pump " + "is blue and " * 60 + "old."
     citation = Citation(1, "a", None, "", "q", 0, 1, "", True, long[:399] + "…")
-    row = answer_row(CASES[0], "plain", Answer("q", f"{long} [1] Is.", "grounded", citations=(citation,)), [])
-    assert row["sentences"] == {"total": 2, "verified": 2}
+    record = answer_record(CASES[0], "plain", Answer("q", f"{long} [1] Is.", "grounded", citations=(citation,)), [])
+    assert record["sentences"] == {"total": 2, "verified": 2}
     his = Citation(1, "a", None, "", "q", 0, 1, "", True, "The theme of his talk.")
-    row = answer_row(CASES[0], "plain", Answer("q", "The theme of his talk [1]. Is.", "grounded", citations=(his,)), [])
-    assert row["sentences"] == {"total": 2, "verified": 1}
+    record = answer_record(
+        CASES[0], "plain", Answer("q", "The theme of his talk [1]. Is.", "grounded", citations=(his,)), []
+    )
+    assert record["sentences"] == {"total": 2, "verified": 1}
 
 
 def test_one_process_at_a_time_goes_on_with_a_run(started):
@@ -490,27 +496,27 @@ def test_a_run_that_was_stopped_before_its_record_stood_begins_anew(tmp_path):
 
 
 def test_another_index_is_another_run_and_another_address_is_not(started):
-    record = json.loads(json.dumps(started().folder.record))
-    other = json.loads(json.dumps(record))
+    manifest = json.loads(json.dumps(started().folder.manifest))
+    other = json.loads(json.dumps(manifest))
     other["settings"] |= {"web.region": "us-en", "ollama.host": "elsewhere", "ollama.keep_alive": "1h"}
     other["judge"] = "some"
-    assert differences(record, other) == []
+    assert differences(manifest, other) == []
     for change in (
-        {"index": record["index"] | {"content": "x"}},
-        {"engine": record["engine"] | {"models": {"m": "1"}}},
+        {"index": manifest["index"] | {"content": "x"}},
+        {"engine": manifest["engine"] | {"models": {"m": "1"}}},
     ):
-        assert differences(record, record | change)
-    judged = record | {"judge": "one"}
-    assert differences(judged, record | {"judge": "two"}) == ["judge (one, now two)"]
+        assert differences(manifest, manifest | change)
+    judged = manifest | {"judge": "one"}
+    assert differences(judged, manifest | {"judge": "two"}) == ["judge (one, now two)"]
 
 
 def test_a_ranking_is_cut_to_its_depth():
     from local_rag.evaluation.matching import Ranking
-    from local_rag.evaluation.run_rows import retrieval_row
+    from local_rag.evaluation.records import retrieval_record
 
     found = Ranking(tuple(map(str, range(30))), {"x": 1.0}, tuple(map(str, range(30))))
-    row = retrieval_row(CASES[0], "hybrid", found, 20, 0.1)
-    assert (len(row["units"]), len(row["shown"])) == (20, 10)
+    record = retrieval_record(CASES[0], "hybrid", found, 20, 0.1)
+    assert (len(record["units"]), len(record["shown"])) == (20, 10)
 
 
 class SlowCheck(ScriptedEngine):
@@ -523,6 +529,6 @@ class SlowCheck(ScriptedEngine):
 def test_an_answer_that_ran_late_is_an_answer(started):
     runner = started(SlowCheck(drafts=["The blue pump costs 100 euros [1]."]), Plan(("self-rag",), ()), CASES[:1])
     runner.run()
-    (row,) = runner.folder.rows
-    assert "error" not in row
-    assert (row["answer"]["status"], row["answer"]["reason"]) == ("partial", "no time was left to check it")
+    (record,) = runner.folder.records
+    assert "error" not in record
+    assert (record["answer"]["status"], record["answer"]["reason"]) == ("partial", "no time was left to check it")
