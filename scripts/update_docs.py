@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -19,16 +18,53 @@ def updated(text: str) -> str:
 
 
 def generated(what: str) -> str:
-    """The content of one block: "graph NAME" or "help COMMAND"."""
+    """The content of one block: "graph NAME", "help COMMAND" or "settings"."""
     kind, _, name = what.partition(" ")
+    if kind == "settings":
+        return settings_table()
     if kind == "graph":
         from local_rag.graphs.drawing import mermaid_drawing
 
         return f"```mermaid\n{mermaid_drawing(name)}\n```"
-    command = [sys.executable, "-m", "local_rag", *name.split(), "--help"]
-    environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100"}
-    help_text = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-    return f"```text\n{help_text.strip()}\n```"
+    return f"```text\n{help_text(name)}\n```"
+
+
+@cache
+def commands() -> dict[str, Any]:
+    """Every command by what is typed after local-rag: "" for the program itself, "eval" for a group, "eval run"."""
+    import typer
+
+    from local_rag.cli.app import app
+
+    program = typer.main.get_command(app)
+    known: dict[str, Any] = {"": program}
+    for name, command in getattr(program, "commands", {}).items():
+        known[name] = command
+        known |= {f"{name} {below}": inner for below, inner in getattr(command, "commands", {}).items()}
+    return known
+
+
+def help_text(name: str) -> str:
+    """What a command prints with --help in a terminal of 80 columns."""
+    path = f"local-rag {name}".strip()
+    context = commands()[name].make_context(path, [], resilient_parsing=True, terminal_width=78)
+    return str(context.get_help()).strip()
+
+
+def settings_table() -> str:
+    """Every setting with its default and its meaning, as a Markdown table."""
+    from local_rag.config.settings import Settings, Values, names
+
+    defaults = Settings(Values(), {}, Path(), Path(), Path())
+    rows = [f"| `{name}` | {cell(defaults.get(name))} | {meaning} |" for name, meaning in names().items()]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def cell(value: object) -> str:
+    """A default as it is written in config.yaml; nothing where it is empty."""
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str("" if value is None else value)
+    text = text.lower() if isinstance(value, bool) else text
+    return f"`{text}`" if text else ""
 
 
 def main() -> None:
