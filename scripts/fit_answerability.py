@@ -135,7 +135,7 @@ def most_accurate(scores: Floats, answerable: Truth) -> float:
     return max(candidates(scores), key=lambda one: refusal(scores, answerable, one)[2])
 
 
-def answered(asked: Sequence[Asked], memo: scoring.Memo, models: Answerability) -> list[Answered]:
+def answered(asked: Sequence[Asked], vectors: scoring.TextVectors, models: Answerability) -> list[Answered]:
     """What the engine would answer with no threshold on the score, and that score."""
     found = []
     for one in asked:
@@ -144,7 +144,7 @@ def answered(asked: Sequence[Asked], memo: scoring.Memo, models: Answerability) 
             for document, logit in zip(one.reading.documents, one.reading.passages, strict=True)
             if scoring.probability(logit) >= engine.RELEVANT
         ]
-        reading = scoring.Reading(one.question.text, kept, quotes(kept), memo, one.corpus) if kept else None
+        reading = scoring.Reading(one.question.text, kept, quotes(kept), vectors, one.corpus) if kept else None
         chosen = engine.choose(reading, "", models, 0.0) if reading else []
         if reading is None or not chosen:
             found.append(Answered(kind_of(one), 0.0, False))
@@ -220,13 +220,13 @@ def main() -> None:
         about = f"fitted on {given.files[0].name} ({len(articles(given.files[0]))} articles) in indexes of "
         about += f"{len(list(passages(given.files[0])))} and {len(every)} passages by scripts/fit_answerability.py"
         FILE.write_text(json.dumps({"about": about, **data[given.files[0]]}, indent=1) + "\n", encoding="utf-8")
-    memo = scoring.Memo(embedder)
+    vectors = scoring.TextVectors(embedder)
     for one, other in (given.files, given.files[::-1]):
         models = read(data[one])
-        own = answered([row for row in asked[one, "own"] if not row.outside], memo, models)
+        own = answered([row for row in asked[one, "own"] if not row.outside], vectors, models)
         for size in ("own", "all"):
             name = f"{one.stem} -> {other.stem}, index of {size} passages"
-            theirs = answered(asked[other, size], memo, models)
+            theirs = answered(asked[other, size], vectors, models)
             report_crossed(name, found[other, size], found[one, size], own, theirs)
             report_scores(theirs)
     embedder.save()

@@ -133,7 +133,7 @@ def questions(file: Path) -> Iterator[Question]:
 
 def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> list[Asked]:
     """Every question of a file, and every answerable one again with its article left out."""
-    memo = scoring.Memo(embedder)
+    vectors = scoring.TextVectors(embedder)
     whole = Passages(documents, embedder)
     partial = {title: Passages(documents, embedder, title) for title in {q.article for q in questions(file)}}
     found = []
@@ -141,7 +141,7 @@ def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> 
         for outside in (False, True) if question.gold else (False,):
             index = partial[question.article] if outside else whole
             near = index.search(question.text, K)
-            reading = scoring.Reading(question.text, near, quotes(near), memo, index)
+            reading = scoring.Reading(question.text, near, quotes(near), vectors, index)
             found.append(Asked(question, outside, reading, index))
     return found
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """What a graph asks for. An engine keeps no state between questions: one serves several threads.
+    """What a graph asks for. An engine keeps no state between questions: one serves several threads. What it remembers
+    within a question lies in `question_memory.current()`.
 
     Long tasks call `cancel.check()` between tokens. A task that fails raises `EngineError`.
     """
@@ -36,9 +37,6 @@ class Engine(Protocol):
 
     def prepare(self) -> None:
         """Start in the background what the first task would wait for; returns at once and never raises."""
-
-    def forget(self) -> None:
-        """Drop what is remembered of earlier questions: the next one costs what it costs alone."""
 
     def close(self) -> None:
         """Give back what it holds; whatever it is doing ends."""

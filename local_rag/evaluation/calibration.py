@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings, Thresholds
-from local_rag.core import cancel
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.core.verdicts import Relevance
@@ -181,7 +180,7 @@ def _graded(rag: Rag, cases: Sequence[Case], console: Console) -> tuple[list[_As
     tell, guard = _teller(console, "grading passages", len(cases)), _Failures()
     for number, case in enumerate(cases):
         tell(number)
-        with guard.one(), cancel.scope(rag.context().cancel):
+        with guard.one(), rag.context().scope():
             documents = rag.index.search(case.question, rag.settings.values.k)
             verdicts = rag.engine.relevance(case.question, documents, scored=True) if documents else []
             asked.append(_Asked(case, documents, verdicts))
@@ -216,7 +215,7 @@ def _answered(rag: Rag, asked: Sequence[_Asked], threshold: float | None, consol
                 else verdict.score >= threshold
             )
         ]
-        with guard.one(), cancel.scope(rag.context().cancel):
+        with guard.one(), rag.context().scope():
             one.scored = _score(rag, one.case, kept)
 
 

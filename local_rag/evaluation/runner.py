@@ -157,7 +157,6 @@ class Runner:
 
     def _forget(self) -> None:
         """What one question or graph has paid for must not be free for the next."""
-        self.rag.engine.forget()
         if self.rag.embedder is not None:
             self.rag.embedder.forget()
 

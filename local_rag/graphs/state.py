@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Required, TypedDict
 
@@ -11,11 +12,14 @@ from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.core import cancel as cancellation
+from local_rag.core import question_memory
 from local_rag.core.answer import Kind, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, WebSearch
+from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
 
@@ -142,7 +146,8 @@ class Deps:
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may.
     `self_rag`, `crag` and `adaptive` are those sections of the settings, `thresholds` as calibrated or set; `strict`
-    takes sentences without support out of an answer. `graph` names the graph for the turns of a chat.
+    takes sentences without support out of an answer. `graph` names the graph for the turns of a chat. `memory` is what
+    the engine remembers of the question.
     """
 
     index: Corpus
@@ -160,6 +165,13 @@ class Deps:
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
     graph: str = ""
+    memory: QuestionMemory = field(default_factory=QuestionMemory)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
+        with cancellation.scope(self.cancel), question_memory.scope(self.memory):
+            yield
 
     @property
     def scored(self) -> bool:

@@ -100,8 +100,12 @@ class Evidence(NamedTuple):
     located: Located
 
 
+@lru_cache(maxsize=256)
 def evidence(sentence: str, passage: str) -> Evidence:
-    """Where a passage says a sentence: word for word, nearly so letter by letter, else by the words that they share."""
+    """Where a passage says a sentence: word for word, nearly so letter by letter, else by the words that they share.
+
+    Cached, because an answer is checked when it is written and again when it is handed over.
+    """
     exact = verbatim(sentence, passage)
     if exact:
         return Evidence(exact, True, "exact")

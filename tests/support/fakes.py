@@ -55,9 +55,6 @@ class ScriptedEngine:
     def prepare(self):
         self.asked.append(("prepare",))
 
-    def forget(self):
-        self.asked.append(("forget",))
-
     def close(self):
         self.asked.append(("close",))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from local_rag.core import cancel
+from local_rag.core import cancel, question_memory
 from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
@@ -17,8 +17,8 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning
 from local_rag.engines.extractive.answerability import Answerability, shipped
-from local_rag.engines.extractive.quotes import Quote, about, as_written, quotes
-from local_rag.engines.extractive.scoring import Memo, Reading, probability
+from local_rag.engines.extractive.quotes import Quote, about, as_written
+from local_rag.engines.extractive.scoring import Reading, Readings, probability
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.marks import marks, without_marks
@@ -112,7 +112,7 @@ class ExtractiveEngine:
         answers: float = ANSWERS,
         answerability: Answerability | None = None,
     ) -> None:
-        self._memo = Memo(embedder)
+        self._embedder = embedder
         self._corpus = corpus
         self._relevant = relevant
         self._answers = answers
@@ -120,13 +120,10 @@ class ExtractiveEngine:
 
     @property
     def fingerprint(self) -> str:
-        return f"extractive {SCORES}-{self._answerability.fingerprint}; {self._memo.embedder.fingerprint}"
+        return f"extractive {SCORES}-{self._answerability.fingerprint}; {self._embedder.fingerprint}"
 
     def prepare(self) -> None:
         """Nothing: whoever opened the embedder loads it, with a word about the pause."""
-
-    def forget(self) -> None:
-        self._memo.clear()
 
     def close(self) -> None:
         """Nothing: the index and the embedder belong to whoever opened them."""
@@ -156,7 +153,7 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        reading = self._read(question, documents, quotes(documents))
+        reading = self._readings().of(question, documents)
         verdicts = []
         for number, logit in enumerate(reading.passages):
             score = probability(logit)
@@ -175,10 +172,9 @@ class ExtractiveEngine:
         cancel.check()
         chosen: list[str] = []
         if documents and not attempt.direct:
-            found = quotes(documents)
             failed = " ".join(draft for draft, _ in attempt.failed)
             for asked in [question, *reasoning.last_query(question, attempt.thoughts)]:
-                reading = self._read(asked, documents, found)
+                reading = self._readings().of(asked, documents)
                 chosen += [
                     f"{as_written(quote, set(reading.weights))} [{quote.document + 1}]"
                     for quote in self._choose(reading, failed)
@@ -192,7 +188,7 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return Thought("", done=True, usage=_usage(started))
-        thought = reasoning.next_step(self._read(question, documents, quotes(documents)), thoughts)
+        thought = reasoning.next_step(self._readings().of(question, documents), thoughts)
         return replace(thought, usage=_usage(started))
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
@@ -231,8 +227,8 @@ class ExtractiveEngine:
     def _choose(self, reading: Reading, drafts: str) -> list[Quote]:
         return choose(reading, drafts, self._answerability, self._answers)
 
-    def _read(self, question: str, documents: Sequence[Document], found: Sequence[Quote]) -> Reading:
-        return Reading(question, documents, found, self._memo, self._corpus)
+    def _readings(self) -> Readings:
+        return question_memory.current().get(self, lambda: Readings(self._embedder, self._corpus))
 
     def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
         if not documents:
@@ -241,7 +237,7 @@ class ExtractiveEngine:
         whole = [
             Quote(number, 0, Span(0, 0), plain, document.page_content) for number, document in enumerate(documents)
         ]
-        reading = self._read(question, documents, whole)
+        reading = self._readings().read(question, documents, whole)
         score = self._score(question, documents, plain)
         if score is None:
             score = self._judged(reading)
@@ -253,7 +249,7 @@ class ExtractiveEngine:
 
     def _score(self, question: str, documents: Sequence[Document], generation: str) -> float | None:
         """The chance that the best of the quotes in a text is right; None where it holds none."""
-        reading = self._read(question, documents, quotes(documents))
+        reading = self._readings().of(question, documents)
         said, wanted = f" {' '.join(words_of(generation))} ", set(reading.weights)
         held = [
             place

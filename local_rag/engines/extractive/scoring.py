@@ -8,14 +8,12 @@ once with its article in the index and once without it, in an index of 201 passa
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core import cancel
 from local_rag.engines.extractive import questions
-from local_rag.engines.extractive.quotes import Quote, about
+from local_rag.engines.extractive.quotes import Quote, about, quotes
 from local_rag.text.facts import names, numbers
 from local_rag.text.words import content_stems
 from local_rag.text.words import stem as stem_of
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 BATCH = 32
 """Texts embedded between two looks at the cancel event: under half a second on two cores."""
-REMEMBERED = 2048
-"""Vectors kept for the next task of a question (3 MB): grading, answering and checking read the same sentences."""
 LEAST_WEIGHT = 0.1
 """Weight in coverage of a word that every chunk holds."""
 
@@ -80,41 +76,30 @@ SMALL_TALK = -40.0
 """A logit that no similarity outweighs: a greeting has no answer in any file."""
 
 
-class Memo:
-    """The embedder with a bounded memory. A vector depends on its text alone, so threads may share it."""
+class TextVectors:
+    """The vectors of texts, each embedded once."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._rows: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = threading.Lock()
+        self._vectors: dict[str, Vectors] = {}
 
-    def clear(self) -> None:
-        with self._lock:
-            self._rows.clear()
-
-    def vectors(self, texts: Sequence[str], given: Mapping[str, Vectors]) -> Vectors:
+    def of(self, texts: Sequence[str], given: Mapping[str, Vectors]) -> Vectors:
         """(n, d) float32, unit rows, some of them `given`; embedded by length, so that a batch has little padding."""
         import numpy as np
 
-        with self._lock:
-            known = {one: self._rows[one] for one in texts if one in self._rows}
-        known |= given
-        missing = sorted({one for one in texts if one not in known}, key=lambda one: (len(one), one))
+        self._vectors |= given
+        missing = sorted({text for text in texts if text not in self._vectors}, key=lambda text: (len(text), text))
         for start in range(0, len(missing), BATCH):
             cancel.check()
             batch = missing[start : start + BATCH]
-            known.update(zip(batch, self.embedder.embed_documents(batch), strict=True))
-        with self._lock:
-            self._rows.update(known)
-            while len(self._rows) > REMEMBERED:
-                self._rows.popitem(last=False)
-        return np.stack([known[one] for one in texts])
+            self._vectors |= zip(batch, self.embedder.embed_documents(batch), strict=True)
+        return np.stack([self._vectors[text] for text in texts])
 
     def query(self, question: str) -> Vectors:
         """(d,) float32, a unit vector."""
         cancel.check()
-        row: Vectors = self.embedder.embed_queries([question])[0]
-        return row
+        vector: Vectors = self.embedder.embed_queries([question])[0]
+        return vector
 
 
 class Reading:
@@ -124,7 +109,12 @@ class Reading:
     """
 
     def __init__(
-        self, question: str, documents: Sequence[Document], found: Sequence[Quote], memo: Memo, corpus: Corpus | None
+        self,
+        question: str,
+        documents: Sequence[Document],
+        found: Sequence[Quote],
+        text_vectors: TextVectors,
+        corpus: Corpus | None,
     ) -> None:
         question = questions.topic(question, [f"{about(document)} {document.page_content}" for document in documents])
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
@@ -137,8 +127,8 @@ class Reading:
         whole = [document.page_content for document in documents]
         stored = corpus.vectors(documents) if corpus else []
         given = {words: row for words, row in zip(whole, stored, strict=False) if row is not None}
-        vectors = memo.vectors([*whole, *(quote.text for quote in found)], given)
-        similarity = vectors @ memo.query(question)
+        vectors = text_vectors.of([*whole, *(quote.text for quote in found)], given)
+        similarity = vectors @ text_vectors.query(question)
         self.vectors = vectors[len(documents) :]
         self._cosines = similarity[: len(documents)]
         self._quote_cosines = similarity[len(documents) :]
@@ -200,6 +190,29 @@ class Reading:
         held = set(words_of(passage)) | numbers(passage)
         stems = {stem_of(word) for word in held}
         return sum(n not in held and stem_of(n) not in stems for n in self._named) / max(1, len(self._named))
+
+
+class Readings:
+    """The readings that the tasks of one question share: grading, answering and checking look at the same passages."""
+
+    def __init__(self, embedder: Embedder, corpus: Corpus | None) -> None:
+        self._vectors, self._corpus = TextVectors(embedder), corpus
+        self._readings: dict[tuple[str, ...], Reading] = {}
+
+    def of(self, question: str, documents: Sequence[Document]) -> Reading:
+        """The question against all that can be quoted of the passages; chunk id and text identify a passage."""
+        identity = [str(document.metadata.get(key, "")) for document in documents for key in _IDENTITY]
+        key = (question, *identity, *(document.page_content for document in documents))
+        if key not in self._readings:
+            self._readings[key] = self.read(question, documents, quotes(documents))
+        return self._readings[key]
+
+    def read(self, question: str, documents: Sequence[Document], found: Sequence[Quote]) -> Reading:
+        """The question against these quotes."""
+        return Reading(question, documents, found, self._vectors, self._corpus)
+
+
+_IDENTITY = ("chunk_id", "title", "heading")
 
 
 def _dot(weights: Sequence[float], features: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from local_rag.engines.ollama import critique_scores, prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Message, Use
 from local_rag.engines.ollama.grader import YES_NO, Grader
-from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
+from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task, same
 from local_rag.text.sentences import sentences
@@ -53,8 +53,7 @@ class OllamaEngine:
         self._version = version
         self._digests: Mapping[str, str] = {}
         self._caller = Caller(server, settings)
-        self._layouts = Layouts()
-        self._grader = Grader(self.task, self._layouts, each=settings.grading == "each", explain=explain)
+        self._grader = Grader(self.task, each=settings.grading == "each", explain=explain)
 
     @classmethod
     def open(
@@ -108,12 +107,6 @@ class OllamaEngine:
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""
         self._caller.preload(self.uses["grader"])
-
-    def forget(self) -> None:
-        """Which passages were shown last; the server remembers its last prompts, too, which the next question does not
-        share.
-        """
-        self._layouts.forget()
 
     def close(self) -> None:
         """Hang up whatever is running."""
@@ -169,7 +162,7 @@ class OllamaEngine:
     def _written(
         self, task: Task, question: str, documents: Sequence[Document], attempt: Attempt
     ) -> Iterator[AnswerDelta]:
-        layout = self._layouts.of(question, documents)
+        layout = layouts().of(question, documents)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             wanted = prompts.DIRECT if attempt.direct else prompts.answer_task(attempt, layout.only(numbers))

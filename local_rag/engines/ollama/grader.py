@@ -11,7 +11,7 @@ from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Sup
 from local_rag.engines.ollama import critique_scores, prompts, schemas
 from local_rag.engines.ollama.context_window import Message
 from local_rag.engines.ollama.parsed_verdict import Verdict
-from local_rag.engines.ollama.prompt_layout import Layout, Layouts
+from local_rag.engines.ollama.prompt_layout import Layout, layouts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
 from local_rag.text.marks import claims, marks
@@ -30,9 +30,8 @@ _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 class Grader:
     """Asks for verdicts by lists, or with the tutorials' calls (`each`); `explain` asks for their reasons, too."""
 
-    def __init__(self, task: Callable[[], Task], layouts: Layouts, each: bool, explain: bool) -> None:
+    def __init__(self, task: Callable[[], Task], each: bool, explain: bool) -> None:
         self._task = task
-        self._layouts = layouts
         self._each = each
         self._explain = explain
 
@@ -79,7 +78,7 @@ class Grader:
                 verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(place))
         shown = sorted(verdict.kept)
         rejected = [place for place, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
-        self._layouts.graded(question, [documents[number] for number in shown], rejected)
+        layouts().graded(question, [documents[number] for number in shown], rejected)
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
@@ -117,7 +116,7 @@ class Grader:
         if not sentences:
             return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
 
-        layout = self._layouts.of(question, documents)
+        layout = layouts().of(question, documents)
         shown = layout.theirs(generation)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:

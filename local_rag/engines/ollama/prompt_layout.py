@@ -8,19 +8,15 @@ was and is named as rejected; what was rejected behind the last one kept is left
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from local_rag.core import question_memory
 from local_rag.text.marks import marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-
-REMEMBERED = 16
-"""Questions whose list is remembered: as many as may run at once, and no more than a few kilobytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,28 +76,19 @@ class Layout:
 
 
 class Layouts:
-    """The lists that were graded last, with what was rejected of them. Serves several threads.
+    """How the prompts of one question show its passages: within the list that was graded last. Chunk ids identify them.
 
-    A list belongs to one run of a question: it is known by the very objects that were graded, so what another run has
-    found, of other files perhaps, is never shown.
+    Lies in the question's memory, so what another question has found, in other files perhaps, is never shown.
     """
 
     def __init__(self) -> None:
-        self._graded: OrderedDict[str, tuple[tuple[Document, ...], frozenset[int]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._question = ""
+        self._graded: tuple[Document, ...] = ()
+        self._rejected: frozenset[int] = frozenset()
 
     def graded(self, question: str, documents: Sequence[Document], rejected: Collection[int]) -> None:
-        """These were shown, in this order; the `rejected` places were found irrelevant."""
-        with self._lock:
-            self._graded[question] = tuple(documents), frozenset(rejected)
-            self._graded.move_to_end(question)
-            while len(self._graded) > REMEMBERED:
-                self._graded.popitem(last=False)
-
-    def forget(self) -> None:
-        """Nothing was shown."""
-        with self._lock:
-            self._graded.clear()
+        """These were shown, in this order; the `rejected` positions were found irrelevant."""
+        self._question, self._graded, self._rejected = question, tuple(documents), frozenset(rejected)
 
     def of(self, question: str, documents: Sequence[Document]) -> Layout:
         """How to show these: within the list that was graded, unless that shows as much as it saves reading.
@@ -109,17 +96,29 @@ class Layouts:
         Nothing but what was rejected is shown besides, and no copy of what counts.
         """
         plain = Layout(tuple(documents), tuple(range(len(documents))))
-        with self._lock:
-            graded, rejected = self._graded.get(question, ((), frozenset()))
-        known = {id(document): place for place, document in enumerate(graded)}
-        places = [known.get(id(document), -1) for document in documents]
-        if not places or -1 in places or places != sorted(set(places)):
+        positions = self._positions(documents) if question == self._question else []
+        if not positions or -1 in positions or positions != sorted(set(positions)):
             return plain
-        kept = Layout(graded[: places[-1] + 1], tuple(places))
-        spare = set(range(len(kept.shown))) - set(places)
-        if not spare <= rejected or {_words(graded[one]) for one in spare} & {_words(one) for one in documents}:
+        kept = Layout(self._graded[: positions[-1] + 1], tuple(positions))
+        spare = set(range(len(kept.shown))) - set(positions)
+        copies = {_words(self._graded[position]) for position in spare} & set(map(_words, documents))
+        if not spare <= self._rejected or copies:
             return plain
         return kept if not spare or _spared(kept) > _spent(kept) else plain
+
+    def _positions(self, documents: Sequence[Document]) -> list[int]:
+        """Where each document stands in the graded list; -1 for one that is not there, or was shortened since."""
+        known = {
+            (chunk_id, document.page_content): position
+            for position, document in enumerate(self._graded)
+            if (chunk_id := document.metadata.get("chunk_id"))
+        }
+        return [known.get((document.metadata.get("chunk_id"), document.page_content), -1) for document in documents]
+
+
+def layouts() -> Layouts:
+    """Those of the question that is being answered; new ones outside a question."""
+    return question_memory.current().get(Layouts, Layouts)
 
 
 def _spared(layout: Layout) -> int:

@@ -9,7 +9,6 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import Kind
-from local_rag.core.cancel import scope
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.usage import Usage
@@ -37,7 +36,7 @@ def node(doing: Callable[[State], str]) -> Callable[[Work], Node]:
             emit: Emit = runtime.stream_writer
             emit(Started(work.__name__, doing(state)))
             try:
-                with scope(deps.cancel):
+                with deps.scope():
                     deps.cancel.check()
                     update = work(state, deps, emit)
             except DeadlineExceeded:

@@ -13,6 +13,7 @@ from support.fakes import ScriptedEngine
 from support.fakes_index import HashingEmbedder
 
 from local_rag.config.settings import Settings
+from local_rag.core import question_memory
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageError
 from local_rag.core.verdicts import Graded
@@ -123,11 +124,17 @@ def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(starte
     assert asked == [("vectorstore", "web_search")] * 2, "the graph itself has one route, so it does not ask"
 
 
-def test_the_engine_forgets_between_questions(started):
-    engine = scripted()
-    started(engine, Plan(("plain",), ())).run()
-    calls = [call[0] for call in engine.asked if call[0] in ("forget", "answer")]
-    assert calls == ["forget", "answer"] * 3
+def test_every_question_has_a_memory_of_its_own(started):
+    memories = []
+
+    class Remembering(ScriptedEngine):
+        def answer(self, question, documents, attempt):
+            memories.append(question_memory.current())
+            yield from super().answer(question, documents, attempt)
+
+    started(Remembering(drafts=["The blue pump costs 100 euros [1]."]), Plan(("plain",), ())).run()
+    assert len(memories) == 3
+    assert len(set(map(id, memories))) == 3
 
 
 class Failing(ScriptedEngine):

@@ -9,7 +9,7 @@ from support.fakes import passage
 
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.citations import BETWEEN, check, is_fixed_reply, nearest, remapped, renumbered
-from local_rag.text.verification import verbatim
+from local_rag.text.verification import evidence, verbatim
 
 WARRANTY = passage(
     1,
@@ -308,3 +308,11 @@ def test_no_quote_runs_over_a_gap():
     for citation in check("The plan costs 100 euros. It is due in May. [1]", [whole]).citations:
         assert STORED[citation.start : citation.end] == citation.quote
         assert BETWEEN not in citation.quote
+
+
+def test_a_citation_that_is_checked_again_costs_nothing():
+    documents = [passage(1, "The gate opens at nine."), passage(2, "The gate closes at noon.")]
+    text = "The gate opens at nine [1]. The gate closes at noon [2]."
+    before = evidence.cache_info().misses
+    assert check(text, documents) == check(text, documents)
+    assert evidence.cache_info().misses - before == 2

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from support.engine_contract import EngineContract
 from support.fakes import passage
-from support.fakes_index import minilm
+from support.fakes_index import HashingEmbedder, minilm
 
+from local_rag.core import question_memory
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
+from local_rag.core.question_memory import QuestionMemory
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words
@@ -429,16 +431,20 @@ def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
     assert questions.topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"
 
 
-def test_it_forgets_the_texts_of_earlier_questions():
-    from support.fakes_index import HashingEmbedder
-
+def test_the_tasks_of_a_question_share_their_work_and_nothing_outlasts_it():
     embedder = HashingEmbedder()
     engine = ExtractiveEngine(embedder)
-    documents = [passage(1, "The pump costs 100 euros.")]
-    engine.relevance("What does the pump cost?", documents)
-    once = embedder.embedded
-    engine.relevance("What does the pump cost?", documents)
-    again = embedder.embedded - once
-    engine.forget()
-    engine.relevance("What does the pump cost?", documents)
-    assert embedder.embedded - once - again > again, "what was forgotten is embedded anew"
+    question, documents = "What does the pump cost?", [passage(1, "The pump costs 100 euros."), passage(2)]
+
+    def embedded(ask):
+        before = embedder.embedded
+        ask()
+        return embedder.embedded - before
+
+    with question_memory.scope(QuestionMemory()):
+        first = embedded(lambda: engine.relevance(question, documents))
+        assert embedded(lambda: engine.relevance(question, documents)) == 0
+        assert embedded(lambda: answer(engine, question, documents)) == 0, "the same passages were read before"
+        assert embedded(lambda: answer(engine, question, documents[:1])) == 1, "the question; the sentences are known"
+    with question_memory.scope(QuestionMemory()):
+        assert embedded(lambda: engine.relevance(question, documents)) == first

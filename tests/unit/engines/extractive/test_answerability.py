@@ -13,7 +13,7 @@ from local_rag.engines.extractive.answerability import FILE, Logistic, read, shi
 from local_rag.engines.extractive.engine import ExtractiveEngine, choose
 from local_rag.engines.extractive.evidence import Evidence, evidence
 from local_rag.engines.extractive.quotes import quotes
-from local_rag.engines.extractive.scoring import Memo, Reading
+from local_rag.engines.extractive.scoring import Reading, TextVectors
 from local_rag.text import lexicon
 from local_rag.text.words import stem, words
 
@@ -32,12 +32,12 @@ def embedder():
 
 
 @pytest.fixture(scope="module")
-def memo(embedder):
-    return Memo(embedder)
+def vectors(embedder):
+    return TextVectors(embedder)
 
 
-def found(memo, question, place=0):
-    return evidence(Reading(question, [PUMP], quotes([PUMP]), memo, None), place)
+def found(vectors, question, place=0):
+    return evidence(Reading(question, [PUMP], quotes([PUMP]), vectors, None), place)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def found(memo, question, place=0):
         ("When was the first Osprey pump stolen in Turin?", 0, "rarest_missing", 1),
     ],
 )
-def test_evidence(memo, question, place, field, value):
-    assert getattr(found(memo, question, place), field) == value
+def test_evidence(vectors, question, place, field, value):
+    assert getattr(found(vectors, question, place), field) == value
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def models(present, score):
     ("present", "score", "answers", "quoted"),
     [(9, 9, 0.5, True), (-9, 9, 0.5, False), (9, -9, 0.5, False), (9, -9, 0.0, True), (9, 0, 0.5, True)],
 )
-def test_both_models_must_agree_before_anything_is_quoted(memo, present, score, answers, quoted):
-    reading = Reading("When was the first Osprey pump sold?", [PUMP], quotes([PUMP]), memo, None)
+def test_both_models_must_agree_before_anything_is_quoted(vectors, present, score, answers, quoted):
+    reading = Reading("When was the first Osprey pump sold?", [PUMP], quotes([PUMP]), vectors, None)
     assert bool(choose(reading, "", models(present, score), answers)) is quoted
 
 

@@ -14,7 +14,10 @@ from support.ollama_engine import QUESTION, answered, engine_on
 from support.ollama_server import tokens
 
 from local_rag.config.settings import Settings
+from local_rag.core import question_memory
 from local_rag.core.events import Done
+from local_rag.core.generation import Attempt
+from local_rag.core.question_memory import QuestionMemory
 from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -114,7 +117,7 @@ def test_a_mark_of_a_rejected_passage_is_dropped(ollama):
 def test_a_mark_that_comes_in_pieces_is_renumbered(ollama):
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(words("nyyy"), "It costs 200 [2], 300 [3] or 400 euros [2, 4].")
-    with engine_on(ollama) as engine:
+    with engine_on(ollama) as engine, question_memory.scope(QuestionMemory()):
         engine.relevance(QUESTION, documents)
         pieces, text = answered(engine, documents[1:])
     assert text == "It costs 200 [1], 300 [2] or 400 euros [1, 3]."
@@ -125,12 +128,13 @@ def test_another_question_or_other_passages_are_shown_as_they_are(ollama):
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(words("nyyy"))
     with engine_on(ollama) as engine:
-        engine.relevance(QUESTION, documents)
-        answered(engine, documents[:0:-1])
-        answered(engine, [*documents[1:], passage(9)])
-        list(engine.answer("What is new?", documents[1:], _attempt()))
-        engine.forget()
-        answered(engine, documents[1:])
+        with question_memory.scope(QuestionMemory()):
+            engine.relevance(QUESTION, documents)
+            answered(engine, documents[:0:-1])
+            answered(engine, [*documents[1:], passage(9)])
+            list(engine.answer("What is new?", documents[1:], Attempt()))
+        with question_memory.scope(QuestionMemory()):
+            answered(engine, documents[1:])
     first, *others = (len(shown(body)[0]) for body in ollama.chats)
     assert (first, others) == (4, [3, 4, 3, 3])
     assert not any(task(body).startswith("Use only") for body in ollama.chats)
@@ -140,7 +144,7 @@ def test_where_the_window_is_small_what_was_rejected_goes_first_and_in_silence(o
     documents = [passage(number, f"Passage {number}. " + "The plan costs a few hundred euros. " * 22)
                  for number in range(1, 5)]  # fmt: skip
     ollama.script(words("nyyy"))
-    with engine_on(ollama, num_ctx=1500) as engine:
+    with engine_on(ollama, num_ctx=1500) as engine, question_memory.scope(QuestionMemory()):
         engine.relevance(QUESTION, documents)
         pieces, _ = answered(engine, documents[1:])
     assert 1 not in shown(ollama.chats[-1])[0] and 2 in shown(ollama.chats[-1])[0]
@@ -156,12 +160,6 @@ def test_the_lowest_ranked_is_left_out_wherever_it_stands(ollama):
     with engine_on(ollama, num_ctx=900) as engine:
         labels = [one.label for one in engine.relevance(QUESTION, documents)]
     assert labels[0] == "unparsed" and labels[1] == "relevant"
-
-
-def _attempt():
-    from local_rag.core.generation import Attempt
-
-    return Attempt()
 
 
 def test_what_was_rejected_at_the_end_ends_the_common_beginning_and_costs_nothing(ollama):
@@ -265,12 +263,17 @@ def test_an_index_of_code_is_no_mark():
     assert "".join(map(ours.feed, pieces)) + ours.end() == "The first is x[1] of the list [1]."
 
 
-def test_only_the_last_questions_are_remembered():
+def test_a_list_is_known_for_its_own_question_and_by_chunk_ids():
     layouts, documents = Layouts(), [passage(number) for number in range(1, 5)]
-    for number in range(40):
-        layouts.graded(str(number), documents, [0])
-    assert len(layouts.of("39", documents[1:]).shown) == 4
-    assert len(layouts.of("0", documents[1:]).shown) == 3
+    layouts.graded(QUESTION, documents, [0])
+    again = [passage(number) for number in range(2, 5)]
+    assert layouts.of(QUESTION, again).shown == tuple(documents), "other objects, the same passages"
+    assert len(layouts.of("Another?", again).shown) == 3
+    shortened = [passage(2, "Passage 2."), *again[1:]]
+    assert layouts.of(QUESTION, shortened).shown == tuple(shortened)
+    unnamed = [passage(number, chunk_id="") for number in range(1, 5)]
+    layouts.graded(QUESTION, unnamed, [0])
+    assert len(layouts.of(QUESTION, unnamed[1:]).shown) == 3, "without an id nothing is known of a passage"
 
 
 def test_nothing_but_what_this_run_rejected_is_shown_besides():
@@ -279,8 +282,6 @@ def test_nothing_but_what_this_run_rejected_is_shown_besides():
     layouts.graded(QUESTION, graded, [0])
     assert layouts.of(QUESTION, graded[1:]).spare == 1
     assert layouts.of(QUESTION, graded[2:]).spare == 0  # the second one was kept: a draft over some of them
-    another = [passage(number, f"Words of number {number}. " * 9) for number in range(2, 5)]
-    assert layouts.of(QUESTION, another).spare == 0  # the same passages, found by another run
     layouts.graded(QUESTION, [passage(9, graded[1].page_content), *graded[1:]], [0])
     assert layouts.of(QUESTION, graded[1:]).spare == 0  # a copy that the prompt would point at
 
