@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -51,6 +52,34 @@ def call(command: Sequence[str | Path], environment: Mapping[str, str], folder: 
         try:
             return process.wait()
         except KeyboardInterrupt:
+            _end(process)
+            raise
+
+
+@contextmanager
+def beside(command: Sequence[str | Path], environment: Mapping[str, str], folder: Path) -> Iterator[Callable[[], int]]:
+    """Run a command beside others. What this yields waits for its end, shows its output and returns its exit status."""
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
+            [*map(str, command)],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+
+        def finish() -> int:
+            process.wait()
+            output.seek(0)
+            say(output.read().decode(errors="replace").rstrip())
+            return process.returncode
+
+        try:
+            yield finish
+        except BaseException:
             _end(process)
             raise
 

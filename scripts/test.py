@@ -1,5 +1,6 @@
-"""Everything that must pass: python3 scripts/test.py, or python3 scripts/test.py ARGUMENTS-OF-PYTEST for pytest alone.
+"""Everything that must pass: python3 scripts/test.py; with --all the tests of whole commands (tests/e2e), too.
 
+With arguments of pytest, pytest runs alone: python3 scripts/test.py -k citations.
 Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
 """
 
@@ -8,6 +9,8 @@ import sys
 import python_version
 
 EXTRAS = ("minilm", "test", "demo-documents")
+PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
+QUICK = ["tests/integration", "tests/unit", "--hypothesis-profile", "quick"]
 
 
 def main() -> int:
@@ -20,9 +23,10 @@ def main() -> int:
 def check() -> int:
     """Run every check to its end and return the exit status of the first that failed."""
     import argparse
+    import contextlib
 
     import setup_environment as setup
-    from setup_console import STOPPED, call, say
+    from setup_console import STOPPED, beside, call, say
 
     parser = argparse.ArgumentParser(
         prog="test.py",
@@ -31,19 +35,32 @@ def check() -> int:
         epilog="All other arguments go to pytest, which then runs alone; so does everything after --.",
     )
     parser.add_argument("--recreate", action="store_true", help="delete .venv first and install everything anew")
+    parser.add_argument("--all", action="store_true", help="also run tests/e2e: whole commands, which take minutes")
     own, after = split(sys.argv[1:])
     options, unknown = parser.parse_known_args(own)
 
     environment = setup.Environment(setup.CHECKOUT)
     setup.prepare(environment, EXTRAS, recreate=options.recreate)
     failed = []
-    for module, arguments in checks(unknown + after):
-        say("\n$ " + " ".join([module, *arguments]))
-        status = call([environment.python, "-m", module, *arguments], environment.variables, environment.checkout)
+
+    def ended(module: str, status: int) -> None:
         if status == STOPPED:
             raise KeyboardInterrupt
         if status != 0:
             failed.append((module, status))
+
+    finish_mypy = None
+    with contextlib.ExitStack() as stack:
+        for module, arguments in checks(unknown + after, options.all):
+            command = [environment.python, "-m", module, *arguments]
+            if module == "mypy":  # one core for a while: it runs beside pytest
+                finish_mypy = stack.enter_context(beside(command, environment.variables, environment.checkout))
+                continue
+            say("\n$ " + " ".join([module, *arguments]))
+            ended(module, call(command, environment.variables, environment.checkout))
+        if finish_mypy:
+            say("\n$ mypy")
+            ended("mypy", finish_mypy())
     say("\nfailed: " + ", ".join(module for module, _ in failed) if failed else "\nall passed")
     return failed[0][1] if failed else 0
 
@@ -56,11 +73,12 @@ def split(arguments: "list[str]") -> "tuple[list[str], list[str]]":
     return arguments[:at], arguments[at + 1 :]
 
 
-def checks(for_pytest: "list[str]") -> "list[tuple[str, list[str]]]":
+def checks(for_pytest: "list[str]", everything: bool) -> "list[tuple[str, list[str]]]":
     """The modules to run with their arguments: all four, or pytest alone when it is given arguments."""
     if for_pytest:
         return [("pytest", for_pytest)]
-    return [("ruff", ["check"]), ("ruff", ["format", "--check"]), ("mypy", []), ("pytest", [])]
+    static = [("ruff", ["check"]), ("ruff", ["format", "--check"]), ("mypy", [])]
+    return [*static, ("pytest", PARALLEL if everything else PARALLEL + QUICK)]
 
 
 if __name__ == "__main__":

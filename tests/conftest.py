@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 
+import hypothesis
 import pytest
 
 _CALLS_OUT: list[str] = []
@@ -43,7 +44,21 @@ def _loopback(host):
 sys.addaudithook(_guard)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background; programs under test would be deaf
     signal.signal(signal.SIGINT, signal.default_int_handler)
-socket.setdefaulttimeout(30)
+socket.setdefaulttimeout(60)
+hypothesis.settings.register_profile("all", max_examples=100, deadline=None)
+hypothesis.settings.register_profile("quick", max_examples=20, deadline=None)
+hypothesis.settings.load_profile("all")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--bundle", action="store_true", help="build a whole bundle: 2 GB from a package index, minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--bundle"):
+        for item in items:
+            if item.get_closest_marker("bundle"):
+                item.add_marker(pytest.mark.skip(reason="builds a bundle of 2 GB: --bundle runs it"))
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +71,10 @@ def no_calls_out():
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory):
-    """One cache for the whole run: MiniLM is converted once."""
-    folder = tmp_path_factory.mktemp("cache")
+    """One cache for the whole run and all its workers: MiniLM is converted once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LOCAL_RAG_CACHE_DIR", str(folder))
         yield folder

@@ -6,12 +6,12 @@ Without Ollama no socket is opened at all; with it, only to the one scripted ser
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 from support import TESTS
+from support.namespaces import NO_ROUTE, namespaces
 
 MAIN_JOB = """
 import contextlib, os, sys
@@ -165,16 +165,6 @@ def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("NOTHING LEFT\n")
-
-
-NO_ROUTE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
-"""A network namespace in which there is loopback and nothing else."""
-
-
-def namespaces():
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        return False
-    return subprocess.run([*NO_ROUTE, "true"], capture_output=True).returncode == 0
 
 
 @pytest.mark.namespace

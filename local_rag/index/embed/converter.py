@@ -63,7 +63,7 @@ def convert(model: Path, longest: int, folder: Path) -> dict[str, Any]:
     tokenizer = whole.tokenizer
     tokens = tokenizer(list(TEXTS[2:5]), padding=True, truncation=True, max_length=longest, return_tensors="pt")
 
-    class Wrapped(torch.nn.Module):
+    class Wrapped(torch.nn.Module):  # type: ignore[misc]  # torch is not read by mypy
         def __init__(self) -> None:
             super().__init__()
             self.whole = whole

@@ -289,7 +289,6 @@ def test_an_index_that_was_named_must_be_there(console):
         run_network(Settings.load(index="none", engine="extractive"), "", console)
 
 
-@pytest.mark.slow
 def test_without_an_index_a_question_is_asked_of_the_demo(console, capsys, home):
     assert run_network(Settings.load(engine="extractive"), "", console, as_json=True) == 0
     said = json.loads(capsys.readouterr().out)

@@ -274,8 +274,20 @@ def test_ctrl_c_stops_the_child_too(tmp_path: Path) -> None:
 
 
 def test_arguments_go_to_pytest_alone() -> None:
-    assert check.checks(["-k", "index"]) == [("pytest", ["-k", "index"])]
-    assert [module for module, _ in check.checks([])] == ["ruff", "ruff", "mypy", "pytest"]
+    assert check.checks(["-k", "index"], False) == [("pytest", ["-k", "index"])]
+    assert [module for module, _ in check.checks([], False)] == ["ruff", "ruff", "mypy", "pytest"]
+
+
+def test_only_all_of_it_runs_whole_commands() -> None:
+    (_, quick), (_, everything) = check.checks([], False)[-1], check.checks([], True)[-1]
+    assert {"tests/unit", "tests/integration"} <= set(quick)
+    assert not [argument for argument in everything if argument.startswith("tests")], "pytest's own testpaths"
+
+
+def test_a_command_that_ran_beside_others_is_shown_at_its_end(tmp_path: Path, capsys) -> None:
+    with console.beside([sys.executable, "-c", "print('checked'); exit(3)"], os.environ, tmp_path) as finish:
+        assert capsys.readouterr().out == ""
+        assert (finish(), capsys.readouterr().out) == (3, "checked\n")
 
 
 def test_after_two_dashes_everything_is_for_pytest() -> None:
@@ -287,4 +299,4 @@ def test_after_two_dashes_everything_is_for_pytest() -> None:
 def test_ci_runs_the_same_command() -> None:
     script = CHECKOUT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert "python3 scripts/test.py" in script.read_text()
+    assert "python3 scripts/test.py --all" in script.read_text()

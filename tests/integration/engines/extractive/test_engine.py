@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.engine_contract import EngineContract
+from support.engine_passages import PASSAGES, STAFF, TERMS
 from support.fakes import passage
 from support.fakes_index import HashingEmbedder, minilm
 
@@ -14,28 +15,6 @@ from local_rag.core.question_memory import QuestionMemory
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words
-
-TERMS = passage(
-    1,
-    "Acme sells pumps to farms in France. The warranty of a pump ends two years after delivery. It does not cover the "
-    "seals, because seals wear out within months.\n\nRepairs are made in Lyon by Marie Dupont, and a repair takes "
-    "about nine days.",
-    heading="Warranty",
-)
-STAFF = passage(
-    2,
-    "# Offices\n\nThe Lyon office opened in March 2014. Forty people work in the Lyon office, most of them mechanics. "
-    "The Nantes office keeps the books.\n\nThere are three kinds of contract:\n\n- permanent contracts for mechanics\n"
-    "- seasonal contracts for drivers\n- training contracts for apprentices\n\nHolidays are agreed in January.",
-    heading="Offices",
-)
-GARDEN = passage(
-    3,
-    "Tomatoes want sun, and they want water every second day. A marmot is a large ground squirrel that lives in the "
-    "mountains. Fig. 3. A marmot at rest.\nReferences\n[1] Smith et al. “Marmots of the Alps.” arXiv 2101.1 (2021).",
-    heading="Garden",
-)
-PASSAGES = [TERMS, STAFF, GARDEN]
 
 
 class SmallCorpus:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from integration.engines.extractive.test_engine import PASSAGES
 from support.engine_contract import EngineContract
+from support.engine_passages import PASSAGES
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.ollama_server import say

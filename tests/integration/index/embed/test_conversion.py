@@ -38,7 +38,6 @@ def copy(converted, tmp_path):
     return place
 
 
-@pytest.mark.slow
 def test_its_vectors_are_those_of_sentence_transformers(converted):
     reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
     plain = SentenceTransformerEmbedder(SPEC, converted)
@@ -109,7 +108,6 @@ def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
     assert np.allclose(again.embed_queries(["lamp"]), embedder.embed_queries(["lamp"]), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, monkeypatch):
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "modules.json").write_text("[{}]")
@@ -141,7 +139,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     assert "cannot be written" in found.why
 
 
-@pytest.mark.slow
 def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt

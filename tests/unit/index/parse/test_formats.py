@@ -10,7 +10,7 @@ from support.hostile import (
     make_pdf,
     make_zip,
 )
-from unit.index.parse.test_loaders import one, outline, reason, write
+from support.loading import one, outline, reason, write
 
 from local_rag.index.parse.loaders import load
 from local_rag.index.parse.pdf import ranges

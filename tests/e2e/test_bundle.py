@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from e2e.test_privacy import NO_ROUTE, namespaces
+from support.namespaces import NO_ROUTE, namespaces
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.bundle,
     pytest.mark.namespace,
     pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces (unshare -rn)"),
 ]
