@@ -52,7 +52,7 @@ def check() -> int:
     finish_mypy = None
     with contextlib.ExitStack() as stack:
         for module, arguments in checks(unknown + after, options.all):
-            command = [environment.python, "-m", module, *arguments]
+            command = [str(environment.python), "-m", module, *arguments]
             if module == "mypy":  # one core for a while: it runs beside pytest
                 finish_mypy = stack.enter_context(beside(command, environment.variables, environment.checkout))
                 continue
