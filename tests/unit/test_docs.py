@@ -45,7 +45,7 @@ def inline(text):
 # --- the pages and their links
 
 
-@pytest.mark.parametrize(("page", "limit"), [("README.md", 250)])
+@pytest.mark.parametrize(("page", "limit"), [("README.md", 250), ("CONTRIBUTING.md", 200)])
 def test_a_page_is_short(page, limit):
     assert len(PAGES[page].splitlines()) <= limit
 
@@ -141,3 +141,26 @@ def test_the_table_of_profiles_is_that_of_models_yaml():
     for page in ("README.md", "docs/ollama.md"):
         assert f"ollama pull {models.profiles['16gb'].model} " in PAGES[page]
         assert f"pull `{models.profiles['32gb'].model}` instead" in PAGES[page]
+
+
+def test_contributing_names_what_the_code_has():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sources())
+    for span in inline(PAGES["CONTRIBUTING.md"]):
+        if re.fullmatch(r"[\w./-]+/|[\w./-]+\.(py|md|yaml|json)|(tests|scripts|docs)/[\w/]+", span):
+            here = span.replace("NAME", "crag")
+            assert any((folder / here).exists() for folder in (ROOT, ROOT / "local_rag", ROOT / "tests")), span
+        elif re.fullmatch(r"(\w+\.)*\w*(_|[a-z][A-Z]|[A-Z]{3})\w*", span):
+            assert re.search(rf"\b{span.rpartition('.')[2]}\b", source), f"there is no {span}"
+
+
+def test_contributing_draws_every_package():
+    drawing = re.search(r"^local_rag/\n(.*?)^```", PAGES["CONTRIBUTING.md"], re.MULTILINE | re.DOTALL).group(1)
+    drawn = {line.split()[0].strip("/") for line in drawing.splitlines()}
+    package = ROOT / "local_rag"
+    assert {path.parent.name for path in package.glob("*/__init__.py")} <= drawn
+    for name in drawn:
+        assert any(path.is_dir() for path in package.rglob(name)), name
+
+
+def sources():
+    return [path for folder in ("local_rag", "scripts", "tests") for path in (ROOT / folder).rglob("*.py")]
