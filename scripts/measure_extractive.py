@@ -30,7 +30,7 @@ from local_rag.engines.extractive import engine as extractive_engine
 from local_rag.engines.extractive import scoring
 from local_rag.engines.extractive.answerability import Judged, shipped
 from local_rag.engines.extractive.quotes import as_written, quotes
-from local_rag.graphs import edges
+from local_rag.graphs import rules
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 from local_rag.text.words import content_stems
 from local_rag.text.words import stem as stem_of
@@ -242,10 +242,10 @@ def report_grounded(asked: Sequence[Asked], embedder: CachedEmbedder) -> None:
             (level, holds)
         )
     for kind, rows in found.items():
-        useful = [holds for level, holds in rows if level >= edges.USEFUL]
+        useful = [holds for level, holds in rows if level >= rules.USEFUL]
         line = f"  {kind}: grounded {len(useful) / len(rows):.3f} of {len(rows)}"
         if kind == "answerable":
-            shown = sum(holds for level, holds in rows if level >= edges.USEFUL - 1) / len(rows)
+            shown = sum(holds for level, holds in rows if level >= rules.USEFUL - 1) / len(rows)
             line += (
                 f", {sum(useful) / len(useful):.3f} of them with the gold string; at usefulness 3 and more {shown:.3f}"
             )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    pass
 from local_rag.core.documents import Origin
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Support
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
-Located = Literal["exact", "near", "words"]
+QuoteMatch = Literal["exact", "near", "words"]
 """How a quote was found: the sentence stands there; nearly so, letter by letter; or by the words that they share."""
-Kind = Literal["rewrites", "generations", "web_searches", "steps"]
+BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
 OUT_OF_TIME = "out of time"
 """How the reason of an answer begins that the wall clock ended."""
@@ -40,7 +38,7 @@ class Citation:
     verified: bool
     sentence: str = ""
     origin: Origin = "files"
-    located: Located = "words"
+    located: QuoteMatch = "words"
     why: str = ""
 
 

@@ -1,4 +1,4 @@
-"""What the words of a verdict are worth as numbers: Self-RAG's weights (arXiv 2310.11511, section 3.3)."""
+"""Self-RAG's critique: the numbers behind labels, and the rank of a draft (arXiv 2310.11511, section 3.3)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "no": 0.0}
 """What a sentence's support is worth: s(ISSUP) = P(fully) + 0.5 P(partially)."""
 USEFULNESS: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
 """The weights of ISUSE 1 to 5."""
+W_REL, W_SUP, W_USE = 1.0, 1.0, 0.5
+"""Weights of relevance, support and usefulness, as in the paper's experiments (appendix A.3)."""
 
 
 def overall(supports: Sequence[Support]) -> Support:
-    """`fully` if every sentence is, `no` if none is even in part (Self-RAG, ISSUP of table 1)."""
+    """`fully` if every sentence is, `no` if none is even in part (ISSUP of table 1)."""
     if not supports or all(support == "no" for support in supports):
         return "no"
     return "fully" if all(support == "fully" for support in supports) else "partially"
 
 
 def support_of(grade: Grade) -> float | None:
-    """s_sup in [0, 1]: by the grader's probabilities, else the mean of its sentences' words, else its one word.
+    """s_sup in [0, 1]: by the grader's probabilities, else the mean of its sentences' labels, else its one label.
 
-    None where a word could not be read.
+    None where a label is unparsed.
     """
     if grade.support_score is not None:
         return grade.support_score
@@ -37,8 +39,14 @@ def usefulness_of(grade: Grade) -> float | None:
     return USEFULNESS.get(grade.usefulness) if grade.usefulness_score is None else grade.usefulness_score
 
 
+def usefulness_or_worst(grade: Grade) -> float:
+    """s_use in [-1, 1]; an unparsed one counts as the worst."""
+    usefulness = usefulness_of(grade)
+    return min(USEFULNESS.values()) if usefulness is None else usefulness
+
+
 def answered(grade: Grade) -> float | None:
-    """The chance that a generation answers the question from the passages, in [0, 1]: support times usefulness.
+    """The score in [0, 1] that a generation answers the question from the passages: support times usefulness.
 
     None where one of the two was not graded.
     """
@@ -46,3 +54,9 @@ def answered(grade: Grade) -> float | None:
     if supported is None or useful is None or not grade.usefulness:
         return None
     return supported * (useful + 1) / 2
+
+
+def draft_score(relevance: float, grade: Grade, probability: float | None) -> float:
+    """w_rel·s_rel + w_sup·s_sup + w_use·s_use, plus the probability of the draft itself where it is known (eq. 3)."""
+    judged = W_REL * relevance + W_SUP * (support_of(grade) or 0.0) + W_USE * usefulness_or_worst(grade)
+    return judged + (probability or 0.0)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    pass
 from local_rag.core.usage import Usage
 
 Source = Literal["vectorstore", "web_search", "direct"]

@@ -26,7 +26,7 @@ from local_rag.evaluation.corpus import index_of
 from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.matching import held
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point, Scored, chosen, cross_fitted, point, shown
-from local_rag.graphs.nodes.common import write as write_answer
+from local_rag.graphs.nodes.generation import write as write_answer
 from local_rag.runtime.indexing import sync_progress
 from local_rag.runtime.rag import Rag, open_embedder
 from local_rag.terminal.live import say_engine

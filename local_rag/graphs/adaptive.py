@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from langgraph.graph import StateGraph
+from langgraph.graph import END, START, StateGraph
 
-from local_rag.graphs.edges import (
-    found_new,
-    goes_on,
-    grade_generation_v_documents_and_question,
-    route_taken,
-    some_relevant,
-    source_taken,
-)
-from local_rag.graphs.nodes.common import generate, give_up, llm_fallback, retrieve, transform_query
-from local_rag.graphs.nodes.conversation import ends
-from local_rag.graphs.nodes.grading import grade_documents, grade_generation
+from local_rag.graphs.edges import label, route_taken, source_taken
+from local_rag.graphs.nodes.conversation import add_memory
+from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
+from local_rag.graphs.nodes.graders import grade_documents, grade_generation
 from local_rag.graphs.nodes.reasoning import reason, retrieve_step
+from local_rag.graphs.nodes.retrieval import retrieve
+from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
@@ -26,32 +21,23 @@ from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 def adaptive(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
     """Adaptive RAG: choose between your files, the web and no retrieval, then go on as Self-RAG does."""
     graph = StateGraph(State, context_schema=Deps)
-    first, last = ends(graph, options)
-    graph.add_node("route_question", route_question)
-    graph.add_node("web_search", web_search)
-    graph.add_node("llm_fallback", llm_fallback)
-    graph.add_node("retrieve", retrieve)
-    graph.add_node("grade_documents", grade_documents(some_relevant))
-    graph.add_node("transform_query", transform_query())
-    graph.add_node("generate", generate)
-    graph.add_node("grade_generation", grade_generation(grade_generation_v_documents_and_question))
-    graph.add_node("give_up", give_up)
-
-    graph.add_edge(first, "route_question")
+    start, end = add_memory(graph) if options.memory else (START, END)
+    for node in (route_question, web_search, llm_fallback, retrieve, grade_documents):
+        graph.add_node(node)
+    for node in (transform_query(), generate, grade_generation, give_up):
+        graph.add_node(node)
     routes: dict[Hashable, str] = {"vectorstore": "retrieve", "web_search": "web_search", "direct": "llm_fallback"}
     if options.multi:
-        routes["multi"] = "retrieve_step"
-        graph.add_node("retrieve_step", retrieve_step)
-        graph.add_node("reason", reason)
-        graph.add_conditional_edges("retrieve_step", found_new, {"new": "reason", "nothing new": "generate"})
-        graph.add_conditional_edges("reason", goes_on, {"go on": "retrieve_step", "enough": "generate"})
+        routes["multi"] = _several_steps(graph)
+
+    graph.add_edge(start, "route_question")
     graph.add_conditional_edges("route_question", route_taken, routes)
     graph.add_edge("web_search", "generate")
-    graph.add_edge("llm_fallback", last)
+    graph.add_edge("llm_fallback", end)
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
-        some_relevant,
+        label,
         {"generate": "generate", "transform_query": "transform_query", "max retries": "give_up"},
     )
     graph.add_conditional_edges(
@@ -60,8 +46,17 @@ def adaptive(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
     graph.add_edge("generate", "grade_generation")
     graph.add_conditional_edges(
         "grade_generation",
-        grade_generation_v_documents_and_question,
-        {"useful": last, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
+        label,
+        {"useful": end, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
     )
-    graph.add_edge("give_up", last)
+    graph.add_edge("give_up", end)
     return graph
+
+
+def _several_steps(graph: StateGraph[State, Deps]) -> str:
+    """Retrieve and reason in turn, then write; the first node."""
+    graph.add_node(retrieve_step)
+    graph.add_node(reason)
+    graph.add_conditional_edges("retrieve_step", label, {"new": "reason", "nothing new": "generate"})
+    graph.add_conditional_edges("reason", label, {"go on": "retrieve_step", "enough": "generate"})
+    return "retrieve_step"

@@ -1,4 +1,4 @@
-"""Grades put together, lowered and cut: what follows from them is decided elsewhere."""
+"""Grades of a generation: combined, lowered by a threshold, and without the sentences that have no support."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def below(grade: Grade, threshold: float | None) -> bool:
     return threshold is not None and grade.score is not None and grade.score < threshold
 
 
-def enough(grade: Grade, threshold: float | None) -> Grade:
+def lowered(grade: Grade, threshold: float | None) -> Grade:
     """The grade, lowered where its score is below the threshold for answers."""
     if not below(grade, threshold) or not grade.usefulness:
         return grade
@@ -45,9 +45,9 @@ def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]
     Usefulness and score of the grade are still those of the whole. Nothing changes where the grader did not look at the
     sentences one by one.
     """
-    found = claims(text)
-    removed = [claim for claim, support in zip(found, grade.sentences, strict=False) if support == "no"]
-    if len(found) != len(grade.sentences) or not removed:
+    sentences = claims(text)
+    removed = [claim for claim, support in zip(sentences, grade.sentences, strict=False) if support == "no"]
+    if len(sentences) != len(grade.sentences) or not removed:
         return text, grade, []
     for claim in reversed(removed):
         text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"

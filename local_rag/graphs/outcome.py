@@ -9,8 +9,8 @@ from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade
-from local_rag.graphs.edges import verdict_of
 from local_rag.graphs.grades import below, combined, without_unsupported
+from local_rag.graphs.rules import is_fixed_reply, verdict_of
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
 from local_rag.text.display import plural
@@ -22,14 +22,14 @@ WORTH_SHOWING = 3
 def best_or_abstention(state: State, deps: Deps) -> Update:
     """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason."""
     late = f"{OUT_OF_TIME} after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
-    usage = state.get("usage", Usage())
-    drafts = [*state.get("drafts", ()), *_unchecked(state)]
+    usage = Usage()
+    drafts = [*state.get("drafts", ()), *_ungraded(state)]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
     drafts.sort(key=lambda draft: (_SUPPORT[draft.grade.support], draft.grade.usefulness), reverse=True)
     for draft in drafts:
         if deps.strict and draft.removed:
-            draft = _looked_at_again(state, draft, deps)
+            draft = _graded_again(state, draft, deps)
             usage += draft.grade.usage
         if _worth_showing(draft, deps.thresholds.answer):
             return {
@@ -64,15 +64,15 @@ def _strictly(draft: Draft) -> Draft:
     return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
 
 
-def _looked_at_again(state: State, draft: Draft, deps: Deps) -> Draft:
+def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     """What a removal left, with its own usefulness: the verdict on the whole may have been on what is gone."""
     try:
         deps.cancel.check()
         question = state.get("asked") or state["question"]
-        found = deps.engine.grade(question, draft.documents, draft.text, check="usefulness")
+        usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness")
     except DeadlineExceeded:
         return replace(draft, grade=replace(draft.grade, usage=Usage()))
-    grade = combined(replace(draft.grade, usage=Usage()), found)
+    grade = combined(replace(draft.grade, usage=Usage()), usefulness)
     whole = verdict_of(grade) == "useful" and citations.check(draft.text, draft.documents).status == "grounded"
     return replace(draft, grade=grade, status="grounded" if whole else "partial")
 
@@ -80,16 +80,16 @@ def _looked_at_again(state: State, draft: Draft, deps: Deps) -> Draft:
 _SUPPORT = {"fully": 3, "partially": 2, "no": 1, "unparsed": 0}
 
 
-def _unchecked(state: State) -> list[Draft]:
+def _ungraded(state: State) -> list[Draft]:
     """The last generation, where the clock left no time to grade it, or to come to an end with its grade."""
     text, grade = state.get("generation", ""), state.get("grade")
-    if text in ("", NOT_IN_PASSAGES) or any(text == draft.text for draft in state.get("drafts", ())):
+    if is_fixed_reply(state) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
     if grade is not None and grade.support != "unparsed":
-        draft = draft_of(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
+        draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
         return [replace(draft, why="no time was left to finish its checks")]
     status: Status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
-    return [_made(state, Grade("unparsed", 0), status, "no time was left to check it")]
+    return [_draft(state, Grade("unparsed", 0), status, "no time was left to check it")]
 
 
 def _worth_showing(draft: Draft, least: float | None) -> bool:
@@ -102,7 +102,7 @@ def _worth_showing(draft: Draft, least: float | None) -> bool:
 def _why_nothing(state: State) -> str:
     if state.get("drafts"):
         return "what the passages say does not answer the question"
-    if any(one.kind == "web_search" and one.verdict == "refused" for one in state.get("decisions", ())):
+    if any((graded.kind, graded.verdict) == ("web_search", "refused") for graded in state.get("decisions", ())):
         return "the files do not answer it, and the web was not asked: the query was not allowed to leave"
     if not state.get("nearest"):
         return "nothing was found"
@@ -115,8 +115,8 @@ def _why_nothing(state: State) -> str:
 
 def unread_passages(state: State) -> set[str]:
     """The chunk ids of the passages on which the grader gave no usable verdict."""
-    read = (one for one in state.get("decisions", ()) if one.kind == "relevance" and one.verdict == "unparsed")
-    return {one.chunk_id or "" for one in read}
+    decisions = state.get("decisions", ())
+    return {graded.chunk_id or "" for graded in decisions if (graded.kind, graded.verdict) == ("relevance", "unparsed")}
 
 
 def out_of_time(state: State, deps: Deps) -> Update:
@@ -131,7 +131,7 @@ def useful(state: State) -> Update:
     return {"status": "partial", "reason": state.get("reason", "")}
 
 
-def draft_of(state: State, grade: Grade) -> Draft:
+def rejected_draft(state: State, grade: Grade) -> Draft:
     """The rejected generation with its passages; the next attempt is told why."""
     status: Status = "partial" if grade.support in ("fully", "partially") else "ungrounded"
     why = {
@@ -141,10 +141,10 @@ def draft_of(state: State, grade: Grade) -> Draft:
         "unparsed": "it could not be checked: the grader gave no usable verdict",
     }[grade.support]
     why = f"{why}: {grade.why}" if grade.why else why
-    return _made(state, grade, status, why)
+    return _draft(state, grade, status, why)
 
 
-def _made(state: State, grade: Grade, status: Status, why: str) -> Draft:
+def _draft(state: State, grade: Grade, status: Status, why: str) -> Draft:
     documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
     return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
 

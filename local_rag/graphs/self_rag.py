@@ -2,86 +2,91 @@
 
 from __future__ import annotations
 
-from langgraph.graph import StateGraph
+from langgraph.graph import END, START, StateGraph
 
-from local_rag.graphs.edges import (
-    grade_generation_v_documents_and_question,
-    retrieve_or_not,
-    some_relevant,
-    supported,
-    useful_or_not,
-)
+from local_rag.graphs.edges import label, retrieve_or_not
 from local_rag.graphs.nodes import candidates
-from local_rag.graphs.nodes.common import generate, give_up, llm_fallback, retrieve, transform_query
-from local_rag.graphs.nodes.conversation import ends
-from local_rag.graphs.nodes.grading import (
+from local_rag.graphs.nodes.conversation import add_memory
+from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
+from local_rag.graphs.nodes.graders import (
     grade_documents,
     grade_generation,
     grade_generation_v_documents,
     grade_generation_v_question,
     prepare_for_final_grade,
 )
+from local_rag.graphs.nodes.retrieval import retrieve
+from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
 from local_rag.graphs.state import TUTORIAL, Deps, Options, State
 
+Graph = StateGraph[State, Deps]
 
-def self_rag(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
+
+def self_rag(options: Options = TUTORIAL) -> Graph:
     """Self-RAG: rewrite the question when no passage survives, write again what the passages do not support."""
     graph = StateGraph(State, context_schema=Deps)
-    first, last = ends(graph, options)
-    graph.add_node("retrieve", retrieve)
-    graph.add_node("grade_documents", grade_documents(some_relevant))
-    graph.add_node("transform_query", transform_query("vectorstore"))
-    graph.add_node("generate", candidates.generate if options.candidates else generate)
-    graph.add_node("give_up", give_up)
+    start, end = add_memory(graph) if options.memory else (START, END)
+    for node in (retrieve, grade_documents, transform_query("vectorstore"), give_up):
+        graph.add_node(node)
+    first = _decision(graph, end) if options.decide else "retrieve"
+    writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
+    grader = _separate_graders(graph, end) if options.separate else _one_grader(graph, end)
 
-    if options.decide:
-        graph.add_node("decide_retrieval", decide_retrieval)
-        graph.add_node("llm_fallback", llm_fallback)
-        graph.add_edge(first, "decide_retrieval")
-        graph.add_conditional_edges(
-            "decide_retrieval", retrieve_or_not, {"retrieve": "retrieve", "direct": "llm_fallback"}
-        )
-        graph.add_edge("llm_fallback", last)
-    else:
-        graph.add_edge(first, "retrieve")
+    graph.add_edge(start, first)
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
-        some_relevant,
+        label,
         {"generate": "generate", "transform_query": "transform_query", "max retries": "give_up"},
     )
     graph.add_edge("transform_query", "retrieve")
-    written = "generate"
-    if options.candidates:
-        written = "rank_candidates"
-        graph.add_node("rank_candidates", candidates.rank_candidates)
-        graph.add_edge("generate", "rank_candidates")
-    (_separate_grades if options.separate else _final_grade)(graph, written, last)
-    graph.add_edge("give_up", last)
+    graph.add_edge(writer, grader)
+    graph.add_edge("give_up", end)
     return graph
 
 
-def _final_grade(graph: StateGraph[State, Deps], written: str, last: str) -> None:
-    """Both graders in one node."""
-    graph.add_node("grade_generation", grade_generation(grade_generation_v_documents_and_question))
-    graph.add_edge(written, "grade_generation")
+def _decision(graph: Graph, end: str) -> str:
+    """Retrieve only where the files are needed; the first node."""
+    graph.add_node(decide_retrieval)
+    graph.add_node(llm_fallback)
+    graph.add_conditional_edges("decide_retrieval", retrieve_or_not, {"retrieve": "retrieve", "direct": "llm_fallback"})
+    graph.add_edge("llm_fallback", end)
+    return "decide_retrieval"
+
+
+def _one_draft(graph: Graph) -> str:
+    """As in the tutorial: one draft per attempt; the last node."""
+    graph.add_node(generate)
+    return "generate"
+
+
+def _ranked_drafts(graph: Graph) -> str:
+    """As in the paper: several drafts, and the best of them; the last node."""
+    graph.add_node(candidates.generate)
+    graph.add_node(candidates.rank_candidates)
+    graph.add_edge("generate", "rank_candidates")
+    return "rank_candidates"
+
+
+def _one_grader(graph: Graph, end: str) -> str:
+    """As in the tutorial: support and usefulness graded in one node; its name."""
+    graph.add_node(grade_generation)
     graph.add_conditional_edges(
         "grade_generation",
-        grade_generation_v_documents_and_question,
-        {"useful": last, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
+        label,
+        {"useful": end, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
     )
+    return "grade_generation"
 
 
-def _separate_grades(graph: StateGraph[State, Deps], written: str, last: str) -> None:
-    """The early notebook's wiring: two graders, and `prepare_for_final_grade` between them."""
-    graph.add_node("grade_generation_v_documents", grade_generation_v_documents(supported))
-    graph.add_node("prepare_for_final_grade", prepare_for_final_grade)
-    graph.add_node("grade_generation_v_question", grade_generation_v_question(useful_or_not))
-    graph.add_edge(written, "grade_generation_v_documents")
+def _separate_graders(graph: Graph, end: str) -> str:
+    """As in the early notebook: two graders with `prepare_for_final_grade` between them; the first node."""
+    for node in (grade_generation_v_documents, prepare_for_final_grade, grade_generation_v_question):
+        graph.add_node(node)
     graph.add_conditional_edges(
         "grade_generation_v_documents",
-        supported,
+        label,
         {
             "supported": "prepare_for_final_grade",
             "not supported": "generate",
@@ -92,6 +97,7 @@ def _separate_grades(graph: StateGraph[State, Deps], written: str, last: str) ->
     graph.add_edge("prepare_for_final_grade", "grade_generation_v_question")
     graph.add_conditional_edges(
         "grade_generation_v_question",
-        useful_or_not,
-        {"useful": last, "not useful": "transform_query", "max retries": "give_up"},
+        label,
+        {"useful": end, "not useful": "transform_query", "max retries": "give_up"},
     )
+    return "grade_generation_v_documents"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Required, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args
 
 from langchain_core.documents import Document
 from langgraph.channels import UntrackedValue
@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
-from local_rag.core.answer import Kind, Status
+from local_rag.core.answer import BudgetKind, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
@@ -24,7 +24,9 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
 
 TIME = "time"
-"""The last entry of `spent`, beside those of `Kind`."""
+"""The clock among the exhausted budgets of `spent`."""
+
+BUDGETS: tuple[BudgetKind, ...] = get_args(BudgetKind)
 
 Action = Literal["correct", "ambiguous", "incorrect"]
 """What CRAG does with what was retrieved (section 4.3)."""
@@ -32,7 +34,7 @@ Action = Literal["correct", "ambiguous", "incorrect"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Which of the papers' parts a graph is wired with. Everything else that they do is in Deps."""
+    """Which of the papers' parts a graph is wired with; what only nodes look at is in Deps."""
 
     separate: bool = False
     candidates: bool = False
@@ -81,50 +83,54 @@ class Draft:
     removed: tuple[str, ...] = ()
 
 
-class State(TypedDict, total=False):
-    """The tutorials' keys first. Working fields are untracked: no checkpoint ever keeps them.
+class Update(TypedDict, total=False):
+    """What a node may return. Working fields are untracked: no checkpoint ever keeps them.
 
-    `question` is never overwritten; `asked` is it made whole where it follows others of a chat, whose `turns` are all
-    that a checkpoint keeps of them; `query` is what is searched for. `tries` counts per `Kind`, `spent` names the
-    budgets that are used up. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those
-    found irrelevant, `nearest` the best passages seen at all, `tried` every query so far, `dropped` the numbers
-    in the last generation that name no passage, `removed` its sentences that were taken out. `shown` are the chunk ids
-    of the passages that were retrieved last, in the order in which the engine is shown them. `scores` are those of the
-    passages by chunk id, `action` is CRAG's; `thoughts` are the sentences of reasoning, `step` says whether they go on.
+    `asked` is the question made whole where it follows others of a chat, whose `turns` are all that a checkpoint keeps;
+    `query` is what is searched for, `tried` every query so far. `label` is what the last node decided for the edge
+    behind it, `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is
+    how many passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` the best passages
+    seen at all, `shown` the chunk ids of those retrieved last, in the order in which the engine is shown them.
+    `dropped` counts the numbers in the generation that name no passage, `removed` are its sentences that were taken
+    out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step`
+    says whether they go on. A node returns of `decisions`, `spent` and `usage` only what is new; `node` adds it up.
     """
 
-    question: Required[str]
     generation: str
     turns: list[dict[str, Any]]
     asked: Annotated[str, UntrackedValue]
     documents: Annotated[list[Document], UntrackedValue]
     query: Annotated[str, UntrackedValue]
+    tried: Annotated[list[str], UntrackedValue]
     route: Annotated[Source, UntrackedValue]
+    complexity: Annotated[Complexity, UntrackedValue]
+    label: Annotated[str, UntrackedValue]
+    why: Annotated[str, UntrackedValue]
     decisions: Annotated[list[Graded], UntrackedValue]
-    tries: Annotated[dict[Kind, int], UntrackedValue]
+    tries: Annotated[dict[BudgetKind, int], UntrackedValue]
     spent: Annotated[list[str], UntrackedValue]
+    usage: Annotated[Usage, UntrackedValue]
     status: Annotated[Status, UntrackedValue]
     reason: Annotated[str, UntrackedValue]
     dropped: Annotated[int, UntrackedValue]
+    removed: Annotated[list[str], UntrackedValue]
     grade: Annotated[Grade | None, UntrackedValue]
     drafts: Annotated[list[Draft], UntrackedValue]
+    candidates: Annotated[list[Candidate], UntrackedValue]
     retrieved: Annotated[int, UntrackedValue]
     rejected: Annotated[list[str], UntrackedValue]
     nearest: Annotated[list[Document], UntrackedValue]
     shown: Annotated[list[str], UntrackedValue]
-    tried: Annotated[list[str], UntrackedValue]
-    usage: Annotated[Usage, UntrackedValue]
-    removed: Annotated[list[str], UntrackedValue]
     scores: Annotated[dict[str, float], UntrackedValue]
     action: Annotated[Action, UntrackedValue]
-    candidates: Annotated[list[Candidate], UntrackedValue]
-    complexity: Annotated[Complexity, UntrackedValue]
     thoughts: Annotated[list[str], UntrackedValue]
     step: Annotated[str, UntrackedValue]
 
 
-Update = dict[str, Any]
-"""What a node returns: some keys of State."""
+class State(Update, total=False):
+    """The tutorials' keys `question`, `documents` and `generation`, and the others; no node overwrites the question."""
+
+    question: Required[str]
 
 
 MaySearch = Callable[[WebQuery], bool]
@@ -183,16 +189,15 @@ class Deps:
             or self.thresholds.relevance is not None
         )
 
-    def limit(self, kind: Kind) -> int:
-        """How often a kind may be done. With the web off there is no budget for it, and so no edge leads there."""
+    def limit(self, kind: BudgetKind) -> int:
+        """The budget of a kind; none for the web where it is off, so no edge leads there."""
         if kind == "web_searches" and not self.web.enabled:
             return 0
         return int(getattr(self.limits, kind))
 
-    def spent(self, tries: Mapping[Kind, int]) -> list[str]:
+    def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
         """The budgets that are used up, the clock among them."""
-        kinds: tuple[Kind, ...] = ("rewrites", "generations", "web_searches", "steps")
-        used: list[str] = [kind for kind in kinds if tries.get(kind, 0) >= self.limit(kind)]
+        used: list[str] = [kind for kind in BUDGETS if tries.get(kind, 0) >= self.limit(kind)]
         return [*used, TIME] if self.cancel.expired else used
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from local_rag.config.calibrated import calibrated
 from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, TRUST_MODELS
-from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, Located
+from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.serialization import to_json
 from local_rag.core.verdicts import Support
@@ -41,7 +41,7 @@ DOUBTS: dict[Support, str] = {
 }
 """What stands behind a sentence that its passages do not carry in full."""
 
-LOCATED: dict[Located, str] = {
+LOCATED: dict[QuoteMatch, str] = {
     "exact": "word for word",
     "near": "nearly word for word",
     "words": "by the words that they share",

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from local_rag.core.answer import Located
+from local_rag.core.answer import QuoteMatch
 from local_rag.text.marks import marks, without_marks
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import NUMBER_WORDS, STOP_WORDS, content_stems, fold, stem, words
@@ -97,7 +97,7 @@ class Evidence(NamedTuple):
 
     span: Span
     verified: bool
-    located: Located
+    located: QuoteMatch
 
 
 @lru_cache(maxsize=256)

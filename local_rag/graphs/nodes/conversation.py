@@ -17,20 +17,18 @@ from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, Turn
 from local_rag.core.verdicts import Graded
-from local_rag.graphs.nodes.node import Emit, asked, log, node
-from local_rag.graphs.state import Deps, Options, State, Update, deps_of
+from local_rag.graphs.nodes.node import Emit, node
+from local_rag.graphs.state import Deps, State, Update, deps_of
 from local_rag.text import citations
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
 
 
-def ends(graph: StateGraph[State, Deps], options: Options) -> tuple[str, str]:
-    """Where a graph begins and ends: START and END, or with a memory the two nodes of it."""
-    if not options.memory:
-        return START, END
-    graph.add_node("standalone_question", standalone_question)
-    graph.add_node("remember", remember)
+def add_memory(graph: StateGraph[State, Deps]) -> tuple[str, str]:
+    """Add the nodes that begin and end a question of a chat; their names stand where START and END would."""
+    graph.add_node(standalone_question)
+    graph.add_node(remember)
     graph.add_edge(START, "standalone_question")
     graph.add_edge("remember", END)
     return "standalone_question", "remember"
@@ -46,10 +44,8 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     history = [Turn(turn["asked"], turn["answer"]) for turn in turns[-REMEMBERED:]]
     rewrite = deps.engine.standalone(question, history)
     text = rewrite.text.strip() or question
-    update = fresh | {"asked": text, "usage": rewrite.usage}
-    if text == question:
-        return update
-    return update | {"decisions": log(state, emit, Graded("standalone_question", text))}
+    decisions = [Graded("standalone_question", text)] if text != question else []
+    return {**fresh, "asked": text, "usage": rewrite.usage, "decisions": decisions}
 
 
 def remember(state: State, runtime: Runtime[Deps]) -> Update:
@@ -73,7 +69,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
     checked = citations.renumbered(citations.check(text, documents))
     return {
         "question": state["question"],
-        "asked": asked(state),
+        "asked": state.get("asked") or state["question"],
         "answer": checked.text,
         "status": state.get("status", "abstained"),
         "reason": state.get("reason", ""),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from local_rag.core.verdicts import Graded, Need, Route, Source
-from local_rag.graphs.nodes.node import Emit, asked, log, node, usage_of
+from local_rag.graphs.nodes.node import Emit, node, standalone_question
 from local_rag.graphs.state import Deps, State, Update
 
 
-@node(lambda state: "choosing where to look")
+@node("choosing where to look")
 def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer."""
     allowed: list[Source] = ["vectorstore"]
@@ -19,7 +19,10 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
         allowed.append("direct")
     steps = deps.adaptive.complexity
     alone = len(allowed) == 1 and steps != "auto"
-    route = _only_route() if alone else ask_router(asked(state), deps, tuple(allowed), multi=steps == "auto")
+    if alone:
+        route = Route("vectorstore", why="your files are the only source that is switched on")
+    else:
+        route = ask_router(standalone_question(state), deps, tuple(allowed), multi=steps == "auto")
     if steps != "auto":
         route = replace(route, complexity="multi" if steps == "multi" and route.source == "vectorstore" else "single")
     graded = [Graded("route", route.source, route.why)]
@@ -28,12 +31,12 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     return {
         "route": route.source,
         "complexity": route.complexity,
-        "decisions": log(state, emit, *graded),
-        "usage": usage_of(state) + route.usage,
+        "decisions": graded,
+        "usage": route.usage,
     }
 
 
-@node(lambda state: "deciding whether your files are needed")
+@node("deciding whether your files are needed")
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     """Self-RAG's Retrieve (section 3.2): the files are needed where the chance of that is above the threshold δ.
 
@@ -42,18 +45,14 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     if not deps.allow_direct:
         need = Need(True, why="answers without your files are not allowed")
     else:
-        need = deps.engine.needs_retrieval(asked(state), deps.index.catalog())
+        need = deps.engine.needs_retrieval(standalone_question(state), deps.index.catalog())
     needed = need.needed if need.score is None else need.score > deps.self_rag.delta
     verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
     return {
         "route": "vectorstore" if needed else "direct",
-        "decisions": log(state, emit, verdict),
-        "usage": usage_of(state) + need.usage,
+        "decisions": [verdict],
+        "usage": need.usage,
     }
-
-
-def _only_route() -> Route:
-    return Route("vectorstore", why="your files are the only source that is switched on")
 
 
 def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...], *, multi: bool = False) -> Route:

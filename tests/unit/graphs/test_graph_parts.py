@@ -13,13 +13,16 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
+from local_rag.core.critique import draft_score
 from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
-from local_rag.graphs import GRAPHS, candidate_ranking
-from local_rag.graphs.edges import action_by_scores, found_new, goes_on, route_taken
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.edges import route_taken
+from local_rag.graphs.nodes.candidates import dealt, probability
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
+from local_rag.graphs.rules import action_by_scores, more_found, more_steps
 from local_rag.graphs.state import Deps, Options, recursion_limit
 from local_rag.web.search import Off
 
@@ -276,7 +279,7 @@ def test_candidates_are_ranked_by_the_papers_weights(grades, given, best):
 
 
 @pytest.mark.parametrize(
-    ("grade", "probability", "score"),
+    ("grade", "likelihood", "score"),
     [
         (Grade("fully", 5), None, 0.7 + 1.0 + 0.5),
         (Grade("partially", 2), None, 0.7 + 0.5 - 0.25),
@@ -288,14 +291,14 @@ def test_candidates_are_ranked_by_the_papers_weights(grades, given, best):
         (Grade("fully", 4, support_score=0.0, usefulness_score=0.0), None, 0.7),
     ],
 )
-def test_the_rank_of_a_draft_is_the_papers_sum(grade, probability, score):
-    assert candidate_ranking.score(0.7, grade, probability) == pytest.approx(score)
+def test_the_rank_of_a_draft_is_the_papers_sum(grade, likelihood, score):
+    assert draft_score(0.7, grade, likelihood) == pytest.approx(score)
 
 
 def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
-    assert candidate_ranking.probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
-    assert candidate_ranking.probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
-    assert candidate_ranking.probability([]) is None
+    assert probability([math.log(0.5), math.log(0.5)]) == pytest.approx(0.5)
+    assert probability([math.log(0.9), math.log(0.4)]) == pytest.approx(0.6)
+    assert probability([]) is None
 
 
 @pytest.mark.parametrize(
@@ -303,7 +306,7 @@ def test_the_probability_of_a_draft_is_the_mean_over_its_tokens():
     [(5, 2, [[0, 2, 4], [1, 3]]), (2, 3, [[0], [1]]), (1, 4, [[0]]), (4, 1, [[0, 1, 2, 3]]), (0, 2, [])],
 )
 def test_passages_are_dealt_out(count, candidates, parts):
-    assert candidate_ranking.parts(count, candidates) == parts
+    assert dealt(count, candidates) == parts
 
 
 def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():
@@ -465,14 +468,14 @@ def test_the_router_hears_of_several_steps_only_where_they_are_on_offer():
 @pytest.mark.parametrize(
     ("edge", "state", "label"),
     [
-        (found_new, {"step": "new"}, "new"),
-        (found_new, {"step": "nothing new"}, "nothing new"),
-        (found_new, {"step": "new", "spent": ["time"]}, "nothing new"),
-        (found_new, {"step": "new", "spent": ["steps"]}, "nothing new"),
-        (goes_on, {"step": "go on"}, "go on"),
-        (goes_on, {"step": "go on", "spent": ["time"]}, "enough"),
-        (goes_on, {"step": "go on", "spent": ["steps"]}, "enough"),
-        (goes_on, {"step": "enough"}, "enough"),
+        (more_found, {"step": "new"}, "new"),
+        (more_found, {"step": "nothing new"}, "nothing new"),
+        (more_found, {"step": "new", "spent": ["time"]}, "nothing new"),
+        (more_found, {"step": "new", "spent": ["steps"]}, "nothing new"),
+        (more_steps, {"step": "go on"}, "go on"),
+        (more_steps, {"step": "go on", "spent": ["time"]}, "enough"),
+        (more_steps, {"step": "go on", "spent": ["steps"]}, "enough"),
+        (more_steps, {"step": "enough"}, "enough"),
         (route_taken, {"route": "vectorstore", "complexity": "multi"}, "multi"),
         (route_taken, {"route": "web_search", "complexity": "multi"}, "web_search"),
         (route_taken, {"route": "direct", "complexity": "multi"}, "direct"),

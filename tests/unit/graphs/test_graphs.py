@@ -13,7 +13,7 @@ from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, recursion_limit
+from local_rag.graphs.state import TUTORIAL, Candidate, Deps, Options, State, recursion_limit
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
@@ -423,3 +423,22 @@ def test_the_tutorials_run_loop_works_unchanged(name, relevant):
 def test_usage_of_every_call_is_summed():
     _, state, deps = run("self-rag", ScriptedEngine(relevant=["nnnn", "y"]), FakeCorpus([passage(n) for n in range(9)]))
     assert state["usage"].calls == len(deps.engine.asked) == 5
+
+
+EVERYTHING = Options(separate=True, candidates=True, decide=True, multi=True, memory=True)
+
+
+@pytest.mark.parametrize("options", [TUTORIAL, EVERYTHING])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_key_that_a_node_returns_is_in_the_state(name, options):
+    """LangGraph drops an unknown key in silence. mypy checks it, too, for what it can see."""
+
+    class Runtime:
+        context = Deps(FakeCorpus(), ScriptedEngine(), FakeWeb(), allow_direct=True)
+        stream_writer = staticmethod(lambda event: None)
+
+    state = {"question": "What?", "generation": FINE, "documents": [passage(1)], "candidates": [Candidate(FINE, 1.0)]}
+    for node, spec in GRAPHS[name](options).nodes.items():
+        update = spec.runnable.func(state, Runtime())
+        assert set(update) <= State.__annotations__.keys() - {"question"}, node
+        assert "generation" in update, f"{node} may end a graph, and the tutorials print the generation then"

@@ -133,7 +133,7 @@ def test_pages_of_the_web_are_left_as_they_were_selected():
     web = passage(9, LONG, origin="web", url="https://web.test/9")
     kept = strips.recomposed([web], strips.of_passage(web))
     assert isinstance(kept[0], Document)
-    from local_rag.graphs.nodes.refining import refine_documents
+    from local_rag.graphs.nodes.correction import refine_documents
 
     class Runtime:
         context = Deps(FakeCorpus(), ScriptedEngine(), Off(), crag=Crag(refine=True))
@@ -170,7 +170,7 @@ def test_strips_that_stand_beside_each_other_grow_together_again():
 
 
 def test_pages_of_the_web_stay_beside_what_is_left_of_the_files_and_the_cost_is_counted():
-    from local_rag.graphs.nodes.refining import refine_documents
+    from local_rag.graphs.nodes.correction import refine_documents
 
     class Runtime:
         context = Deps(FakeCorpus(), ScriptedEngine(relevant=["nny"]), Off(), crag=Crag(refine=True))

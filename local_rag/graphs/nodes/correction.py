@@ -1,0 +1,70 @@
+"""CRAG's nodes (arXiv 2401.15884): the action after grading, discarding, and knowledge refinement (section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.documents import Document
+
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded, Relevance
+from local_rag.graphs import rules, strips
+from local_rag.graphs.nodes.graders import graded_passages, grading, relevance_verdicts
+from local_rag.graphs.nodes.node import Emit, node, standalone_question
+from local_rag.graphs.state import Deps, State, Update
+from local_rag.text.display import plural
+
+
+@node(grading, rules.crag_action)
+def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    """The retrieval grader, and CRAG's action: by the tutorial's yes and no, or by the paper's thresholds."""
+    documents = state.get("documents", [])
+    verdicts = relevance_verdicts(state, deps)
+    if deps.crag.trigger == "any_irrelevant":
+        update = graded_passages(state, verdicts)
+        return update | {"action": rules.action_by_labels(len(update["documents"]), len(documents))}
+    action = rules.action_by_scores(verdicts, deps.crag.upper, deps.crag.lower)
+    kept = [] if action == "incorrect" else _kept_by_scores(documents, verdicts, deps)
+    return graded_passages(state, verdicts, kept) | {"action": action}
+
+
+def _kept_by_scores(documents: Sequence[Document], verdicts: Sequence[Relevance], deps: Deps) -> list[Document]:
+    """The documents that are relevant by label or score; without any those whose score is not below the lower one."""
+    upper, lower = deps.crag.upper, deps.crag.lower
+    graded = [(document, verdict.label, verdict.score) for document, verdict in zip(documents, verdicts, strict=True)]
+    relevant = [
+        document for document, label, score in graded if label == "relevant" or (score is not None and score > upper)
+    ]
+    return relevant or [document for document, _, score in graded if score is not None and score >= lower]
+
+
+@node("setting the passages aside", rules.web_allowed)
+def discard_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    """CRAG, action `incorrect`: nothing retrieved is used."""
+    return {"documents": []}
+
+
+@node("refining the passages")
+def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    """Cut the passages of the files into strips, grade them in one call, keep the best in their order.
+
+    Where it is off, and for pages of the web, which were selected strip by strip already, documents go through as they
+    are. Where no strip is good enough they do, too: the grader found them relevant as a whole.
+    """
+    documents = state.get("documents", [])
+    files = [document for document in documents if document.metadata.get("origin") != "web"]
+    if not deps.crag.refine or not files:
+        return {"documents": documents}
+    cut = [strip for document in files for strip in strips.of_passage(document)]
+    if len(cut) == len(files):
+        return {"documents": documents}
+    verdicts = deps.engine.relevance(standalone_question(state), cut, scored=True)
+    best = strips.best(verdicts)
+    kept = strips.recomposed(files, [cut[number] for number in best]) if best else files
+    why = f"{len(best)} of {plural(len(cut), 'strip')}" if best else "no strip alone is good enough"
+    web = [document for document in documents if document.metadata.get("origin") == "web"]
+    return {
+        "documents": [*kept, *web],
+        "usage": sum((verdict.usage for verdict in verdicts), Usage()),
+        "decisions": [Graded("refine_documents", "refined" if best else "whole", why)],
+    }

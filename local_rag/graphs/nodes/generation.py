@@ -1,0 +1,86 @@
+"""The nodes that write an answer, or end without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from langchain_core.documents import Document
+
+from local_rag.core.answer import BudgetKind
+from local_rag.core.events import Token
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.usage import Usage
+from local_rag.graphs import outcome
+from local_rag.graphs.nodes.node import Emit, counted, node, standalone_question
+from local_rag.graphs.state import Deps, State, Update
+from local_rag.text import citations
+
+
+@node(lambda state: "writing again" if state.get("drafts") else "writing")
+def generate(state: State, deps: Deps, emit: Emit) -> Update:
+    """Write an answer from the documents and check its citations; without documents there is no answer."""
+    documents = state.get("documents", [])
+    tries = counted(state, "generations")
+    text, usage = NOT_IN_PASSAGES, Usage()
+    if documents:
+        text, usage, _ = write(standalone_question(state), documents, attempt_of(state, tries), deps, emit)
+    checked = citations.check(text, documents)
+    return {
+        "generation": checked.text or NOT_IN_PASSAGES,
+        "status": checked.status,
+        "reason": outcome.reason_of(checked, bool(documents)),
+        "dropped": checked.dropped,
+        "grade": None,
+        "removed": [],
+        "tries": tries,
+        "usage": usage,
+    }
+
+
+def attempt_of(state: State, tries: Mapping[BudgetKind, int]) -> Attempt:
+    """Which try this is, and what was wrong with those before it."""
+    failed = tuple((draft.text, draft.why) for draft in state.get("drafts", ()))
+    return Attempt(tries["generations"], failed, thoughts=tuple(state.get("thoughts", ())))
+
+
+@node("answering without your files")
+def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
+    """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
+    text, usage, _ = write(standalone_question(state), [], Attempt(direct=True), deps, emit)
+    silent = text in ("", NOT_IN_PASSAGES)
+    return {
+        "generation": text or NOT_IN_PASSAGES,
+        "documents": [],
+        "status": "abstained" if silent else "direct",
+        "reason": "the engine cannot answer without passages" if silent else "answered without looking into your files",
+        "tries": counted(state, "generations"),
+        "usage": usage,
+    }
+
+
+@node("closing")
+def give_up(state: State, deps: Deps, emit: Emit) -> Update:
+    """The budget is used up: the best draft that is worth showing, marked, or an abstention with its reason."""
+    return outcome.best_or_abstention(state, deps)
+
+
+def write(
+    question: str, documents: Sequence[Document], attempt: Attempt, deps: Deps, emit: Emit, candidate: int = 1
+) -> tuple[str, Usage, list[float]]:
+    """What the engine writes, what it cost, and the log-probabilities of the deltas that have one."""
+    parts: list[str] = []
+    logprobs: list[float] = []
+    usage = Usage()
+    for delta in deps.engine.answer(question, documents, attempt):
+        deps.cancel.check()
+        if delta.restart:
+            parts.clear()
+            logprobs.clear()
+        parts.append(delta.text)
+        if delta.logprob is not None:
+            logprobs.append(delta.logprob)
+        usage += delta.usage or Usage()
+        if delta.text or delta.restart:
+            emit(Token(delta.text, attempt.number, delta.restart, candidate))
+    text = "".join(parts).strip()
+    return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage, logprobs

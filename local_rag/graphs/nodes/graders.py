@@ -1,0 +1,140 @@
+"""The graders: of what was retrieved, and of what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from langchain_core.documents import Document
+
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Check, Grade, Graded, Relevance
+from local_rag.graphs import outcome, rules
+from local_rag.graphs.grades import combined, lowered
+from local_rag.graphs.nodes.node import Emit, Node, Rule, chunk_id, node, rejected, standalone_question
+from local_rag.graphs.state import Deps, State, Update
+from local_rag.text.display import plural
+
+
+def grading(state: State) -> str:
+    """What a person is shown while passages are graded."""
+    passages = len(state.get("documents", ()))
+    return f"grading {plural(passages, 'passage')}" if passages else "no new passage to grade"
+
+
+@node(grading, rules.some_relevant)
+def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    """The retrieval grader: keep the documents that are relevant to the question (not to the query)."""
+    return graded_passages(state, relevance_verdicts(state, deps))
+
+
+def relevance_verdicts(state: State, deps: Deps) -> list[Relevance]:
+    """One verdict per document, in their order; by its score where a threshold is set and the score is known."""
+    documents, threshold = state.get("documents", []), deps.thresholds.relevance
+    if not documents:
+        return []
+    verdicts = deps.engine.relevance(standalone_question(state), documents, scored=deps.scored)
+    return [
+        verdict
+        if threshold is None or verdict.score is None or verdict.label == "unparsed"
+        else replace(verdict, label="relevant" if verdict.score >= threshold else "irrelevant")
+        for verdict in verdicts
+    ]
+
+
+def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[Document] | None = None) -> Update:
+    """The update after a retrieval grader: `kept`, or the relevant documents, and what was said of each."""
+    documents = state.get("documents", [])
+    pairs = list(zip(documents, verdicts, strict=True))
+    if kept is None:
+        kept = [document for document, verdict in pairs if verdict.label == "relevant"]
+    unread = outcome.unread_passages(state)
+    refused = [document for document, verdict in pairs if _is_refused(document, verdict, unread)]
+    return {
+        "documents": list(kept),
+        "retrieved": len(documents),
+        "rejected": rejected(state, refused),
+        "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
+        "usage": sum((verdict.usage for verdict in verdicts), Usage()),
+        "decisions": [_graded(document, verdict) for document, verdict in pairs],
+        "why": f"{len(kept)} of {plural(len(documents), 'passage')} relevant",
+    }
+
+
+def _is_refused(document: Document, verdict: Relevance, unread: set[str]) -> bool:
+    """Irrelevant, or without a usable verdict for the second time."""
+    return verdict.label == "irrelevant" or (verdict.label == "unparsed" and chunk_id(document) in unread)
+
+
+def _graded(document: Document, verdict: Relevance) -> Graded:
+    source = str(document.metadata.get("source", ""))
+    return Graded("relevance", verdict.label, verdict.why, chunk_id(document), verdict.score, source)
+
+
+def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:
+    """A grader of the generation: one verdict on it, what follows from it, and the label that leads on."""
+
+    def grade(state: State, deps: Deps, emit: Emit) -> Update:
+        if rules.is_fixed_reply(state):
+            verdict = Graded("answered", "no", "the passages do not contain the answer")
+            refused = rejected(state, state.get("documents", []))
+            return {"grade": None, "rejected": refused, "decisions": [verdict]}
+        grade, usage = _grade(state, deps, check)
+        update: Update = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
+        return update | _consequence(state, grade, check)
+
+    grade.__name__ = name
+    return node(doing, rule)(grade)
+
+
+def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
+    """The verdict, and what it cost now: a candidate was graded already, and separate verdicts are put together."""
+    known = state.get("grade")
+    if known is not None and (check != "usefulness" or known.usefulness):
+        return known, Usage()
+    documents, text = state.get("documents", []), state.get("generation", "")
+    grade = deps.engine.grade(standalone_question(state), documents, text, check=check)
+    usage = grade.usage
+    if known is not None:
+        grade = combined(known, grade)
+    return lowered(grade, deps.thresholds.answer), usage
+
+
+def _logged(grade: Grade, check: Check) -> list[Graded]:
+    support = Graded("support", grade.support, grade.why, score=grade.support_score)
+    usefulness = Graded("usefulness", str(grade.usefulness), grade.why * (check == "usefulness"), score=grade.score)
+    return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
+
+
+def _consequence(state: State, grade: Grade, check: Check) -> Update:
+    """The status of a good answer, or a rejected draft; what is only half graded is neither."""
+    if rules.verdict_of(grade) == "useful":
+        return outcome.useful(state)
+    if check == "support" and grade.support == "fully":
+        return {}
+    return {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade)]}
+
+
+CHECKING = "checking the answer"
+
+grade_generation = _grader("grade_generation", CHECKING, "both", rules.grade_generation_v_documents_and_question)
+"""The hallucination grader and the answer grader in one node."""
+
+grade_generation_once = _grader("grade_generation", CHECKING, "both", rules.checked_once)
+"""The same in CRAG, which has no loop."""
+
+grade_generation_v_documents = _grader(
+    "grade_generation_v_documents", "checking the answer against the passages", "support", rules.supported
+)
+"""The hallucination grader alone, as in the early notebook."""
+
+grade_generation_v_question = _grader(
+    "grade_generation_v_question", "checking the answer against the question", "usefulness", rules.useful_or_not
+)
+"""The answer grader alone, as in the early notebook."""
+
+
+@node("before the final grade")
+def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> Update:
+    """The early notebook's node between the two graders: it passes the state through."""
+    return {}

@@ -1,0 +1,55 @@
+"""The node that retrieves, and which passages come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from langchain_core.documents import Document
+
+from local_rag.core.events import Retrieved
+from local_rag.graphs.nodes.node import Emit, chunk_id, node, standalone_question
+from local_rag.graphs.state import Deps, State, Update
+
+NEAREST = 3
+"""Passages that an abstention names."""
+
+
+@node(lambda state: "retrieving again" if state.get("tried") else "retrieving")
+def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
+    """The k best passages for the working query, without those that were already found irrelevant."""
+    query = state.get("query") or standalone_question(state)
+    passages = deps.index.search(query, deps.k, within=deps.within, exclude=state.get("rejected", ()))
+    emit(Retrieved(query, tuple(passages)))
+    passages = in_prompt_order(passages, _shown_before(state))
+    return {
+        "query": query,
+        "tried": state.get("tried") or [query],
+        "documents": passages,
+        "shown": [chunk_id(passage) for passage in passages],
+        "nearest": nearest([*state.get("nearest", ()), *passages]),
+    }
+
+
+def _shown_before(state: State) -> list[str]:
+    """The chunk ids of the passages that the engine was shown last, in this question or in the one before it."""
+    turns = state.get("turns") or [{}]
+    before: list[str] = state.get("shown") or turns[-1].get("shown", [])
+    return before
+
+
+def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:
+    """The passages that the engine was shown before first, in that order; the others by rank.
+
+    A language model need not read again what stands unchanged at the beginning of its prompt, so only a run from the
+    beginning counts.
+    """
+    by_id = {chunk_id(passage): passage for passage in passages}
+    first = [by_id[known] for known in takewhile(by_id.__contains__, before)]
+    return [*first, *(passage for passage in passages if passage not in first)]
+
+
+def nearest(passages: Sequence[Document]) -> list[Document]:
+    """The passages with the best scores, each once, as an abstention names them."""
+    by_id = {chunk_id(passage): passage for passage in passages}
+    return sorted(by_id.values(), key=lambda passage: -float(passage.metadata.get("score", 0.0)))[:NEAREST]

@@ -1,0 +1,35 @@
+"""The question rewriter of the three methods."""
+
+from __future__ import annotations
+
+from local_rag.core.verdicts import Graded, Target
+from local_rag.graphs.nodes.node import Emit, Node, counted, node, same_query, standalone_question
+from local_rag.graphs.rules import budget_left
+from local_rag.graphs.state import Deps, State, Update
+
+
+def transform_query(target: Target | None = None) -> Node:
+    """The rewriter, for one target or for the source that the router chose."""
+
+    @node("rewriting the question")
+    def transform_query(state: State, deps: Deps, emit: Emit) -> Update:
+        """Another query for the same question; one that was tried before ends the rewriting."""
+        question = standalone_question(state)
+        tried = state.get("tried") or [question]
+        if not budget_left(state, "rewrites"):
+            return {"query": question, "tried": tried}
+        aim = target or ("web" if state.get("route") == "web_search" else "vectorstore")
+        rewrite = deps.engine.rewrite(question, tried, aim)
+        query, usage = rewrite.text, rewrite.usage
+        if not query.strip() or same_query(query) in map(same_query, tried):
+            verdict = Graded("transform_query", query, "the rewriter has nothing new")
+            return {"spent": ["rewrites"], "decisions": [verdict], "usage": usage}
+        return {
+            "query": query,
+            "tried": [*tried, query],
+            "tries": counted(state, "rewrites"),
+            "decisions": [Graded("transform_query", query)],
+            "usage": usage,
+        }
+
+    return transform_query

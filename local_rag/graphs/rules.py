@@ -1,0 +1,125 @@
+"""The rules: which label follows from a state. A node evaluates its rule once, after its work; edges read the label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from local_rag.core.answer import BudgetKind
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.verdicts import Grade, Relevance
+from local_rag.graphs.state import TIME, Action, State
+
+USEFUL = 4
+"""Usefulness from which an answer counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""
+
+Verdict = Literal["useful", "not useful", "not supported"]
+
+
+def budget_left(state: State, kind: BudgetKind) -> bool:
+    """Whether a budget is left, and time."""
+    spent = state.get("spent", ())
+    return kind not in spent and TIME not in spent
+
+
+def some_relevant(state: State) -> Literal["generate", "transform_query", "max retries"]:
+    """Self-RAG and Adaptive RAG: rewrite only when no document survives."""
+    if TIME in state.get("spent", ()):
+        return "max retries"
+    if state.get("documents"):
+        return "generate"
+    return "transform_query" if budget_left(state, "rewrites") else "max retries"
+
+
+def crag_action(state: State) -> Action:
+    """CRAG's action, as `grade_documents` took it; `incorrect` where the time ran out before."""
+    return state.get("action", "incorrect")
+
+
+def action_by_labels(relevant: int, graded: int) -> Action:
+    """CRAG's action by the tutorial's yes and no: all relevant, some, or none (nothing retrieved is none, too)."""
+    if not relevant:
+        return "incorrect"
+    return "correct" if relevant == graded else "ambiguous"
+
+
+def action_by_scores(verdicts: Sequence[Relevance], upper: float, lower: float) -> Action:
+    """CRAG's action by the paper's rule (section 4.3); scores and thresholds in [0, 1], its own are in [-1, 1].
+
+    Correct if any score is above the upper threshold, incorrect if all are below the lower one or there are none.
+    Where a grader gives no score its label counts: yes is above, no below, and unparsed is between the two.
+    """
+    by_label = {"relevant": 1.0, "irrelevant": 0.0, "unparsed": (upper + lower) / 2}
+    scores = [by_label[verdict.label] if verdict.score is None else verdict.score for verdict in verdicts]
+    if any(score > upper for score in scores):
+        return "correct"
+    return "incorrect" if all(score < lower for score in scores) else "ambiguous"
+
+
+def web_allowed(state: State) -> Literal["web", "no web"]:
+    """CRAG, after every document was discarded."""
+    return "web" if budget_left(state, "web_searches") else "no web"
+
+
+def grade_generation_v_documents_and_question(
+    state: State,
+) -> Literal["useful", "not useful", "not supported", "max retries"]:
+    """Self-RAG and Adaptive RAG: `not supported` wins over `not useful`; either needs a budget to go on."""
+    verdict = _verdict(state)
+    if verdict == "useful":
+        return "useful"
+    return _write_again(state) if verdict == "not supported" else _rewrite(state)
+
+
+def supported(state: State) -> Literal["supported", "not supported", "not useful", "max retries"]:
+    """Self-RAG with separate graders, after the first; the fixed "not there" reply is not asked about support."""
+    if is_fixed_reply(state):
+        return _rewrite(state)
+    return _write_again(state) if _verdict(state) == "not supported" else "supported"
+
+
+def useful_or_not(state: State) -> Literal["useful", "not useful", "max retries"]:
+    """Self-RAG with separate graders, after the second: the generation is supported already."""
+    return "useful" if _verdict(state) == "useful" else _rewrite(state)
+
+
+def checked_once(state: State) -> Literal["useful", "max retries"]:
+    """CRAG never loops: an answer that does not pass its one check ends in `give_up`."""
+    return "useful" if _verdict(state) == "useful" else "max retries"
+
+
+def more_found(state: State) -> Literal["new", "nothing new"]:
+    """IRCoT, after a retrieval: reason on while there is something new, and time."""
+    return "new" if state.get("step") == "new" and budget_left(state, "steps") else "nothing new"
+
+
+def more_steps(state: State) -> Literal["go on", "enough"]:
+    """IRCoT, after a sentence of reasoning: retrieve with it, until the answer is there or the budget is exhausted."""
+    return "go on" if state.get("step") == "go on" and budget_left(state, "steps") else "enough"
+
+
+def verdict_of(grade: Grade | None) -> Verdict:
+    """Only `fully` is supported; only `USEFUL` and more is useful; what was not graded is neither."""
+    if grade is None or grade.support != "fully":
+        return "not supported"
+    return "useful" if grade.usefulness >= USEFUL else "not useful"
+
+
+def is_fixed_reply(state: State) -> bool:
+    """Whether the engine wrote nothing but that the passages do not contain the answer."""
+    return state.get("generation", "") in ("", NOT_IN_PASSAGES)
+
+
+def _verdict(state: State) -> Verdict:
+    return "not useful" if is_fixed_reply(state) else verdict_of(state.get("grade"))
+
+
+def _write_again(state: State) -> Literal["not supported", "max retries"]:
+    return "not supported" if budget_left(state, "generations") else "max retries"
+
+
+def _rewrite(state: State) -> Literal["not useful", "max retries"]:
+    """A question is rewritten where that is still allowed, and an answer to it could still be written."""
+    if not (budget_left(state, "generations") and budget_left(state, "rewrites")):
+        return "max retries"
+    return "not useful" if state.get("route") != "web_search" or budget_left(state, "web_searches") else "max retries"
