@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from local_rag.core.documents import Catalog
 from local_rag.index.store import reads
 from local_rag.index.store.store import Store
-from local_rag.text.words import STOP_WORDS, content_words, stem, words
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import content_words, stem, words
 
 _TITLES = 20
 _HEADINGS = 20

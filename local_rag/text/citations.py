@@ -15,8 +15,9 @@ from local_rag.core.answer import Citation, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.display import shorten
 from local_rag.text.marks import leads, marks, without_marks
+from local_rag.text.matching import verbatim
 from local_rag.text.sentences import Span, sentences, stripped
-from local_rag.text.verification import evidence, verbatim
+from local_rag.text.verification import evidence
 from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SAYS_SOMETHING = 5
 """Words from which a sentence of a near passage is worth showing; headings are shorter."""
 
 BETWEEN = "\n\n"
-"""What stands between the pieces of a passage that was recomposed of some of its strips."""
+"""What stands between the strips of a recomposed passage."""
 
 NEAR = 0.2
 """Cosine below which a passage is not worth naming as near."""
@@ -63,8 +64,8 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class _Claim:
-    """A run of the answer and the numbers behind it; `text` is without marks."""
+class _CitedSentence:
+    """A sentence of the answer, or a run of them, without its marks; and the numbers that it cites."""
 
     text: str
     numbers: tuple[int, ...]
@@ -75,21 +76,15 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
 
     A citation is verified when the passage says the sentence word for word, in whole sentences of its own, or when
     every number and name of the sentence stands in the quote, in the same order, the two are close, and neither denies
-    or turns what the other says: see `verifying`.
+    or turns what the other says: see `verification`.
     """
-    known: list[Mark] = []
-    dropped = 0
-    for span, cited in marks(text):
-        if not _is_code(text, span, cited, documents):
-            good = tuple(number for number in cited if 1 <= number <= len(documents))
-            dropped += len(cited) - len(good)
-            known.append((span, good))
+    known, dropped = _known_marks(text, documents, range(1, len(documents) + 1))
     text, placed = _written(text, known)
     citations: list[Citation] = []
     uncited = 0
-    for claim in _claims(_runs(text, placed), documents):
-        uncited += not claim.numbers and bool(words(claim.text))
-        citations += [_cite(claim.text, number, documents[number - 1]) for number in claim.numbers]
+    for sentence in _cited_sentences(_runs(text, placed), documents):
+        uncited += not sentence.numbers and bool(words(sentence.text))
+        citations += [_cite(sentence.text, number, documents[number - 1]) for number in sentence.numbers]
     return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
 
 
@@ -109,14 +104,20 @@ def remapped(text: str, numbers: Sequence[int], part: Sequence[Document]) -> tup
 
     Numbers that name none of the part are left out, and counted.
     """
+    known, dropped = _known_marks(text, part, numbers)
+    return _written(text, known)[0], dropped
+
+
+def _known_marks(text: str, documents: Sequence[Document], numbers: Sequence[int]) -> tuple[list[Mark], int]:
+    """The marks of a text that are no code, n as `numbers[n - 1]`, and how many numbers name no document."""
     known: list[Mark] = []
     dropped = 0
     for span, cited in marks(text):
-        if not _is_code(text, span, cited, part):
-            good = tuple(numbers[n - 1] for n in cited if 1 <= n <= len(numbers))
-            dropped += len(cited) - len(good)
-            known.append((span, good))
-    return _written(text, known)[0], dropped
+        if not _is_code(text, span, cited, documents):
+            kept = tuple(numbers[n - 1] for n in cited if 1 <= n <= len(numbers))
+            dropped += len(cited) - len(kept)
+            known.append((span, kept))
+    return known, dropped
 
 
 def nearest(
@@ -126,14 +127,14 @@ def nearest(
 
     `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
     """
-    found = []
+    citations = []
     near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
     for number, document in enumerate(near, start=1):
         span = _best_sentence(question, document.page_content)
         score = float(document.metadata.get("score", 0.0))
         why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), f"similarity {score:.2f}")
-        found.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
-    return tuple(found[:limit])
+        citations.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
+    return tuple(citations[:limit])
 
 
 def is_fixed_reply(text: str) -> bool:
@@ -141,18 +142,20 @@ def is_fixed_reply(text: str) -> bool:
 
     With or without marks, quotation marks and full stop; models like to add "to the question".
     """
-    plain, fixed = (" ".join(without_marks(one).split()).strip("\"'“”. ").casefold() for one in (text, NOT_IN_PASSAGES))
+    plain, fixed = (
+        " ".join(without_marks(reply).split()).strip("\"'“”. ").casefold() for reply in (text, NOT_IN_PASSAGES)
+    )
     return plain.startswith(fixed) and plain.removeprefix(fixed).strip() in _ENDINGS
 
 
 _ENDINGS = {"", "to the question", "to this question", "to your question"}
 
 
-def _written(text: str, found: Sequence[Mark]) -> tuple[str, tuple[Mark, ...]]:
+def _written(text: str, known: Sequence[Mark]) -> tuple[str, tuple[Mark, ...]]:
     """A text with its marks written anew as [1, 2], those without numbers left out, and where they stand then."""
     written, end = "", 0
     placed: list[Mark] = []
-    for span, cited in found:
+    for span, cited in known:
         written += text[end : span.start]
         if cited:
             old = span.of(text)
@@ -185,11 +188,11 @@ class _Run:
     after: tuple[int, ...] = ()
 
 
-def _runs(text: str, found: Sequence[Mark]) -> list[_Run]:
+def _runs(text: str, placed: Sequence[Mark]) -> list[_Run]:
     """Cut an answer at its marks. A mark cites what stands before it, but at the start of a line what stands after."""
     runs: list[_Run] = []
     start, before = 0, ()  # type: int, tuple[int, ...]
-    for span, cited in found:
+    for span, cited in placed:
         words_before = text[start : span.start]
         joins = bool(_BETWEEN_MARKS.fullmatch(words_before)) and "\n" not in words_before.rstrip("\n")
         if joins and before:
@@ -207,22 +210,22 @@ def _runs(text: str, found: Sequence[Mark]) -> list[_Run]:
     return [*runs, _Run(text[start:], before)]
 
 
-def _claims(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[_Claim]:
+def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[_CitedSentence]:
     """The sentences of an answer with their numbers: a mark cites the one sentence that it stands at.
 
-    A longer run that stands in a cited passage word for word (an introduction with its list) stays one claim, and an
+    A longer run that stands in a cited passage word for word (an introduction with its list) stays one, and an
     earlier sentence that does is cited with the last.
     """
     for run in runs:
         text = run.text.strip()
         cited = tuple(dict.fromkeys((*run.before, *run.after)))
-        pieces = [span.of(text) for span in sentences(text)]
-        if len(pieces) > 1 and _copied_from(text, cited, documents):
-            pieces = [text]
-        for place, piece in enumerate(pieces):
-            numbers = run.before if place == 0 else ()
-            numbers += run.after if place == len(pieces) - 1 else ()
-            yield _Claim(piece, tuple(dict.fromkeys(numbers or _copied_from(piece, cited, documents))))
+        parts = [span.of(text) for span in sentences(text)]
+        if len(parts) > 1 and _copied_from(text, cited, documents):
+            parts = [text]
+        for position, part in enumerate(parts):
+            numbers = run.before if position == 0 else ()
+            numbers += run.after if position == len(parts) - 1 else ()
+            yield _CitedSentence(part, tuple(dict.fromkeys(numbers or _copied_from(part, cited, documents))))
 
 
 def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
@@ -230,33 +233,37 @@ def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document])
 
 
 def _cite(sentence: str, number: int, document: Document) -> Citation:
-    """The best place for a sentence in its passage; in one that was recomposed of pieces, in one of these."""
-    cited = []
-    for piece in _pieces(document):
-        found = evidence(sentence, piece.page_content)
-        quoted = _citation(number, piece, found.span, verified=found.verified, sentence=sentence)
-        cited.append(replace(quoted, located=found.located))
-    return max(cited, key=lambda one: (one.verified, _CLOSER[one.located], _shared(sentence, one.quote)))
+    """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these."""
+    citations = []
+    for strip in _strips(document):
+        best = evidence(sentence, strip.page_content)
+        citation = _citation(number, strip, best.span, verified=best.verified, sentence=sentence)
+        citations.append(replace(citation, located=best.located))
+    stems = set(content_stems(sentence))
+    return max(
+        citations,
+        key=lambda citation: (
+            citation.verified,
+            _CLOSER[citation.located],
+            len(stems & set(content_stems(citation.quote))),
+        ),
+    )
 
 
 _CLOSER = {"exact": 2, "near": 1, "words": 0}
 
 
-def _shared(sentence: str, quote: str) -> int:
-    return len(set(content_stems(sentence)) & set(content_stems(quote)))
-
-
-def _pieces(document: Document) -> list[Document]:
+def _strips(document: Document) -> list[Document]:
     """The parts of a passage that stand together in its file; see `graphs.strips.recomposed`."""
     pieces: Sequence[tuple[int, int]] | None = document.metadata.get("pieces")
     if not pieces:
         return [document]
-    found, at = [], 0
+    strips, offset = [], 0
     for start, end in pieces:
-        text, about = document.page_content[at : at + end - start], document.metadata | {"start": start}
-        found.append(document.model_copy(update={"page_content": text, "metadata": about}))
-        at += end - start + len(BETWEEN)
-    return found
+        text, metadata = document.page_content[offset : offset + end - start], document.metadata | {"start": start}
+        strips.append(document.model_copy(update={"page_content": text, "metadata": metadata}))
+        offset += end - start + len(BETWEEN)
+    return strips
 
 
 def _best_sentence(question: str, passage: str) -> Span:
@@ -268,18 +275,18 @@ def _best_sentence(question: str, passage: str) -> Span:
 
 
 def _citation(number: int, document: Document, span: Span, *, verified: bool, sentence: str) -> Citation:
-    about = document.metadata
-    offset = int(about.get("start", 0))
+    metadata = document.metadata
+    offset = int(metadata.get("start", 0))
     return Citation(
         number=number,
-        source=str(about.get("source", "")),
-        page=about.get("page"),
-        heading=str(about.get("heading", "")),
+        source=str(metadata.get("source", "")),
+        page=metadata.get("page"),
+        heading=str(metadata.get("heading", "")),
         quote=span.of(document.page_content),
         start=offset + span.start,
         end=offset + span.end,
-        url=str(about.get("url", "")),
+        url=str(metadata.get("url", "")),
         verified=verified,
         sentence=shorten(sentence, 400),
-        origin="web" if about.get("origin") == "web" else "files",
+        origin="web" if metadata.get("origin") == "web" else "files",
     )

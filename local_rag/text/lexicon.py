@@ -1,22 +1,50 @@
-"""Words that turn a statement round: denials, opposites, and words such as "first" and "only" that narrow it.
+"""English words that carry a function: one lexicon for the whole program, data only.
 
-General English, not collected from any question set. Other languages simply have none here.
+General English, not collected from any question set. Other languages have no entries here.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Set
-
-from local_rag.text.words import fold
-from local_rag.text.words import stem as stem_of
-
-_DENIALS = frozenset(
-    """not no never none nobody nothing neither nor without cannot least fail failed fails lack lacks lacked unable
-    refuse refused hardly rarely""".split()
+STOP_WORDS = frozenset(
+    """a about above after again against all also am an and any are as at be because been before being below between
+    both but by can could did do does doing down during each either else ever few for from further had has have having
+    he her here hers him his how i if in into is it its itself just let like many may me might more most much must my
+    no nor not now of off on once one only or other our out over own per please shall she should since so some such
+    than that the their them then there these they this those through to too under until up upon us very was we were
+    what when where whether which while who whom whose why will with within without would you your""".split()
 )
+"""Function words. They carry no evidence in word coverage."""
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+        seventeen eighteen nineteen twenty""".split()
+    )
+} | {
+    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
+    "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
+    "once": "1", "twice": "2", "dozen": "12",
+}  # fmt: skip
+MAGNITUDES = frozenset("hundred thousand million billion".split())
+ABBREVIATIONS = frozenset(
+    """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
+    corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
+    sec ch art bzw z.b d.h usw nr""".split()
+)
+"""What a full stop may follow inside a sentence."""
 
-_PAIRS = """
+# Negations. All three kinds deny; which of them count depends on what a mistake costs.
+
+NEGATIONS = frozenset("not no never none nobody nothing neither nor without cannot".split())
+"""Deny outright, like words in n't. Enough for support, which is graded by the words that a claim shares."""
+NEAR_NEGATIONS = frozenset("hardly rarely seldom scarcely barely false falsely untrue".split())
+"""Deny nearly or from outside. With the outright ones they keep a citation from being verified."""
+FAILURES = frozenset("least fail failed fails lack lacks lacked unable refuse refused hardly rarely".split())
+"""Deny in content. With the outright ones they are evidence of a question turned round (fitted: `answerability`)."""
+
+# Opposites. The first table is wide and finds hints, the second is narrow and decides.
+
+ANTONYMS = """
     most:least:fewest more:less:fewer many:few first:last high:low higher:lower highest:lowest large:small
     larger:smaller largest:smallest big:small increase:decrease increased:decreased rise:fall rose:fell before:after
     north:south east:west northern:southern eastern:western best:worst better:worse early:late earlier:later
@@ -40,52 +68,40 @@ _PAIRS = """
     improve:reduce improved:reduced raise:lower raised:lowered cause:prevent caused:prevented advance:retreat
     hire:fire hired:fired lead:follow led:followed
 """
+"""In a:b:c, a is the opposite of b and of c. Evidence of a question turned round (fitted: `answerability`)."""
+CONTRARIES = """
+    increase increased rise rises rose risen grow grew grown:decrease decreased fall falls fell fallen shrank
+    accept accepted approve approved adopt adopted:reject rejected refuse refused decline declined
+    allow allowed permit permitted legal:forbid forbidden forbade prohibit prohibited banned illegal
+    buy buys bought:sell sells sold
+    win wins won:lose loses lost
+    start starts begin begins began:end ends stop stops
+    include included includes:exclude excluded excludes
+    minimum least:maximum most
+    high higher highest:low lower lowest
+"""
+"""Two families a line, of which no two words are true of one thing: they keep a citation from being verified."""
+NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
 
-_NEGATIVE = re.compile(r"(?:un|in|im|ir|il|non|dis|mis|anti|de)(?=\w{4})")
-_NARROWING = re.compile(
-    r"\b(?:most|least|only|first|last|original|main|primary|final|ever|all|every|never|always|mostly|exclusively"
-    r"|solely|(?!(?:for|inter|inv|sugg|cont|prot|requ|hon|mod|harv|arr|manif|conqu)est\b)\w{3,}est)\b"
-)
+# Small words that turn or limit a sentence.
 
-
-def _opposites() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for pair in _PAIRS.split():
-        one, *others = map(stem_of, pair.split(":"))
-        for other in others:
-            found.setdefault(one, set()).add(other)
-            found.setdefault(other, set()).add(one)
-    return found
-
-
-_OPPOSITES = _opposites()
-
-
-def denies(words: Iterable[str]) -> bool:
-    """Whether a text says that something is not so; "least", "fail" and "lack" count as well as "not"."""
-    return any(word in _DENIALS or word.endswith("n't") for word in words)
-
-
-def opposite(question: Set[str], sentence: Set[str]) -> bool:
-    """Whether a stem of the question stands in the sentence as its opposite, and not as itself."""
-    return any(_OPPOSITES.get(stem, set()) & sentence for stem in question - sentence)
-
-
-def negated(question: Iterable[str], sentence: Iterable[str]) -> bool:
-    """Whether one of the two holds a word with a negative prefix, and the other that word only without it."""
-    asked, said = list(question), list(sentence)
-    return _prefixed(asked, said) or _prefixed(said, asked)
-
-
-def _prefixed(words: Iterable[str], others: Iterable[str]) -> bool:
-    held = {stem_of(word) for word in others}
-    for word in words:
-        prefix = _NEGATIVE.match(word)
-        if prefix and stem_of(word) not in held and stem_of(word[prefix.end() :]) in held:
-            return True
-    return False
-
-
-def narrowing(question: str) -> set[str]:
-    """The words of a question that admit one case only: "first", "only", "largest"."""
-    return set(_NARROWING.findall(fold(question)))
+CONDITIONS = frozenset("if unless only except allegedly supposedly whether".split())
+"""Words that, left out of a quotation, change what it says."""
+TURNS = {
+    word: group.split()[0]
+    for group in (
+        "all every each both,some,few,most,only,before,after,until,must shall,may,should,more over above exceeding,"
+        "less under below fewer,first,second,third,fourth,fifth,last,if,unless,except,allegedly supposedly"
+    ).split(",")
+    for word in group.split()
+}
+"""Quantifiers, conditions, times and duties, by meaning; they are too common to count as content."""
+OMISSIBLE_TURNS = frozenset("all only first second third fourth fifth last".split())
+"""Turns that a sentence may leave out: "every pump" may become "pumps", not the other way round."""
+TURN_SYNONYMS = {
+    "may": frozenset("can could might".split()),
+    "if": frozenset("when where whenever whether provided case".split()),
+    "must": frozenset("has have had need needs required".split()),
+}
+BACK_REFERENCES = frozenset("it its they them their he his she her this these those that such both".split())
+"""First words of a sentence that goes on about the one before it."""

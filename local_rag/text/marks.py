@@ -45,14 +45,14 @@ def claims(text: str) -> list[Claim]:
     begins, ends = list(starts), [span.end for span in spans]
     numbers: list[list[int]] = [[] for _ in spans]
     for mark, cited in found:
-        place = max(0, bisect_right(starts, mark.start) - 1)
-        if leads(text, mark) and not (spans and spans[place].start <= mark.start < spans[place].end):
-            place = bisect_left(starts, mark.end)
-        if place >= len(spans):
+        index = max(0, bisect_right(starts, mark.start) - 1)
+        if leads(text, mark) and not (spans and spans[index].start <= mark.start < spans[index].end):
+            index = bisect_left(starts, mark.end)
+        if index >= len(spans):
             continue
-        numbers[place] += cited
-        begins[place] = min(begins[place], _line_start(text, mark) if leads(text, mark) else mark.start)
-        ends[place] = max(ends[place], mark.end)
+        numbers[index] += cited
+        begins[index] = min(begins[index], _line_start(text, mark) if leads(text, mark) else mark.start)
+        ends[index] = max(ends[index], mark.end)
     return [
         Claim(Span(begin, end), without_marks(text[begin:end]).strip(), tuple(dict.fromkeys(cited)))
         for begin, end, cited in zip(begins, ends, numbers, strict=True)
@@ -64,16 +64,16 @@ def _cut_at(text: str, blank: str, cuts: Sequence[Span]) -> Iterator[Span]:
     after = [mark.end for mark in cuts if not leads(text, mark) and _begins_anew(text, mark.end)]
     for span in sentences(blank):
         start = span.start
-        for cut in [one for one in after if span.start < one < span.end]:
+        for cut in [end for end in after if span.start < end < span.end]:
             yield stripped(blank, start, cut)
             start = cut
         yield stripped(blank, start, span.end)
 
 
-def _begins_anew(text: str, at: int) -> bool:
+def _begins_anew(text: str, end: int) -> bool:
     """Whether what follows a mark looks like the beginning of a sentence: a blank, and no small letter or sign."""
-    rest = text[at:].lstrip()
-    return text[at : at + 1].isspace() and bool(rest) and not (rest[0].islower() or rest[0] in ".,;:!?…)[【&–—-")
+    rest = text[end:].lstrip()
+    return text[end : end + 1].isspace() and bool(rest) and not (rest[0].islower() or rest[0] in ".,;:!?…)[【&–—-")
 
 
 def _line_start(text: str, mark: Span) -> int:
@@ -94,11 +94,11 @@ def without_marks(text: str) -> str:
 
 def _cited(match: re.Match[str]) -> list[int]:
     """The numbers of a mark; none for [9-1], which counts down and is no mark."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in re.split(r"[,;]", match.group(1) or match.group(2)):
         limits = _RANGE.fullmatch(part.strip())
         first, last = map(int, limits.groups() if limits else (part, part))
         if last < first:
             return []
-        found += range(first, last + 1)
-    return found
+        numbers += range(first, last + 1)
+    return numbers

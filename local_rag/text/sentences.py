@@ -7,13 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from local_rag.text.words import STOP_WORDS
+from local_rag.text.lexicon import ABBREVIATIONS, STOP_WORDS
 
-_ABBREVIATIONS = frozenset(
-    """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
-    corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
-    sec ch art bzw z.b d.h usw nr""".split()
-)
 _LINE = re.compile(r"[^\n]*\n?")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _RULE = re.compile(r"([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,}")  # a whole line without the blanks around it
@@ -115,10 +110,10 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     word = before.group() if before else ""
     after = text[match.end() : match.end() + 40].lstrip()
     if after[:1].islower():
-        return len(word) > 3 and word.lower() not in _ABBREVIATIONS and bool(_ODD_NAME.match(after))
+        return len(word) > 3 and word.lower() not in ABBREVIATIONS and bool(_ODD_NAME.match(after))
     next_word = re.match(r"[^\W\d_]+", after)
     if next_word and next_word.group().lower() in STOP_WORDS:
         return word.lower() not in {"e.g", "i.e"}
-    if word.lower() in _ABBREVIATIONS:
+    if word.lower() in ABBREVIATIONS:
         return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
     return not (len(word) == 1 and word.isupper())

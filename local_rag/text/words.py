@@ -1,4 +1,4 @@
-"""Words, stems, and English function words."""
+"""The words of a text, folded, and their stems."""
 
 from __future__ import annotations
 
@@ -6,27 +6,9 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below between
-    both but by can could did do does doing down during each either else ever few for from further had has have having
-    he her here hers him his how i if in into is it its itself just let like many may me might more most much must my
-    no nor not now of off on once one only or other our out over own per please shall she should since so some such
-    than that the their them then there these they this those through to too under until up upon us very was we were
-    what when where whether which while who whom whose why will with within without would you your""".split()
-)
-"""English function words. They carry no evidence in word coverage; every other language simply has none here."""
+from local_rag.text.lexicon import STOP_WORDS
+
 WORD = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
-NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen 
-        seventeen eighteen nineteen twenty""".split()
-    )
-} | {
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-    "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
-    "once": "1", "twice": "2", "dozen": "12",
-}  # fmt: skip
 
 
 def words(text: str) -> list[str]:

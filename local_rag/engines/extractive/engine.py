@@ -21,9 +21,10 @@ from local_rag.engines.extractive.quotes import Quote, about, as_written
 from local_rag.engines.extractive.scoring import Reading, Readings, probability
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.text.display import joined, plural, shorten
+from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.marks import marks, without_marks
 from local_rag.text.sentences import Span
-from local_rag.text.words import STOP_WORDS, content_stems, stem
+from local_rag.text.words import content_stems, stem
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import about
-from local_rag.text import lexicon
-from local_rag.text.facts import numbers as numbers_of
+from local_rag.text import negation
+from local_rag.text.lexicon import FAILURES
+from local_rag.text.numbers import numbers as numbers_of
 from local_rag.text.words import content_stems, words
 from local_rag.text.words import stem as stem_of
 
@@ -56,7 +57,7 @@ def evidence(reading: Reading, place: int) -> Evidence:
     held = {stem_of(word) for word in words(passage)}
     around = set(content_stems(quote.context))
     numbers = numbers_of(reading.question)
-    denied = lexicon.denies(asked)
+    denied = negation.denies(asked, FAILURES)
     lacking = [weight for stem, weight in reading.weights.items() if stem not in around]
     return Evidence(
         *reading.features[quote.document],
@@ -65,9 +66,9 @@ def evidence(reading: Reading, place: int) -> Evidence:
         numbered=float(bool(numbers)),
         number_missing=float(bool(numbers - numbers_of(quote.text))),
         denied=float(denied),
-        denied_alone=float(denied and not lexicon.denies(said)),
-        opposite=float(lexicon.opposite({stem_of(word) for word in asked}, stems)),
-        negated=float(lexicon.negated(asked, said)),
-        narrower=float(any(stem_of(word) not in held for word in lexicon.narrowing(reading.question))),
+        denied_alone=float(denied and not negation.denies(said, FAILURES)),
+        opposite=float(negation.has_antonym({stem_of(word) for word in asked}, stems)),
+        negated=float(negation.prefix_differs(asked, said)),
+        narrower=float(any(stem_of(word) not in held for word in negation.narrowing(reading.question))),
         lacks_kind=float(questions.lacks_kind(reading.asked, reading.question, quote.text)),
     )

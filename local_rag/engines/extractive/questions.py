@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from local_rag.core.generation import Turn
-from local_rag.text.facts import names, numbers
+from local_rag.text.names import names
+from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems, content_words, fold, words
 
 Asked = Literal["person", "time", "number", "place", "reason", "definition", "list", "open"]

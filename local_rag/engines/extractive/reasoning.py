@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from local_rag.core.verdicts import Complexity, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import as_written
-from local_rag.text.facts import names as names_of
+from local_rag.text.names import names as names_of
 from local_rag.text.words import content_stems, fold, words
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from local_rag.core import cancel
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import Quote, about, quotes
-from local_rag.text.facts import names, numbers
+from local_rag.text.names import names
+from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems
 from local_rag.text.words import stem as stem_of
 from local_rag.text.words import words as words_of

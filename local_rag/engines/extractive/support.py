@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from local_rag.core.verdicts import Support
-from local_rag.text.facts import names, numbers
 from local_rag.text.marks import claims, without_marks
+from local_rag.text.names import names
+from local_rag.text.negation import denies
+from local_rag.text.numbers import numbers
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, words
 
@@ -15,8 +17,6 @@ NEAR = 0.9
 """Share of a sentence's content stems that a passage must hold to say the same."""
 PART = 0.6
 """The same for a sentence that is supported in part."""
-
-_NEGATIONS = frozenset("not no never none nobody nothing neither nor without cannot".split())
 
 
 def sentence_supports(generation: str, passages: Sequence[str]) -> list[tuple[str, Support]]:
@@ -59,11 +59,7 @@ def _held(stems: set[str], passage: str) -> float:
 
 def _agrees(sentence: str, passage: str) -> bool:
     """Whether the passage holds every number and name of the sentence and denies just when the sentence does."""
-    if _denies(sentence) != _denies(passage):
+    if denies(words(sentence)) != denies(words(passage)):
         return False
     held = set(words(passage))
     return numbers(sentence) <= numbers(passage) and names(sentence) <= held
-
-
-def _denies(sentence: str) -> bool:
-    return any(word in _NEGATIONS or word.endswith("n't") for word in words(sentence))

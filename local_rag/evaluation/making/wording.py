@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections import Counter
 
-from local_rag.text.facts import numbers
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.numbers import numbers
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import STOP_WORDS, words
+from local_rag.text.words import words
 
 ENGLISH = 0.15
 """Least share of English function words in English text; tables and other languages have fewer."""

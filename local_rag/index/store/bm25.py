@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.index.store import reads
-from local_rag.text.words import STOP_WORDS, WORD
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import WORD
 
 if TYPE_CHECKING:
     from local_rag.index.store.schema import Sql

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_rag.text.display import shorten
-from local_rag.text.facts import names, numbers
 from local_rag.text.marks import claims, marks, without_marks
+from local_rag.text.names import names
+from local_rag.text.numbers import numbers
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems
 

@@ -14,7 +14,8 @@ from local_rag.engines.extractive.engine import ExtractiveEngine, choose
 from local_rag.engines.extractive.evidence import Evidence, evidence
 from local_rag.engines.extractive.quotes import quotes
 from local_rag.engines.extractive.scoring import Reading, TextVectors
-from local_rag.text import lexicon
+from local_rag.text import negation
+from local_rag.text.lexicon import FAILURES
 from local_rag.text.words import stem, words
 
 PUMP = passage(
@@ -81,7 +82,7 @@ def test_evidence(vectors, question, place, field, value):
 )
 def test_opposite_words(question, sentence, expected):
     asked, said = (set(map(stem, words(one))) for one in (question, sentence))
-    assert lexicon.opposite(asked, said) is expected
+    assert negation.has_antonym(asked, said) is expected
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_opposite_words(question, sentence, expected):
     ],
 )
 def test_negative_prefixes(question, sentence, expected):
-    assert lexicon.negated(words(question), words(sentence)) is expected
+    assert negation.prefix_differs(words(question), words(sentence)) is expected
 
 
 @pytest.mark.parametrize(
@@ -102,11 +103,11 @@ def test_negative_prefixes(question, sentence, expected):
     [("It isn't there.", True), ("It never was.", True), ("They lack water.", True), ("It is there.", False)],
 )
 def test_denial(said, denied):
-    assert lexicon.denies(words(said)) is denied
+    assert negation.denies(words(said), FAILURES) is denied
 
 
 def test_words_that_admit_one_case_only():
-    assert lexicon.narrowing("Which was the only and largest forest of the West?") == {"only", "largest"}
+    assert negation.narrowing("Which was the only and largest forest of the West?") == {"only", "largest"}
 
 
 def test_the_coefficients_are_well_formed():
