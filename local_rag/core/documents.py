@@ -78,6 +78,16 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
+class WebPage:
+    """What a page of the web says. `url` is its last one, redirects followed; `date` is YYYY-MM-DD or empty."""
+
+    url: str
+    title: str
+    text: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WebResults:
     """What a web search brought, one document per page, and in one line each what to know of it."""
 

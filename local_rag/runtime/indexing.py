@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.core.documents import SyncReport
+from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.core.progress import Display, time_left
 from local_rag.runtime.rag import open_embedder, open_index
@@ -115,8 +115,7 @@ def listed_urls(file: Path) -> list[str]:
 
 def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> Read:
     """What gets a page for the index; each URL is shown before it is fetched."""
-    from local_rag.index.sync.pages import WebPage
-    from local_rag.web.extraction import page
+    from local_rag.web.extraction import extract
     from local_rag.web.fetch import Fetcher, FetchLimits, FetchRefused
 
     seconds = settings.values.web.page_seconds
@@ -125,10 +124,9 @@ def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None)
     def read(url: str) -> WebPage:
         display.say(f"fetching {url}")
         try:
-            found = page(used.fetch(url), seconds)
+            return extract(used.fetch(url), seconds)
         except FetchRefused as refused:
             raise FileSkipped(str(refused)) from refused
-        return WebPage(found.url, found.title, found.text)
 
     return read
 

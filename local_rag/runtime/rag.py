@@ -10,6 +10,7 @@ from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import Settings
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
+from local_rag.core.documents import WebPage
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from local_rag.graphs.state import Deps, MaySearch, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-    from local_rag.index.embed.encoders import Precision
+    from local_rag.index.embed.openvino_runtime import Precision
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
     from local_rag.runtime.engine_choice import Choice
-    from local_rag.web.extraction import Page
 
 
 def open_embedder(
@@ -101,12 +101,12 @@ def open_web(settings: Settings) -> WebSearch:
     return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
 
 
-def _page_reader(seconds: float) -> Callable[[str], Page]:
-    def read(url: str) -> Page:
-        from local_rag.web.extraction import page
+def _page_reader(seconds: float) -> Callable[[str], WebPage]:
+    def read(url: str) -> WebPage:
+        from local_rag.web.extraction import extract
         from local_rag.web.fetch import Fetcher, FetchLimits
 
-        return page(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
+        return extract(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
 
     return read
 

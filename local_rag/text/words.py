@@ -47,3 +47,8 @@ def content_words(text: str) -> list[str]:
 def content_stems(text: str) -> list[str]:
     """Stems of the content words, in order, once each."""
     return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+def query_key(query: str) -> str:
+    """What queries are compared by: they are the same if only case or white space differ."""
+    return " ".join(query.casefold().split())

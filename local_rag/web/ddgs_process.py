@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from local_rag.core import cancel
+from local_rag.core import child_process
 from local_rag.web import search_results
 from local_rag.web.search_results import Reply
 
@@ -28,7 +25,6 @@ NO_PROXY = {"NO_PROXY": "*,0.0.0.0/0,::/0"}
 RESULTS = 10
 """Asked for, however few are needed: some may not be usable, and ddgs sends one request for up to ten."""
 
-_POLL = 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -43,55 +39,23 @@ def ask(command: Sequence[str], engine: str, words: str, region: str, seconds: f
         "seconds": seconds,
     }
     try:
-        code, replied, complaints = _run(command, json.dumps(request).encode("ascii"), seconds)
+        finished = child_process.run(command, json.dumps(request).encode("ascii"), seconds, environment(os.environ))
     except OSError as error:
         return Reply(trouble=f"the process that searches could not be started ({error})")
-    said = complaints.decode("utf-8", "replace").strip()
-    if said:
-        _log.debug("the search of %s said on stderr:\n%s", engine, said)
-    if code is None:
+    errors = finished.errors.decode("utf-8", "replace").strip()
+    if errors:
+        _log.debug("the search of %s said on stderr:\n%s", engine, errors)
+    if finished.code is None:
         return Reply(trouble=search_results.late(engine))
-    if code:
-        why = search_results.line(said.splitlines()[-1], 160) if said else "it said nothing"
-        return Reply(trouble=f"the search of {engine} ended with exit code {code}: update ddgs ({why})")
-    return search_results.read(_parsed(replied), engine)
+    if finished.code:
+        why = search_results.line(errors.splitlines()[-1], 160) if errors else "it said nothing"
+        return Reply(trouble=f"the search of {engine} ended with exit code {finished.code}: update ddgs ({why})")
+    try:
+        return search_results.read(json.loads(finished.output), engine)
+    except (ValueError, RecursionError):
+        return search_results.read(None, engine)
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What of this process's environment the child gets."""
     return {name: value for name, value in given.items() if name.upper() in KEPT or name.startswith("LC_")} | NO_PROXY
-
-
-def _run(command: Sequence[str], request: bytes, seconds: float) -> tuple[int | None, bytes, bytes]:
-    """Exit code, stdout and stderr; the code is None where the time was up, and then the process is gone as well."""
-    until = time.monotonic() + seconds
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(os.environ),
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    ) as process:
-        given: bytes | None = request
-        try:
-            while time.monotonic() < until:
-                cancel.check()
-                try:
-                    replied, complaints = process.communicate(given, timeout=_POLL)
-                except subprocess.TimeoutExpired:
-                    given = None  # it is on its way
-                    continue
-                return process.returncode, replied, complaints
-            process.kill()
-            return None, *process.communicate()
-        except BaseException:
-            process.kill()
-            raise
-
-
-def _parsed(replied: bytes) -> Any:
-    try:
-        return json.loads(replied)
-    except (ValueError, RecursionError):
-        return None

@@ -72,7 +72,7 @@ class FetchLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedPage:
     """What came back. `charset` is what the header names, unchecked, or empty; `body` is decompressed."""
 
     url: str
@@ -104,14 +104,14 @@ class Fetcher:
         self.limits = limits
         self._resolve, self._allow, self._tls = resolve, frozenset(allow), tls
 
-    def fetch(self, url: str) -> Fetched:
+    def fetch(self, url: str) -> FetchedPage:
         """The page at `url`, within all limits. Raises FetchRefused with the reason, or Stopped.
 
         It is read on a thread of its own: a look-up cannot be interrupted, so whoever asked does not wait for it.
         """
         cancel.check()
         call = _Call(time.monotonic() + self.limits.seconds)
-        replies: queue.Queue[Fetched | Exception] = queue.Queue()
+        replies: queue.Queue[FetchedPage | Exception] = queue.Queue()
         threading.Thread(target=self._reply, args=(url, call, replies), name="fetch", daemon=True).start()
         try:
             reply = self._wait(url, call, replies)
@@ -122,7 +122,7 @@ class Fetcher:
             raise reply
         return reply
 
-    def _wait(self, url: str, call: _Call, replies: queue.Queue[Fetched | Exception]) -> Fetched | Exception:
+    def _wait(self, url: str, call: _Call, replies: queue.Queue[FetchedPage | Exception]) -> FetchedPage | Exception:
         while True:
             cancel.check()
             left = call.deadline - time.monotonic()
@@ -134,7 +134,7 @@ class Fetcher:
     def _late(self, host: str) -> FetchRefused:
         return FetchRefused(f"{host} took longer than {self.limits.seconds:g} s")
 
-    def _reply(self, url: str, call: _Call, replies: queue.Queue[Fetched | Exception]) -> None:
+    def _reply(self, url: str, call: _Call, replies: queue.Queue[FetchedPage | Exception]) -> None:
         import httpx
 
         try:
@@ -148,13 +148,13 @@ class Fetcher:
         except Exception as error:
             replies.put(error)
 
-    def _follow(self, url: str, call: _Call) -> Fetched:
+    def _follow(self, url: str, call: _Call) -> FetchedPage:
         here = _parsed(url)
         seen = {str(here)}
         for _ in range(self.limits.redirects + 1):
             found = self._get(here, call)
-            if isinstance(found, Fetched):
-                return Fetched(url, found.final_url, found.content_type, found.charset, found.body)
+            if isinstance(found, FetchedPage):
+                return FetchedPage(url, found.final_url, found.content_type, found.charset, found.body)
             target = _parsed(found, here)
             if here.scheme == "https" and target.scheme == "http":
                 raise FetchRefused(f"refused: {call.host} redirects from https to http")
@@ -164,7 +164,7 @@ class Fetcher:
             seen.add(str(here))
         raise FetchRefused(f"{call.host} redirects more than {self.limits.redirects} times")
 
-    def _get(self, url: httpx.URL, call: _Call) -> Fetched | str:
+    def _get(self, url: httpx.URL, call: _Call) -> FetchedPage | str:
         """One request: the page, or where it redirects to."""
         import httpx
 
@@ -209,7 +209,7 @@ class Fetcher:
             raise FetchRefused(f"{host} has no address")
         return found
 
-    def _read(self, response: httpx.Response, url: httpx.URL, host: str) -> Fetched | str:
+    def _read(self, response: httpx.Response, url: httpx.URL, host: str) -> FetchedPage | str:
         if response.status_code in _REDIRECTS:
             if not (target := response.headers.get("location", "")):
                 raise FetchRefused(f"{host} redirects to nowhere")
@@ -222,7 +222,7 @@ class Fetcher:
             shown = shorten(printable(kind), 60)
             raise FetchRefused(f"{shown} is not read from the web" if shown else f"{host} does not say what it sends")
         charset = _CHARSET.search(rest)
-        return Fetched("", str(url), kind, charset.group(1) if charset else "", self._body(response, host))
+        return FetchedPage("", str(url), kind, charset.group(1) if charset else "", self._body(response, host))
 
     def _body(self, response: httpx.Response, host: str) -> bytes:
         """The body, decompressed as it comes. Raises FetchRefused as soon as a limit is passed."""

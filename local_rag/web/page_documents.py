@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from local_rag.core import cancel
+from local_rag.core.documents import WebPage
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.text.display import printable, shorten
 from local_rag.web import search_results
@@ -21,7 +22,6 @@ from local_rag.web.search_results import Result
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.web.extraction import Page
 
 THREADS = 3
 TEXT = 100_000
@@ -36,7 +36,7 @@ _POLL = 0.05
 
 
 def documents(
-    found: Sequence[Result], read_page: Callable[[str], Page] | None, seconds: float
+    found: Sequence[Result], read_page: Callable[[str], WebPage] | None, seconds: float
 ) -> tuple[list[Document], list[str]]:
     """One document per page in the order given, and notes: a page that cannot be read leaves its snippet.
 
@@ -57,7 +57,7 @@ def documents(
     return list(made.values()), notes
 
 
-def _document(result: Result, page: Page | None, rank: int) -> Document | None:
+def _document(result: Result, page: WebPage | None, rank: int) -> Document | None:
     """The metadata are those of every passage, and `date`; `score` is nothing, for no cosine was taken."""
     from langchain_core.documents import Document
 
@@ -88,9 +88,9 @@ def place(url: str) -> str:
     return shorten(f"{parts.hostname or ''}{parts.path.rstrip('/')}", 80)
 
 
-def _read(urls: Sequence[str], read_page: Callable[[str], Page], seconds: float) -> list[Page | str]:
+def _read(urls: Sequence[str], read_page: Callable[[str], WebPage], seconds: float) -> list[WebPage | str]:
     """The page of each URL, or why there is none. Threads are daemons: one that hangs is left behind."""
-    outcomes: list[Page | str] = [f"took longer than {seconds:g} s to read"] * len(urls)
+    outcomes: list[WebPage | str] = [f"took longer than {seconds:g} s to read"] * len(urls)
     stopped: list[Stopped] = []
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(len(urls)):
@@ -121,7 +121,7 @@ def _read(urls: Sequence[str], read_page: Callable[[str], Page], seconds: float)
     return list(outcomes)
 
 
-def _one(url: str, read_page: Callable[[str], Page]) -> Page | str:
+def _one(url: str, read_page: Callable[[str], WebPage]) -> WebPage | str:
     try:
         return read_page(url)
     except Stopped:

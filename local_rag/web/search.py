@@ -11,19 +11,17 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from local_rag.config.settings import Web
 from local_rag.core import cancel
-from local_rag.core.documents import WebResults
+from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError
 from local_rag.text.display import printable
+from local_rag.text.words import query_key
 from local_rag.web import ddgs_process, page_documents, query_log
 from local_rag.web.search_cache import Cache
 from local_rag.web.search_results import Reply, Result, late
-
-if TYPE_CHECKING:
-    from local_rag.web.extraction import Page
 
 WORDS = 200
 """Characters of a query that leave this machine."""
@@ -59,7 +57,7 @@ class DdgsSearch:
         self,
         settings: Web,
         folder: Path,
-        read_page: Callable[[str], Page] | None = None,
+        read_page: Callable[[str], WebPage] | None = None,
         command: Sequence[str] = ddgs_process.COMMAND,
     ) -> None:
         """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
@@ -87,7 +85,7 @@ class DdgsSearch:
         words = self.words(query)
         if not words or k < 1:
             return WebResults(notes=("there are no words to search the web for",))
-        asked = (self._settings.engines, self._settings.region, words.casefold(), k, self._read_page is not None)
+        asked = (self._settings.engines, self._settings.region, query_key(words), k, self._read_page is not None)
         if (kept := self._cache.get(*asked)) and (found := _restored(*kept)):
             return found
         results, troubles = self._ask(words)

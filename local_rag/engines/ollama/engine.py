@@ -22,8 +22,9 @@ from local_rag.engines.ollama.context_window import Message, Use
 from local_rag.engines.ollama.grader import YES_NO, Grader
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
-from local_rag.engines.ollama.task import Task, same
+from local_rag.engines.ollama.task import Task
 from local_rag.text.sentences import sentences
+from local_rag.text.words import query_key
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -202,7 +203,7 @@ class OllamaEngine:
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
         messages = prompts.chat(prompts.rewrite_task(tried, target), question)
-        return self.task().line("rewriter", lambda _: messages, (), {same(query) for query in tried})
+        return self.task().line("rewriter", lambda _: messages, (), {query_key(query) for query in tried})
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""

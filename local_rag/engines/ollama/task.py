@@ -21,6 +21,7 @@ from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Re
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural, shorten
+from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
 """The most that an answer may take; three sentences take about 100."""
@@ -152,7 +153,7 @@ class Task:
             except (BrokenOff, Empty) as error:
                 self._note(_told(error))
                 line = ""
-            if line and same(line) not in tried:
+            if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
             variant += 1
         return Rewrite("", self.usage())
@@ -256,8 +257,3 @@ def first_line(reply: str) -> str:
     while len(line) > 1 and _PAIRS.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
         line = line[1:-1].strip()
     return line.strip("*` ")[:300]
-
-
-def same(query: str) -> str:
-    """What two queries are compared by."""
-    return " ".join(query.casefold().split())

@@ -15,7 +15,6 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
 from local_rag.graphs.state import Deps, State, Update, deps_of
-from local_rag.text.display import shorten
 
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]
@@ -84,11 +83,6 @@ def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
 def standalone_question(state: State) -> str:
     """The question as it was asked, or made whole where it follows others."""
     return state.get("asked") or state["question"]
-
-
-def same_query(query: str) -> str:
-    """What two queries are compared by."""
-    return shorten(query.casefold(), 1000)
 
 
 def chunk_id(document: Document) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from local_rag.core.events import Retrieved
 from local_rag.graphs import rules
-from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, same_query, standalone_question
+from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
 from local_rag.graphs.nodes.retrieval import nearest
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text.display import plural
+from local_rag.text.words import query_key
 
 
 @node(lambda state: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
@@ -40,7 +41,7 @@ def reason(state: State, deps: Deps, emit: Emit) -> Update:
     thought = deps.engine.reason(question, documents, thoughts)
     query = (thought.query or thought.text).strip()
     full = len(documents) >= deps.adaptive.collected
-    repeated = any(same_query(query) == same_query(earlier) for earlier in state.get("tried", ()))
+    repeated = any(query_key(query) == query_key(earlier) for earlier in state.get("tried", ()))
     enough = thought.done or not query or full or repeated
     return {
         "thoughts": [*thoughts, thought.text] if thought.text else thoughts,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from local_rag.core.verdicts import Graded, Target
-from local_rag.graphs.nodes.node import Emit, Node, counted, node, same_query, standalone_question
+from local_rag.graphs.nodes.node import Emit, Node, counted, node, standalone_question
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import Deps, State, Update
+from local_rag.text.words import query_key
 
 
 def transform_query(target: Target | None = None) -> Node:
@@ -21,7 +22,7 @@ def transform_query(target: Target | None = None) -> Node:
         aim = target or ("web" if state.get("route") == "web_search" else "vectorstore")
         rewrite = deps.engine.rewrite(question, tried, aim)
         query, usage = rewrite.text, rewrite.usage
-        if not query.strip() or same_query(query) in map(same_query, tried):
+        if not query.strip() or query_key(query) in map(query_key, tried):
             verdict = Graded("transform_query", query, "the rewriter has nothing new")
             return {"spent": ["rewrites"], "decisions": [verdict], "usage": usage}
         return {

@@ -1,1 +1,1 @@
-"""Embedding models: weights, conversion for OpenVINO, and the embedder itself."""
+"""Converted models: weights, conversion for OpenVINO, what computes them; and the embedder."""

@@ -10,22 +10,25 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import EmbedderSpec
 from local_rag.core import cancel
-from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
+from local_rag.core.errors import ConfigError, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
 from local_rag.index.embed.conversion import Conversion
-from local_rag.text.display import shorten
+from local_rag.index.embed.openvino_runtime import Precision
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local_rag.core.protocols import Vectors
+
+CONVERTER = "local_rag.index.embed.converter"
+FOLDER = "embedders"
+"""The folder of the cache that holds converted embedders."""
 
 _BATCH = 16
 """Texts of about the same length that are computed at once: more has more padding and is no faster on a processor."""
@@ -50,7 +53,7 @@ class SentenceTransformerEmbedder:
         spec: EmbedderSpec,
         cache: Path | None = None,
         on_load: Callable[[], None] | None = None,
-        precision: encoders.Precision = "f32",
+        precision: Precision = "f32",
     ) -> None:
         self.spec = spec
         self._on_load = on_load
@@ -83,19 +86,17 @@ class SentenceTransformerEmbedder:
     @property
     def ready(self) -> bool:
         """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
-        return "_encoder" in self.__dict__ or bool((found := self._found) and not found.why)
+        return "_encoder" in self.__dict__ or bool(self._conversion and not self._conversion.why)
 
     @property
     def conversion(self) -> Conversion | None:
         """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""
-        return self._found
+        return self._conversion
 
     @property
     def served_by(self) -> str:
         """What computes the vectors here, or what will, and why. Raises ModelMissing."""
-        if self._found is not None:
-            return self._found.describe
-        return conversion.prospect(self._cache)
+        return self._conversion.describe if self._conversion else conversion.prospect(self._cache)
 
     def forget(self) -> None:
         """Drop the questions that are kept."""
@@ -133,29 +134,20 @@ class SentenceTransformerEmbedder:
 
         An array: a list of a book's tokens takes twenty times the memory of the book.
         """
-        found = array("q")
+        ends = array("q")
         start = 0
         while start < len(text):
             cancel.check()
             blank = _BLANK.search(text, start + _SLICE, start + 10 * _SLICE)
             end = blank.start() if blank else min(len(text), start + 10 * _SLICE)
             tokens = self._tokenizer.encode(text[start:end], add_special_tokens=False)
-            found.extend(start + last for _, last in tokens.offsets)
+            ends.extend(start + last for _, last in tokens.offsets)
             start = end
-        return found
+        return ends
 
     def verify(self) -> None:
         """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
-        file = weights.folder(self.spec) / weights.WEIGHTS
-        self._compare(file, weights.sha256(file) if self.spec.sha256 else "")
-
-    def _compare(self, file: Path, found: str) -> None:
-        if self.spec.sha256 and found != self.spec.sha256:
-            raise ModelChanged(
-                f"the weights of '{self.name}' are not the ones that models.yaml names: "
-                f"SHA-256 {self.spec.sha256[:12]}… expected, {found[:12]}… in {file}",
-                hint=self.spec.install or f"if the new ones are right, set embedders.{self.name}.sha256: {found}",
-            )
+        weights.verify(self.spec, weights.sha256)
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
@@ -164,16 +156,16 @@ class SentenceTransformerEmbedder:
             return self._nothing()
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
-        places = [order[first : first + _BATCH] for first in range(0, len(order), _BATCH)]
+        batches = [order[first : first + _BATCH] for first in range(0, len(order), _BATCH)]
 
-        def batches() -> Iterator[list[str]]:
-            for place in places:
+        def texts_of_batches() -> Iterator[list[str]]:
+            for positions in batches:
                 cancel.check()
-                yield [texts[position] for position in place]
+                yield [texts[position] for position in positions]
 
-        with self._lock, closing(self._encoder.encode(batches())) as found:
-            for place, rows in zip(places, found, strict=True):
-                vectors[place] = self._unit(rows)
+        with self._lock, closing(self._encoder.encode(texts_of_batches())) as encoded:
+            for positions, rows in zip(batches, encoded, strict=True):
+                vectors[positions] = self._unit(rows)
         return vectors
 
     def _unit(self, rows: Vectors) -> Vectors:
@@ -218,27 +210,29 @@ class SentenceTransformerEmbedder:
             )
         return Tokenizer.from_file(str(file))
 
-    @cached_property
-    def _found(self) -> Conversion | None:
-        return conversion.find(self._cache, self._key) if self._cache else None
+    @property
+    def conversion_folder(self) -> Path | None:
+        """Named by the fingerprint and a digest of the small files: pooling and tokenizer are converted, too."""
+        key = f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
+        return self._cache / FOLDER / key if self._cache else None
 
     @cached_property
-    def _key(self) -> str:
-        """The fingerprint, and a digest of the small files: pooling and tokenizer are part of what is converted."""
-        return f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
+    def _conversion(self) -> Conversion | None:
+        folder = self.conversion_folder
+        return conversion.find(folder) if folder else None
 
     @cached_property
     def _encoder(self) -> encoders.Encoder:
-        folder = weights.folder(self.spec)
         if not self.ready and self._on_load is not None:
             self._on_load()
-        file = folder / weights.WEIGHTS
-        self._compare(file, weights.remembered_sha256(file, self._memory) if self.spec.sha256 else "")
-        if self._cache and self._found is None:
-            self._found = conversion.convert(self._cache, self._key, folder, self._longest)
-        if self._found is not None and not self._found.why:
-            try:
-                return encoders.OpenVinoEncoder(self._found, self._new_tokenizer(), self._precision)
-            except RuntimeError as error:  # a library that is not there any more, a processor that it does not know
-                self._found = replace(self._found, why=f"OpenVINO cannot load it here ({shorten(str(error), 100)})")
-        return encoders.TorchEncoder(self.spec, self._longest)
+        weights.verify(self.spec, lambda file: weights.remembered_sha256(file, self._memory))
+        model, folder = weights.folder(self.spec), self.conversion_folder
+        if folder and self._conversion is None:
+            self._conversion = conversion.convert(folder, CONVERTER, model, self._longest)
+        encoder, self._conversion = encoders.load(
+            self._conversion,
+            self._new_tokenizer(),
+            self._precision,
+            lambda: encoders.TorchEncoder(model, self._longest),
+        )
+        return encoder

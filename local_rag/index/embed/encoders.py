@@ -1,16 +1,16 @@
-"""What computes vectors: OpenVINO on the converted model, or sentence-transformers itself."""
+"""What computes a model of sentence-transformers: OpenVINO where it was converted, else the library itself."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from local_rag.config.models import EmbedderSpec
 from local_rag.index.embed import weights
+from local_rag.index.embed.openvino_runtime import Precision, compiled
+from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -18,22 +18,33 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
     from local_rag.index.embed.conversion import Conversion
 
-Precision = Literal["f32", "bf16"]
+Batch = Sequence[str] | Sequence[tuple[str, str]]
+"""Texts for an embedder, pairs of them for a cross-encoder."""
 
-BLOBS = "compiled"
-"""The folder beside a converted model in which OpenVINO keeps it as compiled for this processor: .1 s less to load.
-
-OpenVINO notices one that is cut off or of another processor; it is no more protected than the program itself."""
+_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+"""The inputs that a converted model may have, and what a tokenizer calls them."""
 
 
 class Encoder(Protocol):
-    """Batches of texts -> (n, d) float32 each, in their order, of any length."""
+    """Batches -> (n, d) float32 each, in their order, of any length. For one thread at a time."""
 
-    def encode(self, batches: Iterable[Sequence[str]]) -> Generator[Vectors, None, None]: ...
+    def encode(self, batches: Iterable[Batch]) -> Generator[Vectors, None, None]: ...
+
+
+def load(
+    conversion: Conversion | None, tokenizer: Tokenizer, precision: Precision, fallback: Callable[[], Encoder]
+) -> tuple[Encoder, Conversion | None]:
+    """The converted model, else what `fallback` loads; and the conversion, with `why` OpenVINO does not load it."""
+    if conversion is not None and not conversion.why:
+        try:
+            return OpenVinoEncoder(conversion, tokenizer, precision), conversion
+        except RuntimeError as error:  # a library that is not there any more, a processor that it does not know
+            conversion = replace(conversion, why=f"OpenVINO cannot load it here ({shorten(str(error), 100)})")
+    return fallback(), conversion
 
 
 class OpenVinoEncoder:
-    """A model that `conversion` converted, on the processor. For one thread at a time."""
+    """A converted model on the processor."""
 
     def __init__(
         self, conversion: Conversion, tokenizer: Tokenizer, precision: Precision, *, keep: bool = True
@@ -43,35 +54,36 @@ class OpenVinoEncoder:
         tokenizer.enable_padding(pad_id=conversion.pad_id, pad_token=conversion.pad_token)
         self._tokenizer = tokenizer
         model = compiled(conversion.model, precision if conversion.allows(precision) else "f32", keep)
+        self._inputs = {port.any_name: _INPUTS[port.any_name] for port in model.inputs}
         self._requests = [model.create_infer_request() for _ in range(2)]
 
-    def encode(self, batches: Iterable[Sequence[str]]) -> Generator[Vectors, None, None]:
+    def encode(self, batches: Iterable[Batch]) -> Generator[Vectors, None, None]:
         """The next batch is tokenized while one is computed."""
         running: Any = None
         try:
-            for number, texts in enumerate(batches):
+            for number, batch in enumerate(batches):
                 request = self._requests[number % 2]
-                request.start_async(self._inputs(texts))
+                request.start_async(self._tokens(batch))
                 if running is not None:
-                    yield _rows(running)
+                    yield _output(running)
                 running = request
             if running is not None:
-                yield _rows(running)
+                yield _output(running)
         finally:  # after a stop both are free for the next caller
             for request in self._requests:
                 request.wait()
 
-    def _inputs(self, texts: Sequence[str]) -> dict[str, Any]:
+    def _tokens(self, batch: Batch) -> dict[str, Any]:
         import numpy as np
 
-        found = self._tokenizer.encode_batch(list(texts))
+        encodings = self._tokenizer.encode_batch(list(batch))
         return {
-            "input_ids": np.array([one.ids for one in found], dtype=np.int64),
-            "attention_mask": np.array([one.attention_mask for one in found], dtype=np.int64),
+            name: np.array([getattr(encoding, field) for encoding in encodings], dtype=np.int64)
+            for name, field in self._inputs.items()
         }
 
 
-def _rows(request: Any) -> Vectors:
+def _output(request: Any) -> Vectors:
     import numpy as np
 
     request.wait()
@@ -79,12 +91,12 @@ def _rows(request: Any) -> Vectors:
 
 
 class TorchEncoder:
-    """sentence-transformers on the processor, for models that cannot be converted. For one thread at a time."""
+    """sentence-transformers on the processor, for embedders that cannot be converted."""
 
-    def __init__(self, spec: EmbedderSpec, longest: int) -> None:
-        self._model = sentence_transformer(weights.folder(spec), longest)
+    def __init__(self, folder: Path, longest: int) -> None:
+        self._model = sentence_transformer(folder, longest)
 
-    def encode(self, batches: Iterable[Sequence[str]]) -> Generator[Vectors, None, None]:
+    def encode(self, batches: Iterable[Batch]) -> Generator[Vectors, None, None]:
         """Batch by batch."""
         for texts in batches:
             yield self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
@@ -102,59 +114,13 @@ def sentence_transformer(folder: Path, longest: int) -> Any:
     return model
 
 
-def compiled(model: Path, precision: Precision, keep: bool) -> Any:
-    """OpenVINO's CompiledModel; `keep` stores what was compiled in float32 for the next time.
-
-    The properties: https://docs.openvino.ai, "CPU Device", supported properties.
-    """
-    core = openvino().Core()
-    wishes = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
-    blobs = model.parent / BLOBS
-    if keep and precision == "f32" and os.access(model.parent, os.W_OK):
-        with suppress(RuntimeError):  # a kept one that is damaged, or no room for it
-            return core.compile_model(str(model), "CPU", wishes | {"CACHE_DIR": str(blobs)})
-    return core.compile_model(str(model), "CPU", wishes)
-
-
-def has_bfloat16() -> bool:
-    """Whether this processor computes in bfloat16."""
-    return "BF16" in openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-
-
-def openvino() -> Any:
-    """The package openvino without its telemetry, which `import openvino` brings along with the converting tools.
-
-    `openvino_telemetry` calls its maker; a name that is None in sys.modules cannot be imported.
-    """
-    hidden = ["openvino_telemetry", "openvino.tools.ovc"]
-    with hiding(hidden):
-        import openvino as library
-
-        return library
-
-
-@contextmanager
-def hiding(names: Sequence[str]) -> Iterator[None]:
-    """Let imports of these modules fail, as where they are not installed."""
-    modules: dict[str, Any] = sys.modules
-    new = [name for name in names if name not in modules]
-    modules.update(dict.fromkeys(new))
-    try:
-        yield
-    finally:
-        for name in new:
-            modules.pop(name, None)
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Loading draws a bar and logs advice; nobody who asks a question can act on either."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
-
-    verbosity = logging.get_verbosity()
-    bar = logging.is_progress_bar_enabled()
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:

@@ -6,35 +6,68 @@ import hashlib
 import importlib.util
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
-from local_rag.config.models import EmbedderSpec
-from local_rag.core.errors import ModelMissing
+from local_rag.core.errors import ModelChanged, ModelMissing
 
 WEIGHTS = "model.safetensors"
 
 
-def folder(spec: EmbedderSpec) -> Path:
-    """The folder of a model, looked for on this machine only. Raises ModelMissing with the command that brings it."""
-    place = _in_cache(spec.model) if spec.model else _in_package(spec) if spec.package else Path(spec.path)
-    if place is None or not (place / WEIGHTS).is_file():
+class WeightsSpec(Protocol):
+    """What models.yaml says of where a model lies; `EmbedderSpec` explains the fields."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def package(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def install(self) -> str: ...
+
+
+def folder(spec: WeightsSpec, section: str = "embedders") -> Path:
+    """The folder of a model of that section of models.yaml, looked for on this machine only.
+
+    Raises ModelMissing with the command that brings it.
+    """
+    path = _in_cache(spec.model) if spec.model else _in_package(spec) if spec.package else Path(spec.path)
+    if path is None or not (path / WEIGHTS).is_file():
         where = spec.model or spec.package or spec.path
+        kind = section.removesuffix("s")
         raise ModelMissing(
-            f"the weights of the embedder '{spec.name}' are not on this machine: no {WEIGHTS} in {where}",
-            hint=spec.install or f"put the model there, or name its folder under embedders.{spec.name} in models.yaml",
+            f"the weights of the {kind} '{spec.name}' are not on this machine: no {WEIGHTS} in {where}",
+            hint=spec.install or f"put the model there, or name its folder under {section}.{spec.name} in models.yaml",
         )
-    return place
+    return path
 
 
-def _in_package(spec: EmbedderSpec) -> Path | None:
+def verify(spec: WeightsSpec, digest: Callable[[Path], str], section: str = "embedders") -> None:
+    """Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256 than `digest` gives of the file."""
+    file = folder(spec, section) / WEIGHTS
+    if spec.sha256 and (actual := digest(file)) != spec.sha256:
+        raise ModelChanged(
+            f"the weights of '{spec.name}' are not the ones that models.yaml names: "
+            f"SHA-256 {spec.sha256[:12]}… expected, {actual[:12]}… in {file}",
+            hint=spec.install or f"if the new ones are right, set {section}.{spec.name}.sha256: {actual}",
+        )
+
+
+def _in_package(spec: WeightsSpec) -> Path | None:
     try:
-        found = importlib.util.find_spec(spec.package)
+        package = importlib.util.find_spec(spec.package)
     except (ImportError, ValueError):
         return None
-    if found is None or not found.submodule_search_locations:
+    if package is None or not package.submodule_search_locations:
         return None
-    return Path(next(iter(found.submodule_search_locations))) / spec.path
+    return Path(next(iter(package.submodule_search_locations))) / spec.path
 
 
 def offline() -> None:
@@ -89,8 +122,8 @@ def layout(folder: Path) -> str:
         if file.suffix == ".json" and file.name != "data_config.json":
             digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
         elif file.suffix in (".safetensors", ".bin") and file.name != WEIGHTS:
-            found = file.stat()
-            digest.update(f"{file.name} {found.st_size} {found.st_mtime_ns}".encode())
+            status = file.stat()
+            digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()[:8]
 
 

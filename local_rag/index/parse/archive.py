@@ -14,7 +14,7 @@ from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import Writer, write
 from local_rag.index.parse.markup import parse_html, parse_xml
-from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 
 MAX_UNZIPPED = 200_000_000
 MAX_RATIO = 200
@@ -80,7 +80,7 @@ def _refuse_bomb(unzipped: int, packed: int) -> None:
         raise FileSkipped(f"unzips to more than {MAX_RATIO} times its size: a zip bomb?")
 
 
-def load_docx(path: Path) -> Parsed:
+def load_docx(path: Path) -> ParsedFile:
     """A Word file by mammoth: headings, lists and tables; pictures are left out, equations are named as not read."""
     import mammoth
 
@@ -100,7 +100,7 @@ def load_docx(path: Path) -> Parsed:
     lost = any("}oMath" in message.message for message in made.messages)
     warnings = ("its equations were not read",) if lost else ()
     first = writer.headings[0].text if writer.headings else ""
-    return Parsed((document(text, title or first, headings=writer.headings),), warnings)
+    return ParsedFile((document(text, title or first, headings=writer.headings),), warnings)
 
 
 def _core_title(archive: zipfile.ZipFile) -> str:
@@ -112,7 +112,7 @@ def _core_title(archive: zipfile.ZipFile) -> str:
     return _text(tree, ".//{*}title")
 
 
-def load_epub(path: Path) -> Parsed:
+def load_epub(path: Path) -> ParsedFile:
     """A book as one document, in the order of its spine; there are no pages. Raises FileSkipped under DRM.
 
     A chapter without a heading of its own gets its label from the table of contents
@@ -137,7 +137,7 @@ def load_epub(path: Path) -> Parsed:
                 length += len(chapter.text) + 2
     warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
     title = _text(package, ".//{http://purl.org/dc/elements/1.1/}title")
-    return Parsed((document("\n\n".join(parts), title, headings=headings),), warnings)
+    return ParsedFile((document("\n\n".join(parts), title, headings=headings),), warnings)
 
 
 def _refuse_drm(archive: zipfile.ZipFile) -> None:

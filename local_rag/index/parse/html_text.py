@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local_rag.core.documents import Heading
-from local_rag.index.parse.parsed import clean
+from local_rag.index.parse.parsed_file import clean
 
 DROPPED = frozenset(
     """head script style noscript template svg iframe object embed audio video canvas select textarea button datalist

@@ -8,15 +8,15 @@ from types import MappingProxyType
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.archive import load_docx, load_epub
-from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.mail import load_eml, load_mbox
 from local_rag.index.parse.markup import load_html
-from local_rag.index.parse.parsed import Parsed, checked
+from local_rag.index.parse.parsed_file import ParsedFile, checked
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.prose import load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_csv, load_json, load_jsonl
+from local_rag.text.encoding import decode
 
-Loader = Callable[[Path], Parsed]
+Loader = Callable[[Path], ParsedFile]
 
 CODE = frozenset(
     """.py .pyi .pyx .js .mjs .cjs .jsx .ts .tsx .vue .svelte .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx
@@ -66,7 +66,7 @@ def loader(path: Path) -> Loader | None:
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
 
 
-def load(path: Path) -> Parsed:
+def load(path: Path) -> ParsedFile:
     """The documents of a file. One without a known suffix is read as text if it is text.
 
     Raises FileSkipped with the reason when nothing can be read of it.
@@ -78,7 +78,7 @@ def load(path: Path) -> Parsed:
         raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
 
 
-def _unknown(path: Path) -> Parsed:
+def _unknown(path: Path) -> ParsedFile:
     try:
         with path.open("rb") as file:
             decode(file.read(65536))

@@ -12,11 +12,11 @@ from typing import IO
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.html_text import Writer, write
 from local_rag.index.parse.markup import parse_html
-from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.display import joined, shorten
+from local_rag.text.encoding import decode
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _KNOWN = {
@@ -32,7 +32,7 @@ _KNOWN = {
 }
 
 
-def load_eml(path: Path) -> Parsed:
+def load_eml(path: Path) -> ParsedFile:
     """One message as one document. Raises FileSkipped for a file without any header of a mail."""
     data = path.read_bytes()
     if not data.strip():
@@ -40,7 +40,7 @@ def load_eml(path: Path) -> Parsed:
     if not _has_header(data):
         raise FileSkipped("is damaged (no header of a mail in it)")
     message = BytesParser(EmailMessage, policy=default).parsebytes(data.lstrip())
-    return Parsed((_document(message),), _warnings([message]))
+    return ParsedFile((_document(message),), _warnings([message]))
 
 
 def _has_header(data: bytes) -> bool:
@@ -48,7 +48,7 @@ def _has_header(data: bytes) -> bool:
     return any(line.partition(b":")[0].strip().lower() in _KNOWN for line in head.split(b"\n") if b":" in line)
 
 
-def load_mbox(path: Path) -> Parsed:
+def load_mbox(path: Path) -> ParsedFile:
     """A mailbox, one document per message. Raises FileSkipped where no line begins with "From "."""
     box = mailbox.mbox(path, factory=_message, create=False)  # type: ignore[arg-type]
     try:
@@ -57,7 +57,7 @@ def load_mbox(path: Path) -> Parsed:
         box.close()
     if not messages:
         raise FileSkipped("is empty" if not path.stat().st_size else "holds no message (no line begins with 'From ')")
-    return Parsed(tuple(_document(message) for message in messages), _warnings(messages))
+    return ParsedFile(tuple(_document(message) for message in messages), _warnings(messages))
 
 
 def _message(file: IO[bytes]) -> EmailMessage:

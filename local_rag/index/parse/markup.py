@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.html_text import AROUND, DROPPED, Writer, write
-from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
 from local_rag.text.words import words
 
@@ -35,7 +35,6 @@ MAX_PARTS = 30_000
 """Pieces of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
 
 _GRAM = 3
-_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _UNSEEN = re.compile(r"<(script|style|head|template)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
@@ -71,16 +70,10 @@ def _character(match: re.Match[str]) -> str:
     return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
 
 
-def declared_charset(data: bytes) -> str:
-    """The encoding that a page or an XML file names in its first 2 KB, or nothing."""
-    match = _CHARSET.search(data[:2048])
-    return match.group(1).decode("ascii", "replace") if match else ""
-
-
-def load_html(path: Path) -> Parsed:
+def load_html(path: Path) -> ParsedFile:
     """The main text of a page, or all of its visible text where the main text is too little of it."""
     data = path.read_bytes()
-    return Parsed((html_document(clean(decode(data, declared_charset(data)))),))
+    return ParsedFile((html_document(clean(decode(data, declared_charset(data)))),))
 
 
 def html_document(source: str) -> LoadedDocument:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import queue
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -17,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-import local_rag
+from local_rag.core import child_process
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parsed import Parsed, from_wire
+from local_rag.index.parse.parsed_file import ParsedFile, from_wire
 
 SECONDS = 60.0
 """Per file. The slowest of 497 real documents took under 3 s on two cores."""
@@ -37,7 +35,7 @@ class Parser:
         """`seconds` is the wall clock that one file may take."""
         self.seconds = seconds
         self._worker: _Worker | None = None
-        self._stopped = False
+        self._stopped = threading.Event()
 
     def __enter__(self) -> Parser:
         return self
@@ -55,17 +53,17 @@ class Parser:
 
     def stop(self) -> None:
         """From another thread: whatever is being parsed is skipped at once, and so is all that would come after it."""
-        self._stopped = True
+        self._stopped.set()
         worker = self._worker
         if worker:
-            worker.kill()
+            worker.process.kill()
 
-    def _end_if_stopped(self) -> None:
-        """A stop may have come while the worker was starting."""
-        if self._stopped and self._worker:
-            self._worker.kill()
+    @property
+    def pid(self) -> int | None:
+        """The id of the worker process; None before the first file."""
+        return self._worker.process.pid if self._worker else None
 
-    def parse(self, path: Path) -> Parsed:
+    def parse(self, path: Path) -> ParsedFile:
         """The documents of a file. Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
 
         A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
@@ -75,7 +73,7 @@ class Parser:
         fresh = self._worker is None
         try:
             reply = self._ask(path)
-            if reply.get("spent") and not reply.get("late") and not fresh:
+            if reply.get("exhausted") and not reply.get("late") and not fresh:
                 reply = self._ask(path)
         except BaseException:
             self.close()  # a reply that comes later would be taken for the next file's
@@ -85,13 +83,14 @@ class Parser:
         return from_wire(reply)
 
     def _ask(self, path: Path) -> dict[str, Any]:
-        if self._stopped:
+        if self._stopped.is_set():
             return {"skipped": "was not read any more", "hint": ""}
         if self._worker is None:
             self._worker = _Worker()
-            self._end_if_stopped()
+            if self._stopped.is_set():  # while the worker was starting
+                self._worker.process.kill()
         reply = self._worker.ask(path, self.seconds)
-        if reply.get("spent"):
+        if reply.get("exhausted"):
             self.close()
         return reply
 
@@ -99,40 +98,39 @@ class Parser:
 def _refuse(path: Path) -> None:
     """What needs no parser to be skipped: reading a pipe would wait for ever."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise FileSkipped("is a link that leads in a circle") from error
         raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise FileSkipped("is not a regular file")
-    if found.st_size > MAX_BYTES:
-        raise FileSkipped(f"is {found.st_size // 1_000_000:,} MB large; up to {MAX_BYTES // 1_000_000} MB are read")
+    if status.st_size > MAX_BYTES:
+        raise FileSkipped(f"is {status.st_size // 1_000_000:,} MB large; up to {MAX_BYTES // 1_000_000} MB are read")
 
 
 class _Worker:
     """One worker process and the thread that reads its replies."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            # -P: the current folder is the user's, and a json.py in it would be imported
-            [sys.executable, "-P", "-m", "local_rag.index.parse.worker"],
+        self.process = subprocess.Popen(
+            child_process.command("local_rag.index.parse.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(import_path())},
+            creationflags=child_process.NO_WINDOW,
+            env=child_process.environment(),
         )
         self._replies: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=_receive, args=(self._process.stdout, self._replies), daemon=True).start()
+        threading.Thread(target=_receive, args=(self.process.stdout, self._replies), daemon=True).start()
 
     def ask(self, path: Path, seconds: float) -> dict[str, Any]:
-        """The worker's reply, or one in its place: "spent" when it crashed or did not answer in time."""
+        """The worker's reply, or one in its place: "exhausted" when it crashed or did not answer in time."""
         request = json.dumps({"path": str(path), "seconds": seconds}).encode() + b"\n"
-        assert self._process.stdin
+        assert self.process.stdin
         try:
-            self._process.stdin.write(request)
-            self._process.stdin.flush()
+            self.process.stdin.write(request)
+            self.process.stdin.flush()
         except OSError:
             return self._crashed()
         deadline = time.monotonic() + seconds
@@ -145,13 +143,10 @@ class _Worker:
                 return self._crashed()
             reply: dict[str, Any] = json.loads(line)
             return reply
-        return {"skipped": f"took longer than {seconds:g} s to read", "hint": "", "spent": True, "late": True}
-
-    def kill(self) -> None:
-        self._process.kill()
+        return {"skipped": f"took longer than {seconds:g} s to read", "hint": "", "exhausted": True, "late": True}
 
     def end(self) -> None:
-        process = self._process
+        process = self.process
         process.kill()
         process.wait()
         if process.stdin:
@@ -159,9 +154,9 @@ class _Worker:
                 process.stdin.close()
 
     def _crashed(self) -> dict[str, Any]:
-        code = self._process.wait()
-        how = f"signal {-code}, {_signal(-code)}" if code < 0 else f"exit code {code}"
-        return {"skipped": f"the parser crashed ({how})", "hint": "", "spent": True}
+        code = self.process.wait()
+        how = f"signal {-code}, {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+        return {"skipped": f"the parser crashed ({how})", "hint": "", "exhausted": True}
 
 
 def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:
@@ -172,15 +167,8 @@ def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:
     lines.put(b"")
 
 
-def _signal(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
-
-
-def import_path() -> list[str]:
-    """The import path of this process, so that the worker finds the same packages in the same order."""
-    package = str(Path(local_rag.__file__).parents[1])
-    entries = [entry for entry in sys.path if entry]
-    return entries if package in entries else [*entries, package]

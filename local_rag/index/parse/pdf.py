@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parsed import MAX_CHARACTERS, Parsed, clean, document
+from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, clean, document
 from local_rag.text.display import plural
 
 FULL_LINE = 0.75
@@ -35,7 +35,7 @@ class Page:
     failed: bool = False
 
 
-def load_pdf(path: Path) -> Parsed:
+def load_pdf(path: Path) -> ParsedFile:
     """The pages that have text, numbered from 1; the others are named in the warnings.
 
     Raises FileSkipped for a real password, for damage, and when no page has a text layer.
@@ -55,7 +55,7 @@ def load_pdf(path: Path) -> Parsed:
     if failed:
         warnings.append(f"{ranges(failed)} could not be read (damaged)")
     found = (document(text, title, page=number) for number, text in enumerate(texts, 1) if text)
-    return Parsed(tuple(found), tuple(warnings))
+    return ParsedFile(tuple(found), tuple(warnings))
 
 
 def _nothing(pages: int, failed: int, blank: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local_rag.core.documents import Heading
-from local_rag.index.parse.encoding import decode
-from local_rag.index.parse.parsed import Parsed, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.text.encoding import decode
 
 LONG = 300
 """Characters of a heading that are looked at: what is longer is no heading, and patterns go slow on it."""
@@ -31,12 +31,12 @@ def read(path: Path) -> str:
     return clean(decode(path.read_bytes()))
 
 
-def load_text(path: Path) -> Parsed:
+def load_text(path: Path) -> ParsedFile:
     """Text and source code: no title, no headings."""
-    return Parsed((document(read(path)),))
+    return ParsedFile((document(read(path)),))
 
 
-def load_markdown(path: Path) -> Parsed:
+def load_markdown(path: Path) -> ParsedFile:
     """Markdown as it is written; headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings)."""
     text = read(path)
     front = _FRONT.match(text)
@@ -44,7 +44,7 @@ def load_markdown(path: Path) -> Parsed:
     named = _FRONT_TITLE.search(front.group(1)) if front else None
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
     title = named.group(1) if named else outermost.text if outermost else ""
-    return Parsed((document(text, title, headings=headings),))
+    return ParsedFile((document(text, title, headings=headings),))
 
 
 def _lines(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -79,7 +79,7 @@ def _plain(heading: str) -> str:
     return _MARKUP.sub(lambda match: match.group(1) or "", _ATTRIBUTES.sub("", heading[:LONG])).strip()
 
 
-def load_rst(path: Path) -> Parsed:
+def load_rst(path: Path) -> ParsedFile:
     """The text of reStructuredText as it is written.
 
     A title is underlined at its full width, maybe overlined; levels in the order in which the adornments appear
@@ -89,7 +89,7 @@ def load_rst(path: Path) -> Parsed:
     headings = list(_rst_headings(text))
     named = _FIELD_TITLE.search(text[:2000])
     title = named.group(1) if named else headings[0].text if headings else ""
-    return Parsed((document(text, title, headings=headings),))
+    return ParsedFile((document(text, title, headings=headings),))
 
 
 def _rst_headings(text: str) -> Iterator[Heading]:

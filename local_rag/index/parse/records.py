@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from local_rag.index.parse.encoding import decode
-from local_rag.index.parse.parsed import MAX_CHARACTERS, Parsed, clean, document
+from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, clean, document
 from local_rag.index.parse.prose import read
+from local_rag.text.encoding import decode
 
 _DELIMITERS = ",;\t|"
 
 
-def load_csv(path: Path) -> Parsed:
+def load_csv(path: Path) -> ParsedFile:
     """A table, one row a paragraph "header: value; header: value"; without a header only the values.
 
     The header is the first row with as many cells as is usual, if each is filled, unlike the others and no number.
@@ -27,10 +27,10 @@ def load_csv(path: Path) -> Parsed:
     try:
         rows = [row for row in _rows(text, path.suffix.lower()) if any(row)]
     except csv.Error:
-        return Parsed((document(text),))
+        return ParsedFile((document(text),))
     above, head, rows = _headed(rows)
     lines = itertools.chain((_row([], row) for row in above), (_row(head, row) for row in rows))
-    return Parsed((document("\n\n".join(line for line in lines if line)),))
+    return ParsedFile((document("\n\n".join(line for line in lines if line)),))
 
 
 def _rows(text: str, suffix: str) -> Iterator[list[str]]:
@@ -67,17 +67,17 @@ def _row(head: list[str], row: list[str]) -> str:
     return "; ".join([f"{name}: {cell}" if name else cell for name, cell in pairs if cell] + [c for c in extra if c])
 
 
-def load_json(path: Path) -> Parsed:
+def load_json(path: Path) -> ParsedFile:
     """JSON as readable lines; what is no JSON, or is nested too deeply, is read as the text it is."""
     text = read(path)
     try:
         value = json.loads(text)
-        return Parsed((document(clean("\n\n".join(_records(value))) or text, _title(value)),))
+        return ParsedFile((document(clean("\n\n".join(_records(value))) or text, _title(value)),))
     except (ValueError, RecursionError):
-        return Parsed((document(text),))
+        return ParsedFile((document(text),))
 
 
-def load_jsonl(path: Path) -> Parsed:
+def load_jsonl(path: Path) -> ParsedFile:
     """One JSON value per line, each a paragraph; a broken line is read as the text it is."""
     lines = []
     for line in read(path).split("\n"):
@@ -85,7 +85,7 @@ def load_jsonl(path: Path) -> Parsed:
             lines.append(" ".join(_records(json.loads(line))) if line.strip() else "")
         except (ValueError, RecursionError):
             lines.append(line)
-    return Parsed((document(clean("\n\n".join(line for line in lines if line.strip()))),))
+    return ParsedFile((document(clean("\n\n".join(line for line in lines if line.strip()))),))
 
 
 def _title(value: Any) -> str:

@@ -7,28 +7,18 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument, Skipped, SyncReport
+from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse import parsed
+from local_rag.index.parse import parsed_file
 from local_rag.index.store import reads, writes
 from local_rag.index.store.rows import FileRow, NewDocument, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.reader import cut
 from local_rag.text.urls import normal
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """What a page says. `url` is where it was found in the end, redirects followed."""
-
-    url: str
-    title: str
-    text: str
-
 
 Read = Callable[[str], WebPage]
 """A URL -> its page. Raises FileSkipped with the reason why there is none, or Stopped."""
@@ -81,7 +71,7 @@ class Pages:
     def _take_in(self, asked: str, page: WebPage) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
-        document = parsed.document(parsed.clean(page.text), page.title or url)
+        document = parsed_file.document(parsed_file.clean(page.text), page.title or url)
         with self._held():
             known = {row.path: row for row in self._store.read(reads.pages, (asked, url))}
             left = [path for path, row in known.items() if row.root == asked and path != url]

@@ -26,7 +26,7 @@ from local_rag.runtime.rag import Rag, open_web
 from local_rag.terminal.show import answer_lines
 from local_rag.text.words import words as words_of
 from local_rag.web import ddgs_process, query_log
-from local_rag.web.extraction import page as read
+from local_rag.web.extraction import extract as read
 from local_rag.web.fetch import Fetcher, FetchLimits
 from local_rag.web.search import DdgsSearch
 

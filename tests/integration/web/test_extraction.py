@@ -11,8 +11,9 @@ from support.web_server import WebServer
 from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
-from local_rag.web.extraction import _known, decode, page, read
-from local_rag.web.fetch import Fetched, FetchRefused
+from local_rag.text.encoding import declared_charset, decode, known_encoding
+from local_rag.web.extraction import extract, read
+from local_rag.web.fetch import FetchedPage, FetchRefused
 
 URL = "https://example.org/a/page"
 ARTICLE = """<!doctype html><html><head><title>Otters | Example</title>
@@ -26,27 +27,27 @@ ARTICLE = """<!doctype html><html><head><title>Otters | Example</title>
 
 
 def fetched(body, kind="text/html", charset="utf-8"):
-    return Fetched(URL, URL, kind, charset, body.encode() if isinstance(body, str) else body)
+    return FetchedPage(URL, URL, kind, charset, body.encode() if isinstance(body, str) else body)
 
 
 def refusal(body, kind="text/html", **more):
     with pytest.raises(FetchRefused) as caught:
-        page(fetched(body, kind), **more)
+        extract(fetched(body, kind), **more)
     line = str(caught.value)
     assert line and "\n" not in line and len(line) < 200
     return line
 
 
 def test_a_page_in_a_process_of_its_own():
-    found = page(fetched(ARTICLE))
-    assert found.url == URL and found.date == "2024-03-05" and found.title.startswith("Otters")
-    assert "Otters hold hands while they sleep" in found.text and "a quarter of its weight" in found.text
+    page = extract(fetched(ARTICLE))
+    assert page.url == URL and page.date == "2024-03-05" and page.title.startswith("Otters")
+    assert "Otters hold hands while they sleep" in page.text and "a quarter of its weight" in page.text
     for unwanted in ("All of our pages", "Imprint", "written by a script", "color: red"):
-        assert unwanted not in found.text
+        assert unwanted not in page.text
 
 
 def test_a_page_without_a_title_is_called_by_its_address():
-    assert page(fetched("Just text.", "text/plain")).title == "example.org/a/page"
+    assert extract(fetched("Just text.", "text/plain")).title == "example.org/a/page"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "text/markdown"])
@@ -79,8 +80,8 @@ def test_no_control_characters_come_through():
     hostile = (
         "<html><head><title>A\x1b]0;title\x07 b\u202e</title></head><body><p>Red \x1b[31mtext\x9b and&#27;[0m more.</p>"
     )
-    found = read(hostile.encode(), "text/html", "utf-8")
-    said = found["title"] + found["text"]
+    page = read(hostile.encode(), "text/html", "utf-8")
+    said = page["title"] + page["text"]
     assert "text" in said and not any(letter in said for letter in "\x1b\x07\x9b\u202e\x00")
     assert "\x1b" not in read(b"a \x1b[2Jb", "text/plain", "")["text"]
 
@@ -117,7 +118,8 @@ def test_a_number_in_the_text_is_no_date():
 def test_a_wrong_charset_does_no_harm(encoded_as, header, meta):
     text = "Das Café in der Straße öffnet für Gäste täglich um zehn Uhr – „pünktlich“, schrieb Frau Müller. " * 5
     source = f'<!doctype html><html><head><meta charset="{meta}"></head><body><p>{text}</p></body></html>'
-    assert text in decode(source.encode(encoded_as), header)
+    body = source.encode(encoded_as)
+    assert text in decode(body, header, declared_charset(body))
 
 
 @pytest.mark.parametrize(
@@ -139,14 +141,14 @@ def test_charsets_of_the_web(encoded_as, header, text):
 
 def test_one_damaged_byte_does_not_change_the_charset():
     text = "Café, Straße, täglich, Müller, über, schön. " * 20
-    assert "täglich" in decode(text.encode() + b"\xff" + text.encode(), "")
+    assert "täglich" in decode(text.encode() + b"\xff" + text.encode())
 
 
 @pytest.mark.parametrize(
     "label", ["punycode", "idna", "unicode_escape", "utf-7", "zip", "rot13", "hex", "", "\x00", "x" * 999]
 )
-def test_encodings_that_are_none_of_the_web_are_not_used(label):
-    assert _known(label) == ""
+def test_encodings_that_are_none_of_texts_are_not_used(label):
+    assert known_encoding(label) == ""
 
 
 def test_nothing_is_fetched():
@@ -201,16 +203,16 @@ def test_stopping_ends_reading(monkeypatch):
     stop = Cancel()
     threading.Timer(0.2, stop.stop).start()
     with cancel.scope(stop), pytest.raises(Stopped):
-        page(fetched(f"<html><body><p {attributes}>hello</p></body></html>"), seconds=60)
+        extract(fetched(f"<html><body><p {attributes}>hello</p></body></html>"), seconds=60)
     assert ended[0].returncode is not None
 
 
 def test_a_folder_cannot_put_its_own_modules_in_the_way(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the current folder')")
     monkeypatch.chdir(tmp_path)
-    assert page(fetched("Just text.", "text/plain")).text == "Just text."
+    assert extract(fetched("Just text.", "text/plain")).text == "Just text."
 
 
 def test_tags_that_html_lets_authors_leave_out_hide_nothing():
-    found = read(b"<title>Draft</title><article><p>The draft was held in Detroit.</p></article>", "text/html", "")
-    assert (found["title"], found["text"]) == ("Draft", "The draft was held in Detroit.")
+    page = read(b"<title>Draft</title><article><p>The draft was held in Detroit.</p></article>", "text/html", "")
+    assert (page["title"], page["text"]) == ("Draft", "The draft was held in Detroit.")

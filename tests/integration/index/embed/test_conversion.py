@@ -11,13 +11,15 @@ import sys
 import numpy as np
 import pytest
 from integration.index.embed.test_embedder import TEXTS, copy_of_minilm
+from tokenizers import Tokenizer
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import Stopped
-from local_rag.index.embed import conversion, converter, encoders
-from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.index.embed import conversion, converter, encoders, openvino_runtime, weights
+from local_rag.index.embed.conversion import Conversion
+from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransformerEmbedder
 
 SPEC = load_models(Settings.load()).embedder("minilm")
 
@@ -32,18 +34,20 @@ def converted(cache):
 @pytest.fixture
 def copy(converted, tmp_path):
     """A cache of one's own with the same conversion, to be damaged."""
-    embedder = SentenceTransformerEmbedder(SPEC, converted)
-    place = tmp_path / conversion.FOLDER / embedder._key
-    shutil.copytree(converted / conversion.FOLDER / embedder._key, place)
-    return place
+    source = SentenceTransformerEmbedder(SPEC, converted).conversion_folder
+    return shutil.copytree(source, tmp_path / FOLDER / source.name)
+
+
+def tokenizer():
+    return Tokenizer.from_file(str(weights.folder(SPEC) / "tokenizer.json"))
 
 
 def test_its_vectors_are_those_of_sentence_transformers(converted):
     reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
     plain = SentenceTransformerEmbedder(SPEC, converted)
-    assert isinstance(plain._encoder, encoders.OpenVinoEncoder)
     assert (plain.embed_documents(TEXTS) * reference).sum(axis=1).min() > 0.9999
     assert (plain.embed_queries(TEXTS) * reference).sum(axis=1).min() > 0.9999
+    assert plain.served_by.startswith("OpenVINO")
     quick = SentenceTransformerEmbedder(SPEC, converted, precision="bf16")
     assert (quick.embed_documents(TEXTS * 5) * np.tile(reference, (5, 1))).sum(axis=1).min() > 0.999
 
@@ -73,14 +77,14 @@ print(sorted(set(sys.modules) & {"torch", "transformers", "sentence_transformers
 
 @pytest.mark.parametrize("name", ["model.bin", "model.xml"])
 def test_what_was_tampered_with_is_not_used(copy, name):
-    assert conversion.find(copy.parents[1], copy.name) is not None
+    assert conversion.find(copy) is not None
     with (copy / name).open("r+b") as file:
         file.seek(200)
         file.write(b"\0\1\2\3")
     os.utime(copy / name, ns=(1, 1))
-    assert conversion.find(copy.parents[1], copy.name) is None
+    assert conversion.find(copy) is None
     (copy / name).unlink()
-    assert conversion.find(copy.parents[1], copy.name) is None
+    assert conversion.find(copy) is None
 
 
 @pytest.mark.parametrize(
@@ -91,15 +95,15 @@ def test_what_was_tampered_with_is_not_used(copy, name):
 def test_a_record_of_something_else_is_none(copy, change):
     file = copy / conversion.RECORD
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    assert conversion.find(copy.parents[1], copy.name) is None
+    assert conversion.find(copy) is None
     file.write_text("{")
-    assert conversion.find(copy.parents[1], copy.name) is None
+    assert conversion.find(copy) is None
 
 
 def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
     embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
     embedder.load()
-    blobs = list((copy / encoders.BLOBS).iterdir())
+    blobs = list((copy / openvino_runtime.BLOBS).iterdir())
     assert blobs
     for blob in blobs:
         blob.chmod(0o600)
@@ -109,60 +113,59 @@ def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
 
 
 def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, monkeypatch):
+    odd, gone = tmp_path / FOLDER / "0123", tmp_path / FOLDER / "4567"
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "modules.json").write_text("[{}]")
-    found = conversion.convert(tmp_path, "0123", tmp_path / "odd", 256)
-    assert found.why and "cannot be converted" in found.describe
-    assert conversion.find(tmp_path, "0123") == found
-    missing = conversion.convert(tmp_path, "4567", tmp_path / "no model here", 256)
-    assert missing.why and conversion.find(tmp_path, "4567") is None  # it may come
+    refused = conversion.convert(odd, CONVERTER, tmp_path / "odd", 256)
+    assert refused.why and "cannot be converted" in refused.describe
+    assert conversion.find(odd) == refused
+    missing = conversion.convert(gone, CONVERTER, tmp_path / "no model here", 256)
+    assert missing.why and conversion.find(gone) is None  # it may come
     assert not list(tmp_path.glob("embedders/*.*"))
     spec = copy_of_minilm(tmp_path / "model", name="other", query_prefix="query: ")
     embedder = SentenceTransformerEmbedder(spec, tmp_path)
-    place = tmp_path / conversion.FOLDER
-    (place / "0123").rename(place / embedder._key)
+    odd.rename(embedder.conversion_folder)
     assert not embedder.ready
     monkeypatch.setattr(conversion, "convert", lambda *_: pytest.fail("it was tried again"))
     assert embedder.embed_queries(["lamp"]).shape == (1, 384)
-    assert isinstance(embedder._encoder, encoders.TorchEncoder)
+    assert embedder.served_by.startswith("sentence-transformers")
 
 
 def test_without_openvino_sentence_transformers_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(conversion, "version", lambda: "")
-    found = conversion.convert(tmp_path, "0123", tmp_path, 256)
+    found = conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256)
     assert found.describe == "sentence-transformers; it cannot be converted: OpenVINO is not installed"
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    found = conversion.convert(tmp_path / "file", "0123", tmp_path, 256)
+    found = conversion.convert(tmp_path / "file" / FOLDER / "0123", CONVERTER, tmp_path, 256)
     assert "cannot be written" in found.why
 
 
 def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
-    def stopped(*_):
+    def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(conversion, "_run", stopped)
+    monkeypatch.setattr(conversion.subprocess, "run", stopped)
     with pytest.raises(KeyboardInterrupt):
-        conversion.convert(tmp_path, "0123", tmp_path, 256)
-    assert list((tmp_path / conversion.FOLDER).iterdir()) == []
+        conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256)
+    assert list((tmp_path / FOLDER).iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "said", [{"passing": "it took longer than 600 s"}, {}], ids=["what may pass", "a converter that was killed"]
-)
-def test_what_may_pass_is_tried_again(tmp_path, monkeypatch, said):
-    monkeypatch.setattr(conversion, "_run", lambda *_: said or {"passing": "the converter ended with exit code -2"})
-    assert conversion.convert(tmp_path, "0123", tmp_path, 256).why
-    assert conversion.find(tmp_path, "0123") is None
+@pytest.mark.parametrize("trouble", ["too slow", "killed", "no reply"])
+def test_what_may_pass_is_tried_again(tmp_path, monkeypatch, trouble):
+    def run(command, **_):
+        if trouble == "too slow":
+            raise subprocess.TimeoutExpired(command, 600)
+        return subprocess.CompletedProcess(command, -2, b"" if trouble == "killed" else b"7\n")
+
+    monkeypatch.setattr(conversion.subprocess, "run", run)
+    assert conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256).why
+    assert conversion.find(tmp_path / FOLDER / "0123") is None
 
 
-def test_vectors_that_are_no_numbers_are_not_near(converted, monkeypatch):
-    place = next((converted / conversion.FOLDER).iterdir())
-    record = json.loads((place / conversion.RECORD).read_text())
-    known = {name: record[name] for name in ("longest", "pad_id", "pad_token")}
-
+def test_vectors_that_are_no_numbers_are_not_near(monkeypatch, tmp_path):
     class Broken:
         def __init__(self, *_, **__):
             pass
@@ -174,36 +177,35 @@ def test_vectors_that_are_no_numbers_are_not_near(converted, monkeypatch):
                 yield rows
 
     monkeypatch.setattr(encoders, "OpenVinoEncoder", Broken)
-    found = converter.compare(place, known, None, "f32", np.full((len(converter.TEXTS), 4), 0.5, dtype=np.float32))
-    assert not found >= conversion.SAME
+    expected = np.full((len(converter.TEXTS), 4), 0.5, dtype=np.float32)
+    assert not converter.least_cosine(Conversion(tmp_path), None, "f32", expected) >= conversion.SAME
 
 
 def test_another_pooling_is_another_conversion(tmp_path):
     spec = copy_of_minilm(tmp_path / "model")
-    before = SentenceTransformerEmbedder(spec, tmp_path)._key
+    before = SentenceTransformerEmbedder(spec, tmp_path).conversion_folder
     file = tmp_path / "model" / "1_Pooling" / "config.json"
     text = file.read_text().replace('"pooling_mode_cls_token": false', '"pooling_mode_cls_token": true')
     file.unlink()
     file.write_text(text)
-    assert SentenceTransformerEmbedder(spec, tmp_path)._key != before
+    assert SentenceTransformerEmbedder(spec, tmp_path).conversion_folder != before
 
 
 def test_a_stopped_text_does_not_disturb_the_next(converted):
     embedder = SentenceTransformerEmbedder(SPEC, converted)
+    encoder, _ = encoders.load(embedder.conversion, tokenizer(), "f32", lambda: pytest.fail("it was converted"))
     stop = cancel.Cancel()
-    done = []
 
-    def texts():
+    def batches():
         for number in range(64):
-            done.append(number)
             if number == 40:
                 stop.stop()
-            yield f"The lamp {number} is lit."
+            yield [f"The lamp {number} is lit."]
 
     with cancel.scope(stop), pytest.raises(Stopped):
-        for _ in embedder._encoder.encode(iter([[text] for text in texts()])):
+        for _ in encoder.encode(batches()):
             cancel.check()
-    embedder.embed_documents(["one", "two"])
+    assert len(list(encoder.encode([["one", "two"]]))) == 1
 
 
 def test_what_computes_is_said_before_anything_was_converted(tmp_path, monkeypatch):
@@ -211,3 +213,26 @@ def test_what_computes_is_said_before_anything_was_converted(tmp_path, monkeypat
     assert "the cache at None cannot be written" in SentenceTransformerEmbedder(SPEC).served_by
     monkeypatch.setattr(conversion, "version", lambda: "")
     assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by == "sentence-transformers; OpenVINO is not installed"
+
+
+class TestAnotherKindOfModel:
+    """A cross-encoder takes pairs of texts and token types: the same loading, verifying and falling back."""
+
+    @pytest.fixture
+    def scorer(self, tmp_path):
+        """Converted by a process of its own: its score of a pair is the number of tokens of the second text."""
+        return conversion.convert(tmp_path / "evaluators" / "ab", "support.pair_converter", tmp_path, 64)
+
+    def test_it_is_found_and_computes_pairs(self, scorer):
+        assert not scorer.why and conversion.find(scorer.folder) == scorer
+        encoder, loaded = encoders.load(scorer, tokenizer(), "bf16", lambda: pytest.fail("it was converted"))
+        pairs = [("When is it lit?", "at dusk"), ("Why?", "")]
+        assert loaded == scorer
+        assert [rows.tolist() for rows in encoder.encode([pairs, pairs[:1]])] == [[[3.0], [1.0]], [[3.0]]]
+
+    def test_what_does_not_load_falls_back(self, scorer):
+        scorer.model.write_text("nothing of use")
+        assert conversion.find(scorer.folder) is None
+        encoder, loaded = encoders.load(scorer, tokenizer(), "f32", lambda: "its own library")
+        assert encoder == "its own library" and "OpenVINO cannot load it here" in loaded.why
+        assert encoders.load(None, tokenizer(), "f32", lambda: "its own library") == ("its own library", None)

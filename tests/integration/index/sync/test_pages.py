@@ -12,11 +12,11 @@ from support.fakes_index import HashingEmbedder
 from support.web_server import WebServer, fetcher, html, redirect, reply
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import WebPage
 from local_rag.core.errors import FileSkipped, IndexMismatch, UsageError
 from local_rag.core.progress import Silent
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.index import Index
-from local_rag.index.sync.pages import WebPage
 from local_rag.index.within import matching
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files, listed_urls, named, reader

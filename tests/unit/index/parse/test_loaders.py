@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ from support.hostile import SENTENCE, epub_members, make_good, make_hostile, mak
 from support.loading import one, outline, reason, write
 
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.index.parse.encoding import decode
 from local_rag.index.parse.loaders import LOADERS, load, loader
-from local_rag.index.parse.parsed import Parsed, from_wire, to_wire
+from local_rag.index.parse.parsed_file import ParsedFile, from_wire
+from local_rag.text.encoding import decode
 
 # --- text ------------------------------------------------------------------------------------------------------
 
@@ -195,5 +196,5 @@ def test_odd_files_are_read(tmp_path):
 )
 def test_parsed_travels_unchanged(text, title, page, headings):
     document = LoadedDocument(text, title, page, tuple(Heading(start, 1, said) for start, said in headings))
-    parsed = Parsed((document,), (title,))
-    assert from_wire(json.loads(json.dumps(to_wire(parsed)))) == parsed
+    parsed = ParsedFile((document,), (title,))
+    assert from_wire(json.loads(json.dumps(asdict(parsed)))) == parsed

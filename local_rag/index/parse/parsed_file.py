@@ -1,4 +1,4 @@
-"""What a loader makes of one file, and how it travels from the worker process: JSON, never pickle."""
+"""What a loader makes of one file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFile:
     """The documents of one file, never empty; `warnings` name what of the file was not read."""
 
     documents: tuple[LoadedDocument, ...]
@@ -40,39 +40,21 @@ def document(
     return LoadedDocument(text, shorten(clean(title), 200), page, titled)
 
 
-def checked(parsed: Parsed) -> Parsed:
+def checked(file: ParsedFile) -> ParsedFile:
     """The same without its blank documents. Raises FileSkipped when nothing is left or there is too much."""
-    characters = sum(len(found.text) for found in parsed.documents)
+    characters = sum(len(document.text) for document in file.documents)
     if characters > MAX_CHARACTERS:
         raise FileSkipped(f"holds {characters:,} characters of text; up to {MAX_CHARACTERS:,} are read")
-    filled = tuple(found for found in parsed.documents if found.text.strip())
+    filled = tuple(document for document in file.documents if document.text.strip())
     if not filled:
         raise FileSkipped("is empty")
-    return Parsed(filled, parsed.warnings)
+    return ParsedFile(filled, file.warnings)
 
 
-def to_wire(parsed: Parsed) -> dict[str, Any]:
-    """Plain dicts and lists, ready for `json.dumps`."""
-    return {
-        "documents": [
-            {
-                "text": found.text,
-                "title": found.title,
-                "page": found.page,
-                "headings": [[h.start, h.level, h.text] for h in found.headings],
-            }
-            for found in parsed.documents
-        ],
-        "warnings": list(parsed.warnings),
-    }
-
-
-def from_wire(wire: dict[str, Any]) -> Parsed:
-    """The inverse of `to_wire`."""
-    return Parsed(
-        tuple(
-            LoadedDocument(d["text"], d["title"], d["page"], tuple(Heading(*h) for h in d["headings"]))
-            for d in wire["documents"]
-        ),
-        tuple(wire["warnings"]),
+def from_wire(wire: dict[str, Any]) -> ParsedFile:
+    """The inverse of `dataclasses.asdict`."""
+    documents = (
+        LoadedDocument(**fields | {"headings": tuple(Heading(**heading) for heading in fields["headings"])})
+        for fields in wire["documents"]
     )
+    return ParsedFile(tuple(documents), tuple(wire["warnings"]))

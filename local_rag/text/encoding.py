@@ -1,9 +1,10 @@
-"""Bytes to text: byte order marks, UTF-8, what the file declares, and only then a guess."""
+"""Bytes to text: byte order marks, UTF-8, what a file or a server declares, and only then a guess."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import FileSkipped
@@ -18,7 +19,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\x7fELF", b"\xd0\xcf\x11\xe0", b"\x1f\x8b")
+_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\x7fELF", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"\xff\xd8\xff", b"GIF8")
 _ISO_2022 = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$B", "iso2022_jp"), (b"\x1b$@", "iso2022_jp"))
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _SUPERSETS = {
@@ -30,14 +31,21 @@ _SUPERSETS = {
     "gb2312": "gb18030",
 }
 """What the web reads instead (https://encoding.spec.whatwg.org/#names-and-labels): the same and more."""
+_ENCODINGS = re.compile(
+    r"utf-?8|utf-16(?:-[lb]e)?|utf-32(?:-[lb]e)?|ascii|cp\d+|iso8859-\d+|iso2022_\w+|koi8-[rtu]|kz1048|ptcp154|tis-620"
+    r"|shift_jis\w*|euc_\w+|gb2312|gbk|gb18030|big5(?:hkscs)?|johab|mac-\w+"
+)
+"""Python's names of encodings of texts. It has others, some of which take quadratic time."""
+_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _SAMPLE = 1 << 18
 _BROKEN_SEQUENCES = 0.02
 """Share of bad bytes among the multi-byte sequences up to which a text still is UTF-8, but damaged."""
 
 
-def decode(data: bytes, declared: str = "") -> str:
-    """The text of a file, `declared` being the encoding that it names itself, if any.
+def decode(data: bytes, *labels: str) -> str:
+    """The text of these bytes; `labels` are encodings that they are said to have, the most trusted first, or "".
 
+    UTF-8 comes before any label, because nothing else happens to be valid UTF-8, and labels are wrong.
     Raises FileSkipped for no bytes at all and for bytes that are no text.
     """
     if not data.strip():
@@ -45,8 +53,7 @@ def decode(data: bytes, declared: str = "") -> str:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace").removeprefix("\ufeff")
-    wide = _wide(data[:4096])
-    if wide:
+    if wide := _wide(data[:4096]):
         return data.decode(wide, "replace")
     for escape, encoding in _ISO_2022:
         if escape in data[:4096] and 0 not in data[:4096]:
@@ -54,16 +61,34 @@ def decode(data: bytes, declared: str = "") -> str:
     _refuse_binary(data)
     if (text := _utf8(data)) is not None:
         return text
-    if declared and (text := _declared(data, declared)) is not None:
-        return text
-    return data.decode(_guess(data), "replace")
+    encodings = [encoding for label in labels if (encoding := known_encoding(label)) not in ("", "utf-8")]
+    for encoding in encodings:
+        with suppress(UnicodeError):
+            return data.decode(encoding)
+    return data.decode(encodings[0] if encodings else _guess(data), "replace")
+
+
+def declared_charset(data: bytes) -> str:
+    """The encoding that a page or an XML file names in its first 2 KB, or nothing."""
+    match = _CHARSET.search(data[:2048])
+    label = match.group(1).decode("ascii", "replace") if match else ""
+    return "" if label.lower().startswith(("utf-16", "utf-32")) else label  # it could not be read if it were
+
+
+def known_encoding(label: str) -> str:
+    """Python's name for an encoding of texts, or empty."""
+    try:
+        name = codecs.lookup(label.strip()).name
+    except (LookupError, ValueError):
+        return ""
+    return _SUPERSETS.get(name, name) if _ENCODINGS.fullmatch(name) else ""
 
 
 def _wide(head: bytes) -> str:
     """UTF-16 or UTF-32 without a mark: the zero bytes of Latin letters stand at the same places."""
     if len(head) < 8:
         return ""
-    zeros = [head[place::4].count(0) / len(head[place::4]) for place in range(4)]
+    zeros = [head[offset::4].count(0) / len(head[offset::4]) for offset in range(4)]
     patterns = {
         "utf-32-be": (zeros[0] > 0.9 and zeros[1] > 0.9 and zeros[3] < 0.1),
         "utf-32-le": (zeros[3] > 0.9 and zeros[2] > 0.9 and zeros[0] < 0.1),
@@ -89,14 +114,6 @@ def _utf8(data: bytes) -> str | None:
         if bad > 1 + _BROKEN_SEQUENCES * sequences or sequences < 2 * bad:
             return None
     return text
-
-
-def _declared(data: bytes, declared: str) -> str | None:
-    try:
-        name = codecs.lookup(declared).name
-        return data.decode(_SUPERSETS.get(name, name), "replace")
-    except (LookupError, ValueError):
-        return None
 
 
 def _guess(data: bytes) -> str:
