@@ -461,7 +461,7 @@ def test_pages_are_read_and_one_that_cannot_be_leaves_its_snippet(page, tmp_path
 def test_search_page_fetcher_and_reader_together(page, tmp_path):
     from support.web_server import WebServer, reply
 
-    from local_rag.web.extraction import page as read
+    from local_rag.web.extraction import extract as read
     from local_rag.web.fetch import Fetcher
 
     with WebServer() as web:
