@@ -45,14 +45,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
 )
-for command in (calibrate, index, ask, chat, search, status, remove, doctor, graph, demo):
+for command in (index, ask, chat, search, status, remove, calibrate, doctor, graph, demo):
     app.command()(command)
 for name, group in (
-    ("config", config_app),
+    ("threads", threads_app),
     ("models", models_app),
     ("eval", eval_app),
     ("bundle", bundle_app),
-    ("threads", threads_app),
+    ("config", config_app),
 ):
     app.add_typer(group, name=name)
 

@@ -20,7 +20,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
     options: QuestionOptions,
 ) -> int:
-    """Answer a question from your files, with citations, or say that they do not say."""
+    """Answer a question from your files, with citations, or say that the files do not answer it."""
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.warm_up import import_langgraph
     from local_rag.terminal.question import Asking, print_answer, recording

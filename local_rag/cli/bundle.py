@@ -33,28 +33,31 @@ def create(
             "--platform", metavar="NAME", help="linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64."
         ),
     ] = None,
-    python: Annotated[str | None, typer.Option("--python", metavar="3.12", help="The version of Python there.")] = None,
+    python: Annotated[
+        str | None, typer.Option("--python", metavar="3.12", help="The version of Python on the other machine.")
+    ] = None,
     index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to carry; none without.")
+        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to include; none if left out.")
     ] = None,
     ollama_models: Annotated[
         list[str] | None,
-        typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama; may be given several times."),
+        typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama to include; repeatable."),
     ] = None,
     embedder: EmbedderOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
     find_links: Annotated[
-        list[str] | None, typer.Option("--find-links", metavar="DIR", help="Look for wheels here too, as pip does.")
+        list[str] | None,
+        typer.Option("--find-links", metavar="DIR", help="Also look for wheels in this folder, as pip does."),
     ] = None,
     only_find_links: Annotated[
-        bool, typer.Option("--only-find-links", help="Look for wheels nowhere else, as pip does with --no-index.")
+        bool, typer.Option("--only-find-links", help="Look for wheels only there, as pip with --no-index.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Gather wheels, embedder, models.yaml and, if named, an index and models of Ollama, with their SHA-256 sums.
+    """Collect wheels, embedding model, models.yaml and, if named, an index and Ollama models, with SHA-256 sums.
 
-    For this platform and Python unless others are named. Ctrl-C loses nothing: the same command goes on.
+    It is for this platform and Python unless you name others. Ctrl-C loses nothing: the same command continues.
     """
     from local_rag.bundle.create import create as make
     from local_rag.bundle.create import order
@@ -104,7 +107,7 @@ def _links(places: Sequence[str], only: bool) -> list[str]:
 
 @bundle_app.command()
 def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
-    """Compare every file of a bundle with its manifest; a line per difference, and the exit code 1 if there are any."""
+    """Compare every file of a bundle with its manifest. Each difference is a line and makes the exit code 1."""
     from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
     from local_rag.terminal.show import write, write_json
@@ -134,13 +137,17 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
 @bundle_app.command()
 def install(
     folder: FolderArgument,
-    venv: Annotated[str, typer.Option("--venv", metavar="PATH", help="Where; default: in the data folder.")] = "",
+    venv: Annotated[
+        str, typer.Option("--venv", metavar="PATH", help="Where to install; by default in the data folder.")
+    ] = "",
     sum: SumOption = "",
-    index: Annotated[str, typer.Option("--index", metavar="NAME", help="Another name for the index.")] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Leave what is there and differs, install the rest.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and show what would be done.")] = False,
+    index: Annotated[str, typer.Option("--index", metavar="NAME", help="Install the index under this name.")] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Keep files that exist and differ, install the rest.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the bundle and show what would be installed.")
+    ] = False,
 ) -> int:
-    """Install from a bundle with no network, as its install.py does where there is no local-rag yet."""
+    """Install from a bundle without a network, as the bundle's own install.py does."""
     from local_rag.bundle.installer import Wish
     from local_rag.bundle.installer import install as put
     from local_rag.bundle.machine import Refused

@@ -26,33 +26,43 @@ from local_rag.core.errors import UsageError
 def calibrate(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Labelled cases, as for eval.")],
     index: IndexOption = None,
-    corpus: Annotated[bool, typer.Option("--corpus", help="Ask an index of the set's own documents.")] = False,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
     engine: EngineOption = None,
     model: ModelOption = None,
     profile: ProfileOption = None,
     k: KOption = None,
     keep: Annotated[
-        float | None, typer.Option("--keep", metavar="SHARE", help="Still answer this share of the answerable: 0.95.")
+        float | None,
+        typer.Option(
+            "--keep",
+            metavar="SHARE",
+            help="Share of the answerable questions that must still be answered, such as 0.95.",
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws, and the folds.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Seed for drawing cases and for cross-validation.")
+    ] = 0,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="Where the plot goes: .png, .svg or .pdf.")
+        Path | None, typer.Option("--picture", metavar="FILE", help="The file for the plot: .png, .svg or .pdf.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds, keep nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed if left out.")
+        str | None,
+        typer.Option(
+            "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
+        ),
     ] = None,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
 ) -> int:
-    """Fit the thresholds for relevance and answers to labelled cases, and keep them for this engine and embedder.
+    """Fit the thresholds for relevance and answers to labelled cases; store them for this engine and embedder.
 
-    The cases need questions with an answer in the index and questions without one. The web is off.
+    The cases must include questions that the index answers and questions that it does not. The web is off.
     """
     from local_rag.evaluation.calibration import CalibrationWish
     from local_rag.evaluation.calibration import calibrate as calibrated

@@ -7,9 +7,9 @@ from local_rag.cli.options import LinesOption, QuestionOptions, stderr_console, 
 
 @with_question_options
 def chat(options: QuestionOptions, json: LinesOption = False) -> int:
-    """Ask question after question; a follow-up is understood from those before it. /help lists the commands.
+    """Ask questions that follow each other; a follow-up is understood from those before. /help lists the commands.
 
-    Threads are kept and can be gone on with. In a pipe each line is a question, and 1 is returned if one failed.
+    Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
     from local_rag.graphs.threads import thread_name
     from local_rag.runtime.rag import Rag

@@ -8,12 +8,12 @@ import typer
 
 from local_rag.cli.options import IndexOption, JsonOption, settings_of
 
-config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The settings in force.")
+config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
 
 @config_app.command("show")
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
-    """Every setting, its value, and where that came from."""
+    """Show every setting, its value, and where the value comes from."""
     from local_rag.config.settings import names, variable
     from local_rag.terminal.show import place_lines, table_lines, write, write_json
 

@@ -23,7 +23,9 @@ from local_rag.core.errors import UsageError
 
 
 def doctor(
-    question: Annotated[str | None, typer.Argument(metavar="[QUESTION]", help="For --network.")] = None,
+    question: Annotated[
+        str | None, typer.Argument(metavar="[QUESTION]", help="The question to ask with --network.")
+    ] = None,
     index: IndexOption = None,
     embedder: EmbedderOption = None,
     engine: EngineOption = None,
@@ -31,7 +33,9 @@ def doctor(
     profile: ProfileOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
-    network: Annotated[bool, typer.Option("--network", help="Run a question and list every host contacted.")] = False,
+    network: Annotated[
+        bool, typer.Option("--network", help="Ask a question and list every host that is contacted.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
@@ -45,7 +49,7 @@ def doctor(
 
         return run_network(settings, question or "", stderr_console(), as_json=json)
     if question:
-        raise UsageError("a question has a meaning for doctor only with --network", hint="local-rag doctor --network …")
+        raise UsageError("doctor takes a question only with --network", hint="local-rag doctor --network …")
     checks = examine(settings)
     if json:
         write_json(checks)

@@ -48,7 +48,7 @@ eval_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     subcommand_metavar="CASES | COMMAND [ARGS]...",
-    help="How good is it on your own files? local-rag eval CASES.jsonl, or --demo; options: local-rag eval run --help.",
+    help="Measure the answers on your own files: local-rag eval CASES.jsonl, or --demo. See local-rag eval run --help.",
 )
 
 CasesArgument = Annotated[
@@ -56,30 +56,37 @@ CasesArgument = Annotated[
 ]
 GraphsOption = Annotated[
     list[str] | None,
-    typer.Option("--graph", metavar="NAME", help="A graph, several times for several; all four if none is named."),
+    typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
 ]
 ModesOption = Annotated[
-    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; several times.")
+    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable.")
 ]
-DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that ship with local-rag.")]
-CorpusOption = Annotated[bool, typer.Option("--corpus", help="Ask an index of the set's own documents.")]
+DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
+CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
 LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws.")]
 OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
 DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="Results kept per search.")]
 PassagesOption = Annotated[
     Literal["chunks", "whole"],
-    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: passages, or whole documents."),
+    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="Guessed if left out.")
+    str | None,
+    typer.Option(
+        "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
+    ),
 ]
-SplitOption = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Of a BEIR folder; test if left out.")]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
+]
 JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model says whether answers are right.")
+    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
 ]
-SecondsOption = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of one question.")]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where the run and its reports go.")]
+SecondsOption = Annotated[
+    float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")]
 
 
 @eval_app.command("run")
@@ -109,9 +116,9 @@ def run_(
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
 ) -> int:
-    """Ask every case, on each graph, and report; the same command goes on where it stopped.
+    """Ask every case with each graph and report the figures. The same command continues a stopped run.
 
-    Without --out the run goes to the data folder. The web is off.
+    Without --out the run is stored in the data folder. The web is off.
     """
     from local_rag.config.settings import GraphName
     from local_rag.evaluation.evaluate import Wish, evaluate
@@ -166,15 +173,15 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="The folder of a run, or its name in the data folder.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The folder of the run to compare with it.")],
     graph_a: Annotated[
-        str | None, typer.Option("--graph-a", metavar="NAME", help="A graph of A, or a mode, against --graph-b.")
+        str | None, typer.Option("--graph-a", metavar="NAME", help="The graph, or mode of retrieval, of A.")
     ] = None,
     graph_b: Annotated[
-        str | None, typer.Option("--graph-b", metavar="NAME", help="The same of B, which may be A.")
+        str | None, typer.Option("--graph-b", metavar="NAME", help="The graph, or mode of retrieval, of B; B may be A.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Draws the samples of intervals and tests.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the samples of intervals and tests.")] = 0,
     json: JsonOption = False,
 ) -> int:
-    """What differs between two runs, case by case: intervals, and whether it may be chance."""
+    """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
     from local_rag.evaluation.comparison import compare as compared
     from local_rag.evaluation.comparison import lines
     from local_rag.terminal.show import columns_of, write, write_json
@@ -198,13 +205,15 @@ def _run(path: Path) -> Path:
 
 @eval_app.command()
 def make(
-    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl", help="Where the cases go; more are appended.")],
+    cases: Annotated[
+        Path, typer.Argument(metavar="CASES.jsonl", help="The file for the cases; new ones are appended.")
+    ],
     index: IndexOption = None,
     count: Annotated[int, typer.Option("--count", metavar="N", help="Questions with an answer to propose.")] = 20,
     unanswerable: Annotated[
         int, typer.Option("--unanswerable", metavar="N", help="Questions without an answer to propose.")
     ] = 5,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Other passages are chosen with another.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the choice of passages.")] = 0,
     yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal without asking.")] = False,
     engine: EngineOption = None,
     model: ModelOption = None,
@@ -213,9 +222,9 @@ def make(
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
 ) -> int:
-    """Propose questions from your own index, each with its passage: keep, edit or drop them.
+    """Propose questions from your own index, each with its passage, for you to keep, edit or drop.
 
-    The same command goes on behind the last one kept of each kind; what was dropped comes again only at the end.
+    The same command continues after the last question that you kept; dropped ones come again only at the end.
     """
     from local_rag.evaluation.making.session import make_cases
 

@@ -12,9 +12,9 @@ from local_rag.cli.options import settings_of
 
 def graph(
     name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Mermaid text, in a terminal too.")] = False,
-    ascii_: Annotated[bool, typer.Option("--ascii", help="An ASCII drawing, in a pipe too.")] = False,
-    memory: Annotated[bool, typer.Option("--memory", help="As it is wired in a chat.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
+    ascii_: Annotated[bool, typer.Option("--ascii", help="Print an ASCII drawing, also in a pipe.")] = False,
+    memory: Annotated[bool, typer.Option("--memory", help="Draw it as it is wired in a chat.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
     from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing

@@ -20,27 +20,31 @@ from local_rag.core.serialization import to_plain
 
 
 def index(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders, pages.")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
     urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
     index: IndexOption = None,
     exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out, as .gitignore would.")
+        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore.")
     ] = None,
     include_secrets: Annotated[
-        bool, typer.Option("--include-secrets", help="Private keys and .env files too.")
+        bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
     ] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove what cannot be seen any more.")] = False,
-    reembed: Annotated[bool, typer.Option("--reembed", help="New vectors from the stored text.")] = False,
-    chunk_size: Annotated[int | None, typer.Option("--chunk-size", metavar="TOKENS")] = None,
-    chunk_overlap: Annotated[int | None, typer.Option("--chunk-overlap", metavar="TOKENS")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False,
+    reembed: Annotated[bool, typer.Option("--reembed", help="Compute new vectors from the stored text.")] = False,
+    chunk_size: Annotated[
+        int | None, typer.Option("--chunk-size", metavar="TOKENS", help="Tokens of a passage.")
+    ] = None,
+    chunk_overlap: Annotated[
+        int | None, typer.Option("--chunk-overlap", metavar="TOKENS", help="Tokens that neighbouring passages share.")
+    ] = None,
     embedder: EmbedderOption = None,
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Index files, folders and web pages; without any, bring all files that were indexed before up to date.
+    """Index files, folders and web pages; without any, update all files that were indexed before.
 
-    A page is fetched only when it is named.
+    A web page is fetched only when you name it.
     """
     from local_rag.runtime.indexing import Request, index_files, named
     from local_rag.terminal.progress import TerminalDisplay

@@ -18,10 +18,10 @@ from local_rag.cli.options import (
 )
 from local_rag.core.errors import UsageError
 
-models_app = typer.Typer(rich_markup_mode=None, help="The language models: list, pull, try.")
+models_app = typer.Typer(rich_markup_mode=None, help="List language models, download them (pull), try them out (try).")
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="A model as Ollama names it; without, those of the profile.")
+    str | None, typer.Argument(metavar="NAME", help="A model as Ollama names it; by default those of the profile.")
 ]
 
 
@@ -33,11 +33,11 @@ def list_models(
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
-    """The language models: offered, installed, loaded, and whether they fit this machine; pull and try them."""
+    """List the language models: offered, installed, loaded, and whether they fit this machine."""
     if context.invoked_subcommand:
         if profile or models or trust_models_here or json:
             raise UsageError(
-                f"options of {context.invoked_subcommand} stand behind it",
+                f"options of {context.invoked_subcommand} belong after it",
                 hint=f"local-rag models {context.invoked_subcommand} --help",
             )
         return 0
@@ -62,9 +62,9 @@ def pull(
     models: ModelsOption = None,
     trust_models_here: TrustOption = None,
 ) -> int:
-    """Let Ollama download what is missing.
+    """Let Ollama download the missing models.
 
-    What was downloaded before a stop is kept; a model that is there is brought up to date.
+    A stopped download continues where it stopped. A model that Ollama already has is updated.
     """
     from local_rag.diagnostics.pull import pull_models
 
@@ -81,10 +81,10 @@ def try_(
     trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Ask a model each of the eight tasks once.
+    """Give a model each of the eight tasks once.
 
-    On a small fixed example: verdicts, seconds, tokens. The exit code is 0 if each verdict kept to its schema at the
-    first try, else 1.
+    Shows verdicts, seconds and tokens on a small fixed example. The exit code is 0 if each verdict had the
+    required form at the first try, else 1.
     """
     from local_rag.diagnostics.trial import try_model
 

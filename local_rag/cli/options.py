@@ -17,47 +17,60 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
 
 IndexOption = Annotated[str | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
-ModelsOption = Annotated[str | None, typer.Option("--models", metavar="FILE", help="A models.yaml to read first.")]
-TrustOption = Annotated[
-    bool | None, typer.Option("--trust-models-here", help="Read ./models.yaml too.", show_default=False)
+ModelsOption = Annotated[
+    str | None, typer.Option("--models", metavar="FILE", help="A models.yaml that overrides the others.")
 ]
-EmbedderOption = Annotated[str | None, typer.Option("--embedder", metavar="NAME", help="A model of models.yaml.")]
+TrustOption = Annotated[
+    bool | None, typer.Option("--trust-models-here", help="Also read models.yaml in this folder.", show_default=False)
+]
+EmbedderOption = Annotated[
+    str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 InOption = Annotated[
-    list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Only these; may be given several times.")
+    list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Use only these files or pages; repeatable.")
 ]
 EngineOption = Annotated[
-    str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="What grades and answers.")
+    str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="Which engine grades and answers.")
 ]
-ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The Ollama model for everything.")]
+ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The Ollama model for all roles.")]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of models.yaml, such as 16gb.")
 ]
 WebOption = Annotated[
-    str | None, typer.Option("--web", metavar="[on|ask|off]", help="Search the web where a graph wants to: on, or ask.")
+    str | None,
+    typer.Option(
+        "--web", metavar="[on|ask|off]", help="Let crag and adaptive search the web; ask: you confirm each query."
+    ),
 ]
-GraphOption = Annotated[str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive")]
-SecondsOption = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall clock of a question.")]
+GraphOption = Annotated[
+    str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
+]
+SecondsOption = Annotated[
+    float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
+]
 ThreadOption = Annotated[
     str | None,
-    typer.Option("--thread", metavar="NAME", help="The chat it is in: an old one goes on, a new one begins."),
+    typer.Option(
+        "--thread", metavar="NAME", help="Ask in this chat: an existing one is continued, a new name starts one."
+    ),
 ]
 DirectOption = Annotated[
     bool | None,
-    typer.Option("--direct/--no-direct", help="Allow answers that no file was looked at for.", show_default=False),
+    typer.Option("--direct/--no-direct", help="Allow answers that use none of your files.", show_default=False),
 ]
 StrictOption = Annotated[
     bool | None,
-    typer.Option("--strict/--no-strict", help="Take out sentences without support.", show_default=False),
+    typer.Option("--strict/--no-strict", help="Remove sentences that no passage supports.", show_default=False),
 ]
 ExplainOption = Annotated[
     bool | None,
-    typer.Option("--explain/--no-explain", help="Ask the graders for their reasons.", show_default=False),
+    typer.Option("--explain/--no-explain", help="Ask the graders to give reasons.", show_default=False),
 ]
 TraceOption = Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")]
 TraceFileOption = Annotated[
     Path | None,
-    typer.Option("--trace-file", metavar="FILE", help="Each event and state as a JSON line; a new or empty file."),
+    typer.Option("--trace-file", metavar="FILE", help="Write each event and state as a JSON line to a new file."),
 ]
 LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]

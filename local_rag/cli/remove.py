@@ -14,11 +14,11 @@ from local_rag.core.errors import UsageError
 
 def remove(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to forget.")
+        list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to remove.")
     ] = None,
     index: IndexOption = None,
 ) -> int:
-    """Forget files, folders or pages; with --index and no PATH, delete that index. Your own files are never touched."""
+    """Remove files, folders or pages from the index; with --index and no PATH, delete it. Your files are untouched."""
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import named
     from local_rag.runtime.rag import open_index

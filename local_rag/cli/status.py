@@ -7,7 +7,7 @@ from local_rag.core.serialization import to_plain
 
 
 def status(index: IndexOption = None, json: JsonOption = False) -> int:
-    """What is indexed, where it lies, how big it is, and which model made it."""
+    """Show what is indexed, where the index lies, how big it is, and which model made it."""
     from local_rag.index.index import Index
     from local_rag.runtime.rag import served_by
     from local_rag.terminal.show import status_lines, write, write_json

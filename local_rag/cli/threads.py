@@ -28,15 +28,15 @@ class _Listing(TyperGroup):
 
 
 threads_app = typer.Typer(
-    cls=_Listing, rich_markup_mode=None, help="The chats that are kept: list, show, export or delete them."
+    cls=_Listing, rich_markup_mode=None, help="List, show, export or delete the chats that are stored."
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A thread, as local-rag threads lists it.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a chat, as local-rag threads lists it.")]
 
 
 @threads_app.command("list")
 def list_(json: JsonOption = False) -> int:
-    """Every thread with its first question and when it was used last."""
+    """List every chat with its first question and when it was last used."""
     from local_rag.terminal.show import columns_of, write, write_json
     from local_rag.terminal.transcript import thread_lines
 
@@ -53,7 +53,7 @@ def list_(json: JsonOption = False) -> int:
 
 @threads_app.command()
 def show(name: NameArgument, json: JsonOption = False) -> int:
-    """The questions and answers of a thread."""
+    """Show the questions and answers of a chat."""
     from local_rag.terminal.show import write, write_json
     from local_rag.terminal.transcript import turn_lines
 
@@ -74,7 +74,7 @@ def export(
         Path | None, typer.Option("--out", metavar="FILE.md", help="A new file; stdout if left out.")
     ] = None,
 ) -> int:
-    """A thread as Markdown: questions, answers, and their sources with file, page and quote."""
+    """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
     from local_rag.terminal.show import write
     from local_rag.terminal.transcript import markdown
     from local_rag.text.display import short_path
@@ -99,7 +99,7 @@ def export(
 
 @threads_app.command()
 def delete(name: NameArgument) -> int:
-    """Forget a thread for good; asks first in a terminal."""
+    """Delete a chat permanently; asks first in a terminal."""
     from local_rag.terminal.show import write
     from local_rag.text.display import plural
 

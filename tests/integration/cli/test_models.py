@@ -146,7 +146,7 @@ def test_what_fits_into_the_memory():
     ("arguments", "line", "hint"),
     [
         (["models", "--profile", "7gb"], "there is no profile '7gb'", "--profile"),
-        (["models", "--json", "pull"], "options of pull stand behind it", "local-rag models pull --help"),
+        (["models", "--json", "pull"], "options of pull belong after it", "local-rag models pull --help"),
         (["models", "frob"], "No such command 'frob'", "local-rag models --help"),
         (["models", "pull", "a", "b"], "unexpected extra argument", "local-rag models pull --help"),
     ],
