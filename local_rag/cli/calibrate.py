@@ -10,6 +10,7 @@ import typer
 from local_rag.cli.options import (
     EmbedderOption,
     EngineOption,
+    FormatOption,
     IndexOption,
     JsonOption,
     KOption,
@@ -33,11 +34,7 @@ def calibrate(
     k: KOption = None,
     keep: Annotated[
         float | None,
-        typer.Option(
-            "--keep",
-            metavar="SHARE",
-            help="Share of the answerable questions that must still be answered, such as 0.95.",
-        ),
+        typer.Option("--keep", metavar="SHARE", help="Answer at least this share of the answerable: 0.95."),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")
@@ -49,12 +46,7 @@ def calibrate(
         Path | None, typer.Option("--picture", metavar="FILE", help="The file for the plot: .png, .svg or .pdf.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
-        ),
-    ] = None,
+    format: FormatOption = None,
     json: JsonOption = False,
     embedder: EmbedderOption = None,
     models: ModelsOption = None,

@@ -12,12 +12,14 @@ from typer.core import TyperGroup
 from local_rag.cli.options import (
     EmbedderOption,
     EngineOption,
+    FormatOption,
     IndexOption,
     JsonOption,
     KOption,
     ModelOption,
     ModelsOption,
     ProfileOption,
+    SecondsOption,
     TrustOption,
     settings_of,
     stderr_console,
@@ -64,27 +66,18 @@ ModesOption = Annotated[
 DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
 CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
 LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Which cases --limit draws.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
 OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
 DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="Results kept per search.")]
 PassagesOption = Annotated[
     Literal["chunks", "whole"],
     typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
 ]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
-    ),
-]
 SplitOption = Annotated[
     str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
 ]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
-]
-SecondsOption = Annotated[
-    float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")]
 

@@ -75,6 +75,13 @@ TraceFileOption = Annotated[
 LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
 
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
+    ),
+]
+
 
 def settings_of(index: str | None, models: str | None = None, trust: bool | None = None, **flags: Any) -> Settings:
     """The settings in force under these options; None means not given."""
