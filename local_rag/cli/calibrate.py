@@ -56,8 +56,10 @@ def calibrate(
 
     The cases must include questions that the index answers and questions that it does not. The web is off.
     """
-    from local_rag.evaluation.calibration import CalibrationWish
-    from local_rag.evaluation.calibration import calibrate as calibrated
+    from local_rag.evaluation.calibration import CalibrationRequest
+    from local_rag.evaluation.calibration import calibrate as fit
+    from local_rag.terminal.calibration import print_calibration
+    from local_rag.terminal.progress import TerminalDisplay
 
     if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
@@ -65,6 +67,9 @@ def calibrate(
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
     if limit is not None and limit < 1:
         raise UsageError("--limit starts at 1", hint="local-rag calibrate CASES --limit 200")
-    wish = CalibrationWish(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
+    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
     flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
-    return calibrated(settings_of(index, models, trust_models_here, **flags), wish, stderr_console(), json=json)
+    settings = settings_of(index, models, trust_models_here, **flags)
+    calibration = fit(settings, request, TerminalDisplay(stderr_console()))
+    print_calibration(calibration, settings, as_json=json)
+    return 0

@@ -27,7 +27,9 @@ from local_rag.cli.options import (
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from local_rag.evaluation.evaluate import Wish
+    from local_rag.config.settings import Settings
+    from local_rag.evaluation.cases import CaseSet
+    from local_rag.evaluation.runner import Plan
 
 DEMO = "demo"
 """The index that `local-rag demo` makes."""
@@ -114,13 +116,13 @@ def run_(
     Without --out the run is stored in the data folder. The web is off.
     """
     from local_rag.config.settings import GraphName
-    from local_rag.evaluation.evaluate import Wish, evaluate
+    from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
     from local_rag.index.search import Mode
 
-    wish = Wish(tuple(cases or ()), format, split, corpus, demo, out, ("local-rag", *sys.argv[1:]))
+    _check_cases(cases, index, demo=demo, corpus=corpus)
     unused = "graph" if graph else "judge" if judge else ""
-    _check(wish, index, limit, depth, unused if retrieval_only else "")
+    _check_plan(limit, depth, unused if retrieval_only else "")
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
@@ -128,19 +130,49 @@ def run_(
     flags: dict[str, Any] = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder}
     flags |= {"limits__seconds": seconds, "web__enabled": "off"}
     settings = settings_of(DEMO if demo else index, models, trust_models_here, **flags)
-    return evaluate(settings, wish, plan, stderr_console(), json=json)
+    opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
+    return _evaluate(settings, opened, plan, as_json=json, corpus=corpus, out=out)
 
 
-def _check(wish: Wish, index: str | None, limit: int | None, depth: int, unused: str) -> None:
-    """Raises UsageError for options that cannot go together."""
-    if wish.paths and wish.demo:
+def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool, corpus: bool, out: Path | None) -> int:
+    """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
+    from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
+    from local_rag.terminal.evaluation import print_evaluation
+    from local_rag.terminal.progress import TerminalDisplay
+
+    request = EvaluationRequest(cases, plan, corpus, out, ("local-rag", *sys.argv[1:]))
+    evaluation = evaluate(settings, request, TerminalDisplay(stderr_console()))
+    print_evaluation(evaluation, as_json=as_json)
+    if evaluation.error:
+        raise evaluation.error
+    return 1 if evaluation.failed else 0
+
+
+def _demo_cases(settings: Settings) -> CaseSet:
+    """The cases that ship with local-rag, once their documents are indexed."""
+    from dataclasses import replace
+
+    from local_rag.diagnostics.demo import CASES, indexed
+    from local_rag.evaluation.formats import open_cases
+
+    indexed(settings, stderr_console())
+    return replace(open_cases([CASES], "jsonl"), name="demo")
+
+
+def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, corpus: bool) -> None:
+    """Raises UsageError where the options name no cases, or two sources of cases or documents."""
+    if cases and demo:
         raise UsageError("--demo has cases of its own, so no others can be named", hint="leave one of them out")
-    if not wish.paths and not wish.demo:
+    if not cases and not demo:
         raise UsageError("name the cases, or --demo", hint="local-rag eval CASES.jsonl   or   local-rag eval --demo")
-    if wish.demo and (wish.corpus or index):
+    if demo and (corpus or index):
         raise UsageError("the demo has documents and an index of its own", hint="local-rag eval --demo")
-    if wish.corpus and index:
+    if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
+
+
+def _check_plan(limit: int | None, depth: int, unused: str) -> None:
+    """Raises UsageError for options out of range, and for one that has no use."""
     if depth < SHALLOW:
         raise UsageError(f"--depth starts at {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
     if limit is not None and limit < 1:
@@ -175,20 +207,15 @@ def compare(
     json: JsonOption = False,
 ) -> int:
     """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
-    from local_rag.evaluation.comparison import compare as compared
-    from local_rag.evaluation.comparison import lines
-    from local_rag.terminal.show import columns_of, write, write_json
+    from local_rag.evaluation.comparison import compare as compare_runs
+    from local_rag.terminal.comparison import print_comparison
 
-    found = compared(_run(a), _run(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
-    if json:
-        write_json(found)
-        return 0
-    for line in lines(found, columns_of(sys.stdout)):
-        write(line)
+    comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
+    print_comparison(comparison, as_json=json)
     return 0
 
 
-def _run(path: Path) -> Path:
+def _run_folder(path: Path) -> Path:
     """A folder, or the name of a run in the data folder."""
     from local_rag.evaluation.corpus import FOLDER
 
@@ -219,7 +246,7 @@ def make(
 
     The same command continues after the last question that you kept; dropped ones come again only at the end.
     """
-    from local_rag.evaluation.making.session import make_cases
+    from local_rag.terminal.case_making import make_cases
 
     settings = settings_of(
         index, models, trust_models_here, engine=engine, model=model, profile=profile, embedder=embedder

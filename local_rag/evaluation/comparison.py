@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case
-from local_rag.evaluation.difference import SURE, Difference, amount, difference, told, worded
+from local_rag.evaluation.difference import Difference, corrected, difference
 from local_rag.evaluation.folder import Key, RunFolder, key_of
 from local_rag.evaluation.measures import MEASURES, RecordKind
-from local_rag.terminal.show import fitting_lines, table_lines, wrapped
-from local_rag.text.display import joined, plural, printable, short_path, shorten
+from local_rag.text.display import joined, short_path, shorten
 
-_MADE = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
-_NOT_MADE = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures
-_SHOWN = 12  # differences in how two runs were made, before they are only counted
+_COMPARED = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
+_LEFT_OUT = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures
 
 _KINDS: Mapping[str, tuple[RecordKind, ...]] = {
     "graphs": ("answer", "judgement"),
@@ -28,7 +26,7 @@ _KINDS: Mapping[str, tuple[RecordKind, ...]] = {
 
 
 @dataclass(frozen=True)
-class Made:
+class ManifestDifference:
     """Something that differs in how two runs were made: a dotted name of run.json and both values."""
 
     name: str
@@ -37,7 +35,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Paired:
+class Pairing:
     """What was compared: a graph of A with one of B, or a mode of retrieval; `a` and `b` are empty for the router.
 
     `lost_a` counts the cases that failed or were not asked in A; they are in none of the figures. The p-values are
@@ -69,10 +67,10 @@ class Comparison:
     only_a: int
     only_b: int
     relabelled: int
-    made: tuple[Made, ...]
+    made: tuple[ManifestDifference, ...]
     alone: tuple[str, ...]
     seed: int
-    paired: tuple[Paired, ...]
+    paired: tuple[Pairing, ...]
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,9 @@ def compare(
     """
     a, b = _Run.open(folder_a), _Run.open(folder_b)
     common = _common(a, b)
-    chosen = list(_chosen(a, b, graph_a or graph_b, graph_b or graph_a))
-    paired = [found for what, one, other in chosen if (found := _paired(a, b, common, what, one, other, seed)).figures]
+    chosen = _chosen(a, b, graph_a or graph_b, graph_b or graph_a)
+    pairings = [_pairing(a, b, common, *names, seed) for names in chosen]
+    paired = [pairing for pairing in pairings if pairing.figures]
     if not paired:
         raise UsageError(
             f"{folder_a} and {folder_b} have nothing in common that did not fail",
@@ -119,7 +118,7 @@ def compare(
         only_a=len(a.cases) - len(common),
         only_b=len(b.cases) - len(common),
         relabelled=sum(a.cases[case] != b.cases[case] for case in common),
-        made=tuple(_made(a.folder.manifest, b.folder.manifest)),
+        made=tuple(_manifest_differences(a.folder.manifest, b.folder.manifest)),
         alone=() if graph_a or graph_b else tuple(_alone(a, b, chosen)),
         seed=seed,
         paired=tuple(paired),
@@ -141,7 +140,7 @@ def _common(a: _Run, b: _Run) -> list[str]:
     return common
 
 
-def _chosen(a: _Run, b: _Run, name_a: str | None, name_b: str | None) -> Iterator[tuple[str, str, str]]:
+def _chosen(a: _Run, b: _Run, name_a: str | None, name_b: str | None) -> list[tuple[str, str, str]]:
     """What is paired: (what, its name in A, its name in B). Raises UsageError where that is nothing."""
     if name_a and name_b:
         what, other = _what(a, name_a), _what(b, name_b)
@@ -152,12 +151,12 @@ def _chosen(a: _Run, b: _Run, name_a: str | None, name_b: str | None) -> Iterato
             )
         pairs = [(what, name_a, name_b)]
     else:
-        pairs = [(what, one, other) for what in _KINDS for one, other in _alike(a.names(what), b.names(what))]
-    if a.folder.path.resolve() == b.folder.path.resolve() and all(one == other for _, one, other in pairs):
+        pairs = [(what, *names) for what in _KINDS for names in _alike(a.names(what), b.names(what))]
+    if a.folder.path.resolve() == b.folder.path.resolve() and all(in_a == in_b for _, in_a, in_b in pairs):
         raise UsageError("A and B are the same run", hint=_two_of(a))
     if not pairs:
         raise UsageError(f"the runs have no graph in common: A has {_has(a)}; B has {_has(b)}", hint=_NAMED)
-    yield from pairs
+    return pairs
 
 
 _NAMED = "local-rag eval compare A B --graph-a NAME --graph-b NAME"
@@ -196,14 +195,14 @@ def _two_of(run: _Run) -> str:
     return "name two runs"
 
 
-def _paired(a: _Run, b: _Run, common: Sequence[str], what: str, one: str, other: str, seed: int) -> Paired:
+def _pairing(a: _Run, b: _Run, common: Sequence[str], what: str, name_a: str, name_b: str, seed: int) -> Pairing:
     """Every measure of the cases that did not fail on either side."""
     kinds = _KINDS[what]
     good: dict[str, list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = {kind: [] for kind in kinds}
     lost_a = lost_b = 0
     for kind in kinds:
         for case in common:
-            record_a, record_b = a.records.get((kind, case, one)), b.records.get((kind, case, other))
+            record_a, record_b = a.records.get((kind, case, name_a)), b.records.get((kind, case, name_b))
             missing_a, missing_b = _missing(record_a), _missing(record_b)
             if record_a and record_b and not (missing_a or missing_b):
                 good[kind].append((case, record_a, record_b))
@@ -219,19 +218,19 @@ def _paired(a: _Run, b: _Run, common: Sequence[str], what: str, one: str, other:
         values = [(left, right) for left, right in pairs if left is not None and right is not None]
         if found := difference(measure, values, seed):
             figures.append(found)
-    return Paired(what, one, other, lost_a, lost_b, worded(figures))
+    return Pairing(what, name_a, name_b, lost_a, lost_b, corrected(figures))
 
 
 def _missing(record: Mapping[str, Any] | None) -> bool:
     return record is None or "error" in record
 
 
-def _made(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Made]:
-    """What differs in the records, apart from times, places and commands."""
-    left, right = (dict(_flat({key: manifest.get(key) for key in _MADE})) for manifest in (a, b))
+def _manifest_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[ManifestDifference]:
+    """What differs in the records, apart from times, paths and commands."""
+    left, right = (dict(_flat({key: manifest.get(key) for key in _COMPARED})) for manifest in (a, b))
     for name in dict.fromkeys([*left, *right]):
-        if name not in _NOT_MADE and left.get(name) != right.get(name):
-            yield Made(name, left.get(name), right.get(name))
+        if name not in _LEFT_OUT and left.get(name) != right.get(name):
+            yield ManifestDifference(name, left.get(name), right.get(name))
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -241,113 +240,3 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(inner, "" if name == "settings" else f"{prefix}{name}.")
         else:
             yield prefix + name, inner
-
-
-def lines(comparison: Comparison, width: int | None = None) -> Iterator[str]:
-    """A comparison for a terminal of so many columns; None is no limit."""
-    yield f"A  {short_path(comparison.a)}"
-    yield f"B  {short_path(comparison.b)}"
-    yield ""
-    yield from wrapped(_pairing(comparison), width)
-    yield from _made_lines(comparison.made, width)
-    if comparison.alone:
-        yield ""
-        yield from wrapped(f"Not compared: {printable(joined(comparison.alone))}.", width)
-    for paired in comparison.paired:
-        yield ""
-        yield from _paired_lines(paired, width)
-    tested = sum(figure.p is not None for paired in comparison.paired for figure in paired.figures)
-    tables = plural(len(comparison.paired), "table")
-    yield ""
-    yield from wrapped(
-        f"Put to a test: {plural(tested, 'figure')} in {tables}, by exact McNemar where a case is right or wrong, else "
-        f"by randomisation. A difference is called one where p is below {SURE:g} after correction for the number of "
-        "figures tested in its table (Holm). Intervals: bootstrap, 95 %.",
-        width,
-    )
-
-
-def _pairing(comparison: Comparison) -> str:
-    told = [f"{plural(comparison.cases, 'case')} in common"]
-    for name, count in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if count:
-            told.append(f"{count:,} only in {name} left out")
-    if comparison.relabelled:
-        told.append(f"{comparison.relabelled:,} with other labels in A than in B, each measured by its own")
-    return "; ".join(told) + "."
-
-
-def _made_lines(made: Sequence[Made], width: int | None) -> Iterator[str]:
-    if made:
-        yield ""
-        yield "Made differently:"
-    for one in made[:_SHOWN]:
-        yield from wrapped(f"  {printable(one.name)}: {_value(one.a)} in A, {_value(one.b)} in B", width, "    ")
-    if len(made) > _SHOWN:
-        yield f"  and {len(made) - _SHOWN:,} more, see --json"
-
-
-def _value(value: Any) -> str:
-    return "none" if value in (None, "") else printable(shorten(str(value), 40))
-
-
-def _paired_lines(paired: Paired, width: int | None) -> Iterator[str]:
-    yield from wrapped(f"{_TITLES[paired.what]}{printable(paired.title)}{_lost(paired)}", width)
-    yield from _table_lines(paired.figures, width)
-    yield ""
-    yield from _verdict_lines(paired.figures, width)
-
-
-_TITLES = {"graphs": "Answers, ", "retrieval": "Retrieval, ", "router": "The "}
-
-
-def _lost(paired: Paired) -> str:
-    told = [
-        f"{plural(count, 'case')} failed or {'was' if count == 1 else 'were'} not asked in {name}"
-        for name, count in (("A", paired.lost_a), ("B", paired.lost_b))
-        if count
-    ]
-    return f" (left out: {joined(told)})" if told else ""
-
-
-_HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
-_LEAST = 5  # columns of it, before each figure gets a paragraph of its own
-
-
-def _table_lines(figures: Sequence[Difference], width: int | None) -> Iterator[str]:
-    """As many columns as there is room for."""
-    records = [_cells(figure) for figure in figures]
-    for columns in range(len(_HEAD), _LEAST - 1, -1):
-        table = list(table_lines(_HEAD[:columns], [record[:columns] for record in records]))
-        if width is None or max(map(len, table)) <= width:
-            yield from table
-            return
-    yield from fitting_lines(_HEAD, records, width)
-
-
-def _cells(figure: Difference) -> tuple[str, ...]:
-    measure = MEASURES[figure.measure]
-    limits = [amount(measure, one, "+") for one in (figure.low, figure.high) if one is not None]
-    return (
-        figure.title,
-        f"{figure.cases:,}",
-        amount(measure, figure.mean_a),
-        amount(measure, figure.mean_b),
-        amount(measure, figure.difference, "+") if figure.differ else "same",
-        " to ".join(limits) if figure.differ and limits else "-",
-        "-" if figure.adjusted is None else told(figure.adjusted).removeprefix("p ").removeprefix("= "),
-    )
-
-
-def _verdict_lines(figures: Iterable[Difference], width: int | None) -> Iterator[str]:
-    """A line for what was told apart and for what can be counted; the others are named together."""
-    alike: dict[str, list[str]] = {}
-    for figure in figures:
-        if figure.p is None:
-            alike.setdefault("the same in every case", []).append(figure.title)
-        elif figure.p >= SURE and figure.only_a is None:
-            alike.setdefault("no difference can be told", []).append(figure.title)
-        else:
-            yield from wrapped(f"  {figure.title}: {figure.verdict}", width, "    ")
-    for words, titles in alike.items():
-        yield from wrapped(f"  {words}: {joined(titles)}", width, "    ")

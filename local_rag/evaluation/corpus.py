@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import UsageError
+from local_rag.core.progress import Display
 from local_rag.evaluation.formats import whole as as_whole
 from local_rag.index.index import Index
+from local_rag.runtime.indexing import sync_progress
+from local_rag.runtime.rag import open_embedder
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 FOLDER = "evaluations"
 """Below the data folder: runs, and the indexes of sets."""
+
+
+def indexed_corpus(cases: CaseSet, settings: Settings, display: Display, *, whole: bool = False) -> Settings:
+    """`index_of` with the embedder of the settings, and its progress shown."""
+    with sync_progress(display) as progress:
+        return index_of(cases, settings, open_embedder(settings, display), whole=whole, progress=progress)
 
 
 def index_of(
@@ -49,10 +57,5 @@ def index_of(
     path = settings.data_folder / FOLDER / "corpora" / f"{cases.name[:40]}-{key}"
     with Index.open(path, embedder, chunk_size=chunks.size, chunk_overlap=chunks.overlap, create=True) as index:
         index.sync_texts(texts, whole=whole, progress=progress)
-    return at(settings, path)
-
-
-def at(settings: Settings, path: Path) -> Settings:
-    """The same settings for the index in a folder."""
     values = settings.values.model_copy(update={"index": str(path)})
     return replace(settings, values=values, origin={**settings.origin, "index": "--corpus"})

@@ -1,4 +1,4 @@
-"""One figure of two runs, case by case: how much they differ, whether that may be chance, and that in plain words."""
+"""One measure of two runs compared: how much they differ, whether that may be chance, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ def difference(measure: Measure, pairs: Sequence[tuple[float, float]], seed: int
     """The (A, B) values of a measure compared, not yet corrected and without words; None without any."""
     if not pairs:
         return None
-    both = [b - a for a, b in pairs]
-    differ = sum(one != 0 for one in both)
-    interval = bootstrap_interval(both, seed)
-    only_a, only_b = (sum(one < 0 for one in both), sum(one > 0 for one in both)) if measure.binary else (None, None)
+    differences = [b - a for a, b in pairs]
+    differ = sum(value != 0 for value in differences)
+    interval = bootstrap_interval(differences, seed)
+    only_a = sum(value < 0 for value in differences) if measure.binary else None
+    only_b = sum(value > 0 for value in differences) if measure.binary else None
     p = None
     if differ:
-        p = sign_flip(both, seed) if only_a is None or only_b is None else mcnemar(only_a, only_b)
+        p = sign_flip(differences, seed) if only_a is None or only_b is None else mcnemar(only_a, only_b)
     return Difference(
         measure=measure.name,
         title=measure.title,
@@ -56,7 +57,7 @@ def difference(measure: Measure, pairs: Sequence[tuple[float, float]], seed: int
         differ=differ,
         mean_a=mean([a for a, _ in pairs]) or 0.0,
         mean_b=mean([b for _, b in pairs]) or 0.0,
-        difference=mean(both) or 0.0,
+        difference=mean(differences) or 0.0,
         low=interval[0] if interval else None,
         high=interval[1] if interval else None,
         only_a=only_a,
@@ -65,51 +66,52 @@ def difference(measure: Measure, pairs: Sequence[tuple[float, float]], seed: int
     )
 
 
-def worded(found: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The same with p-values corrected for their number, and in words.
+def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """The differences with p-values corrected for their number, each with its verdict in words.
 
-    What is the same in every case could not have come out as a difference, and does not count among those tested.
+    A figure that is the same in every case was not tested and does not count.
     """
-    tested = [(place, one.p) for place, one in enumerate(found) if one.p is not None]
-    adjusted = dict(zip((place for place, _ in tested), holm([p for _, p in tested]), strict=True))
-    corrected = (replace(one, adjusted=adjusted.get(place)) for place, one in enumerate(found))
-    return tuple(replace(one, verdict=in_words(MEASURES[one.measure], one, len(tested))) for one in corrected)
+    adjusted = iter(holm([figure.p for figure in differences if figure.p is not None]))
+    tested = sum(figure.p is not None for figure in differences)
+    figures = (figure if figure.p is None else replace(figure, adjusted=next(adjusted)) for figure in differences)
+    return tuple(replace(figure, verdict=verdict_of(MEASURES[figure.measure], figure, tested)) for figure in figures)
 
 
-def in_words(measure: Measure, found: Difference, tested: int) -> str:
-    """What a person should take from it; `tested` is the number of figures that it was corrected for."""
-    counts = _counts(measure, found)
-    if found.p is None or found.adjusted is None:
-        return f"the same in {'all ' if found.cases > 1 else ''}{plural(found.cases, 'case')}"
-    if found.p >= SURE:
-        return f"no difference can be told with {plural(found.cases, 'case')}{counts or f': {told(found.p)}'}"
-    if found.adjusted >= SURE:
-        doubt = f"but one of {plural(tested, 'figure')} may look so by chance"
-        return f"{_better(measure, found)}{counts or f': {told(found.p)}'}; {doubt}"
-    return f"{_better(measure, found)}{counts}"
+def verdict_of(measure: Measure, figure: Difference, tested: int) -> str:
+    """What a person should take from a difference; `tested` is the number of figures that it was corrected for."""
+    cases = plural(figure.cases, "case")
+    if figure.p is None or figure.adjusted is None:
+        return f"the same in {'all ' if figure.cases > 1 else ''}{cases}"
+    ground = _counts(measure, figure) or f": {p_text(figure.p)}"
+    if figure.p >= SURE:
+        return f"no difference can be told with {cases}{ground}"
+    if figure.adjusted >= SURE:
+        return f"{_better(measure, figure)}{ground}; but one of {plural(tested, 'figure')} may look so by chance"
+    return f"{_better(measure, figure)}{_counts(measure, figure)}"
 
 
-def _better(measure: Measure, found: Difference) -> str:
+def _better(measure: Measure, figure: Difference) -> str:
     """B is better by 0.04 (0.01 to 0.07); for a cost that is not sure, A may need 2.1 s less (0.3 s to 3.9 s)."""
-    sure = found.adjusted is not None and found.adjusted < SURE
-    winner = "B" if (found.difference > 0) == (measure.better == "more") else "A"
-    limits = sorted(one if found.difference > 0 else -one for one in (found.low, found.high) if one is not None)
-    spread = f" ({' to '.join(amount(measure, one) for one in limits)})" if len(set(limits)) == 2 else ""
-    much = amount(measure, abs(found.difference))
+    sure = figure.adjusted is not None and figure.adjusted < SURE
+    winner = "B" if (figure.difference > 0) == (measure.better == "more") else "A"
+    sign = 1 if figure.difference > 0 else -1
+    limits = sorted({sign * limit for limit in (figure.low, figure.high) if limit is not None})
+    spread = f" ({' to '.join(amount(measure, limit) for limit in limits)})" if len(limits) == 2 else ""
+    size = amount(measure, abs(figure.difference))
     if measure.better == "less":
-        return f"{winner} {'needs' if sure else 'may need'} {much} less{spread}"
-    return f"{winner} {'is' if sure else 'may be'} better by {much}{spread}"
+        return f"{winner} {'needs' if sure else 'may need'} {size} less{spread}"
+    return f"{winner} {'is' if sure else 'may be'} better by {size}{spread}"
 
 
-def _counts(measure: Measure, found: Difference) -> str:
+def _counts(measure: Measure, figure: Difference) -> str:
     """The two counts behind McNemar's test, with its p-value."""
-    if found.only_a is None or found.only_b is None or found.p is None:
+    if figure.only_a is None or figure.only_b is None or figure.p is None:
         return ""
-    a, b = plural(found.only_a, "case"), f"{found.only_b:,}"
-    return f": A {measure.did} in {a} where B did not, B in {b} where A did not, {told(found.p)}"
+    a, b = plural(figure.only_a, "case"), f"{figure.only_b:,}"
+    return f": A {measure.did} in {a} where B did not, B in {b} where A did not, {p_text(figure.p)}"
 
 
-def told(p: float) -> str:
+def p_text(p: float) -> str:
     """A p-value as it is written: p = 0.034."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 

@@ -50,6 +50,13 @@ def same_file(wish: str, source: str) -> bool:
     return bool(parts) and found[-len(parts) :] == parts
 
 
+def last_part(path: str) -> str:
+    """The name at the end of a path; two paths that differ in it are not the same file. A URL stays whole."""
+    if is_url(path):
+        return normal(path)
+    return unicodedata.normalize("NFC", path).replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
 def quoted(quote: str, text: str) -> bool:
     """Whether a text holds a quote in whole words, but for case and white space; at its border half of it is enough."""
     wanted, found = _folded(quote), _folded(text)

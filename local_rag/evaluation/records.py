@@ -10,7 +10,7 @@ from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
-from local_rag.terminal.live import trace_line
+from local_rag.runtime.trace_lines import trace_line
 from local_rag.text.citations import is_fixed_reply
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import sentences

@@ -1,7 +1,7 @@
-"""Thresholds from labelled scores: what each would refuse and answer, and which one to take.
+"""A threshold fitted to labelled scores: what each one answers and refuses, and which one is best.
 
-A threshold is chosen on the very cases it is then shown on, so a second figure is computed by cross-fitting: each fold
-is judged with the threshold that the others chose.
+A threshold is shown on the cases that chose it, so a second figure is cross-fitted: each fold is judged with the
+threshold of the others.
 """
 
 from __future__ import annotations
@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 FOLDS = 5
 """Parts of the cross-fitting."""
 HELPFUL_KEPT = 0.95
-"""Share of the helpful passages that a threshold of relevance must keep: a passage that is lost is an answer lost, and
-one too many is caught by the threshold for answers."""
+"""Share of the helpful passages that a threshold of relevance must keep; the threshold for answers catches the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class LabelledScore:
     """A score in [0, 1] and whether it should be high: the passage helps, the question has an answer.
 
-    None is what the engine refuses by itself, whatever the threshold. `right` says whether the answer that got this
+    A score of None is refused by the engine itself, whatever the threshold. `right` says whether the answer with this
     score holds an expected one, None where that is not known.
     """
 
@@ -31,14 +30,18 @@ class Scored:
     positive: bool
     right: bool | None = None
 
+    def reaches(self, threshold: float) -> bool:
+        """Whether the score is at least the threshold."""
+        return self.score is not None and self.score >= threshold
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """What a threshold does: shares in [0, 1], None without a denominator.
 
-    `kept` of the positives are above it, `refused` of the negatives below (the recall of refusals); `precision` is how
-    many of those below are negatives, `balanced` the mean of kept and refused. `right` is the share of positives that
-    are above with a right answer.
+    `kept` of the positives are above it, `refused` of the negatives below (the recall of refusals); `precision` is the
+    share of negatives below it, `balanced` the mean of kept and refused. `right` is the share of positives that are
+    above with a right answer.
     """
 
     threshold: float
@@ -49,101 +52,98 @@ class Point:
     right: float | None = None
 
 
-def point(scored: Sequence[Scored], threshold: float) -> Point:
+def has_both_kinds(scores: Sequence[LabelledScore]) -> bool:
+    """Whether there are positives and negatives, without which no threshold can be fitted."""
+    return {score.positive for score in scores} == {True, False}
+
+
+def point_at(scores: Sequence[LabelledScore], threshold: float) -> Point:
     """What a threshold does with these scores; a score on it is above."""
-    above = [one for one in scored if _reaches(one, threshold)]
-    below = [one for one in scored if not _reaches(one, threshold)]
-    positives, negatives = sum(one.positive for one in scored), sum(not one.positive for one in scored)
-    kept = _share(sum(one.positive for one in above), positives)
-    refused = _share(sum(not one.positive for one in below), negatives)
-    known = [one for one in scored if one.positive and one.right is not None]
+    below = [score for score in scores if not score.reaches(threshold)]
+    kept = _share([score.reaches(threshold) for score in scores if score.positive])
+    refused = _share([not score.reaches(threshold) for score in scores if not score.positive])
+    known = [score for score in scores if score.positive and score.right is not None]
     return Point(
         threshold,
         kept,
         refused,
-        _share(sum(not one.positive for one in below), len(below)),
-        None if kept is None or refused is None else (kept + refused) / 2,
-        _share(sum(bool(one.right) for one in known if _reaches(one, threshold)), len(known)),
+        precision=_share([not score.positive for score in below]),
+        balanced=None if kept is None or refused is None else (kept + refused) / 2,
+        right=_share([bool(score.right) and score.reaches(threshold) for score in known]),
     )
 
 
-def _reaches(one: Scored, threshold: float) -> bool:
-    return one.score is not None and one.score >= threshold
-
-
-def thresholds(scored: Sequence[Scored]) -> list[float]:
+def thresholds(scores: Sequence[LabelledScore]) -> list[float]:
     """Every threshold that makes a difference, lowest first: 0, and the middle between two neighbouring scores."""
-    values = sorted({one.score for one in scored if one.score is not None})
+    values = sorted({score.score for score in scores if score.score is not None})
     return [0.0, *(round((low + high) / 2, 4) for low, high in pairwise(values))]
 
 
-def chosen(scored: Sequence[Scored], keep: float | None = None) -> float:
+def best_threshold(scores: Sequence[LabelledScore], keep: float | None = None) -> float:
     """The lowest threshold that is as good as the best; with `keep`, the highest that keeps such a share.
 
     The best has the best balance of kept and refused, and one within its standard error is as good: the rule of one
-    standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). A few cases cannot tell
-    the two apart, and the lower one answers more. Raises ValueError without a positive and a negative.
+    standard error (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3). Of two that few cases
+    cannot tell apart, the lower one answers more. Raises ValueError without a positive and a negative.
     """
-    if not any(one.positive for one in scored) or all(one.positive for one in scored):
+    if not has_both_kinds(scores):
         raise ValueError("a threshold needs cases of both kinds")
-    points = [point(scored, one) for one in thresholds(scored)]
+    points = [point_at(scores, threshold) for threshold in thresholds(scores)]
     if keep is not None:
-        good = [one for one in points if (one.kept or 0.0) >= keep]
-        best = max((one.refused or 0.0 for one in good), default=0.0)
-        return next((one.threshold for one in good if one.refused == best), 0.0)
-    top = max(points, key=lambda one: (one.balanced or 0.0, -one.threshold))
-    least = (top.balanced or 0.0) - standard_error(scored, top)
-    return next(one.threshold for one in points if (one.balanced or 0.0) >= least)
+        good = [point for point in points if (point.kept or 0.0) >= keep]
+        best = max((point.refused or 0.0 for point in good), default=0.0)
+        return next((point.threshold for point in good if point.refused == best), 0.0)
+    top = max(points, key=lambda point: (point.balanced or 0.0, -point.threshold))
+    least = (top.balanced or 0.0) - standard_error(scores, top)
+    return next(point.threshold for point in points if (point.balanced or 0.0) >= least)
 
 
-def standard_error(scored: Sequence[Scored], at: Point) -> float:
+def standard_error(scores: Sequence[LabelledScore], at: Point) -> float:
     """Of the balanced accuracy at a point: that of the mean of two independent shares."""
-    positives, negatives = sum(one.positive for one in scored), sum(not one.positive for one in scored)
+    positives = sum(score.positive for score in scores)
     kept, refused = at.kept or 0.0, at.refused or 0.0
-    return math.sqrt(kept * (1 - kept) / positives + refused * (1 - refused) / negatives) / 2
+    return math.sqrt(kept * (1 - kept) / positives + refused * (1 - refused) / (len(scores) - positives)) / 2
 
 
-def cross_fitted(scored: Sequence[Scored], keep: float | None = None, seed: int = 0) -> Point | None:
-    """What is to be expected on new cases: each fold with the threshold of the others; None for too few cases.
+def cross_fitted(scores: Sequence[LabelledScore], keep: float | None = None, seed: int = 0) -> Point | None:
+    """What to expect on new cases: each fold judged with the threshold of the others; None for too few cases.
 
-    The `threshold` of the point is the mean of those chosen.
+    The `threshold` of the point is the mean of the fitted ones.
     """
-    folds = _folds(scored, seed)
+    folds = _folds(scores, seed)
     if folds is None:
         return None
-    moved: list[Scored] = []
-    found: list[float] = []
+    judged: list[LabelledScore] = []
+    fitted: list[float] = []
     for number, fold in enumerate(folds):
-        rest = [one for other, part in enumerate(folds) if other != number for one in part]
-        threshold = chosen(rest, keep)
-        found.append(threshold)
-        moved += [Scored(1.0 if _reaches(one, threshold) else None, one.positive, one.right) for one in fold]
-    whole = point(moved, 0.5)
-    mean = round(sum(found) / len(found), 4)
-    return Point(mean, whole.kept, whole.refused, whole.precision, whole.balanced, whole.right)
+        threshold = best_threshold(
+            [score for other in (*folds[:number], *folds[number + 1 :]) for score in other], keep
+        )
+        fitted.append(threshold)
+        judged += [replace(score, score=1.0 if score.reaches(threshold) else None) for score in fold]
+    return replace(point_at(judged, 0.5), threshold=round(sum(fitted) / len(fitted), 4))
 
 
-def shown(scored: Sequence[Scored], threshold: float, rows: int = 9) -> list[Point]:
+def trade_off(scores: Sequence[LabelledScore], threshold: float, points: int = 9) -> list[Point]:
     """A few points of the trade-off with the chosen one among them, lowest threshold first."""
-    every = thresholds(scored)
-    step = max(1, len(every) // (rows - 1))
-    wanted = sorted({*every[::step][: rows - 1], every[-1], threshold})
-    return [point(scored, one) for one in wanted]
+    every = thresholds(scores)
+    step = max(1, len(every) // (points - 1))
+    return [point_at(scores, at) for at in sorted({*every[::step][: points - 1], every[-1], threshold})]
 
 
-def _folds(scored: Sequence[Scored], seed: int) -> list[list[Scored]] | None:
-    """The cases dealt out so that each fold has its share of both kinds; None where one kind has too few."""
+def _folds(scores: Sequence[LabelledScore], seed: int) -> list[list[LabelledScore]] | None:
+    """The scores dealt out so that each fold has its share of both kinds; None where one kind has too few."""
     draw = random.Random(seed)
-    folds: list[list[Scored]] = [[] for _ in range(FOLDS)]
+    folds: list[list[LabelledScore]] = [[] for _ in range(FOLDS)]
     for positive in (True, False):
-        kind = [one for one in scored if one.positive == positive]
+        kind = [score for score in scores if score.positive == positive]
         if len(kind) < FOLDS:
             return None
         draw.shuffle(kind)
-        for place, one in enumerate(kind):
-            folds[place % FOLDS].append(one)
+        for number in range(FOLDS):
+            folds[number] += kind[number::FOLDS]
     return folds
 
 
-def _share(count: int, of: int) -> float | None:
-    return count / of if of else None
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None

@@ -1,7 +1,8 @@
-"""The figures of a run as tables that fit a terminal."""
+"""The figures of an evaluation as tables that fit a terminal."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,30 @@ from typing import TYPE_CHECKING, Any
 from local_rag.evaluation.reports.facts import failure_head, failure_lines
 from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.tables import Table, tables
-from local_rag.terminal.show import wrapped
+from local_rag.terminal.show import columns_of, wrapped, write, write_json
+from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
+    from local_rag.evaluation.evaluate import Evaluation
 
 FAILURES = 3
 """Failures that are named; the others stand in report.md."""
 
 
-def lines(
+def print_evaluation(evaluation: Evaluation, *, as_json: bool) -> None:
+    """The figures of a run on stdout, and where its reports lie."""
+    folder, summary = evaluation.folder, evaluation.summary
+    if as_json:
+        write_json({"folder": folder.path, "run": folder.manifest, "summary": summary})
+        return
+    for line in evaluation_lines(folder.manifest, summary, columns_of(sys.stdout), folder.cases):
+        write(line)
+    write()
+    write(f"everything, case by case: {short_path(folder.path / 'report.html')}")
+
+
+def evaluation_lines(
     manifest: Mapping[str, Any], summary: Mapping[str, Any], width: int | None = None, cases: Sequence[Case] = ()
 ) -> Iterator[str]:
     """Every table with what it is over, what is to be known of the cases, and the failures, an empty line between them.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer
-from local_rag.core.events import Called, Done, Event, Note, Retrieved, Started, Step, Token, WebQuery
-from local_rag.core.usage import Call
-from local_rag.core.verdicts import Graded
-from local_rag.text.display import joined, plural, printable, short_path, shorten
+from local_rag.core.events import Done, Event, Note, Started, Token, WebQuery
+from local_rag.runtime.trace_lines import trace_line
+from local_rag.text.display import joined, plural, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,44 +111,6 @@ class Live:
             self._spinner = Spinner("dots", style="cyan")
         self._spinner.update(text=Text(f"{self._doing}…" if self._doing else "…", style="dim"))
         return Group(self._spinner, Text(self._draft[-1200:], style="dim")) if self._draft else self._spinner
-
-
-def trace_line(event: Event) -> str:
-    """One line of --trace, empty for events that it leaves out."""
-    if isinstance(event, Step):
-        return f"  {event.node}: {event.seconds:.2f} s"
-    if isinstance(event, Called):
-        return f"    {call_line(event.call)}"
-    if isinstance(event, Retrieved):
-        return f"    {retrieved_line(event)}"
-    if isinstance(event, Graded):
-        of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
-        score = f"{of} {event.score:.2f}" if event.score is not None else ""
-        about = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
-        why = f" ({printable(event.why)})" if event.why else ""
-        return f"    {event.kind}{about}: {printable(event.verdict)}{score}{why}"
-    return ""
-
-
-def retrieved_line(event: Retrieved) -> str:
-    """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
-    found = joined(_passage(document.metadata) for document in event.documents)
-    count = plural(len(event.documents), "passage")
-    return f'{count} for "{printable(shorten(event.query, 200))}"{f": {found}" if found else ""}'
-
-
-def _passage(about: Mapping[str, Any]) -> str:
-    score = f" {about['score']:.2f}" if about.get("score") is not None else ""
-    where = printable(about.get("url") or short_path(str(about.get("source", ""))))
-    return f"{where} ({str(about.get('chunk_id', ''))[:6]}){score}"
-
-
-def call_line(call: Call) -> str:
-    """One call to a language model: who was asked, tokens read and written, and where the time went."""
-    again = ", asked again" if call.retry else ""
-    load = f", {call.load_seconds:.1f} s loading the model" if call.loaded else ""
-    times = f"{call.seconds:.2f} s ({call.prompt_seconds:.2f} reading, {call.output_seconds:.2f} writing{load})"
-    return f"{call.role} {call.model}: {call.prompt_tokens:,} + {call.output_tokens:,} tokens, {times}{again}"
 
 
 def usage_line(answer: Answer) -> str:

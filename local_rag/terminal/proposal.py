@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Citation
@@ -12,7 +13,11 @@ from local_rag.text.display import printable
 from local_rag.text.sentences import Span
 
 if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from rich.console import RenderableType
     from rich.text import Text
+
+    from local_rag.evaluation.cases import Case
 
 AROUND = 320
 """Characters of the passage that are shown before and after the words that answer."""
@@ -23,10 +28,30 @@ _WRAP = re.compile(r"(?<!\n)(?<!\|)\n(?![^\n]*\|)")
 """The end of a line that is no row of a table."""
 
 
-def answer_text(proposal: Proposal) -> Text:
+def proposal_lines(proposal: Proposal, position: str) -> Iterator[RenderableType]:
+    """A proposal for a console of rich; `position` is which of how many."""
+    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     case = proposal.case
+    kind = ("  your files answer it", "cyan") if case.answerable else ("  your files should not answer it", "yellow")
+    yield Text.assemble((position, "bold"), kind)
+    if proposal.passage is not None:
+        before = "" if case.answerable else "nearest passage: "
+        yield Text(before + location(proposal.passage), style="dim")
+        yield Padding(excerpt(proposal), (0, 2, 0, 2))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("Question", Text(printable(case.question), style="bold"))
+    table.add_row("Answer", _answer(case))
+    yield table
+
+
+def _answer(case: Case) -> Text:
+    from rich.text import Text
+
     if not case.answerable:
         return Text("none; keep it only if your files do not say", style="dim")
     if not case.answers:
@@ -34,13 +59,21 @@ def answer_text(proposal: Proposal) -> Text:
     return Text(printable(f" {BETWEEN} ".join(case.answers)), style="green")
 
 
-def place_line(proposal: Proposal) -> str:
-    assert proposal.passage is not None
-    about = proposal.passage.metadata
+def location(passage: Document) -> str:
+    """File, page and heading of a passage."""
+    metadata = passage.metadata
     citation = Citation(
-        0, about["source"], about["page"], about["heading"], "", about["start"], about["end"], about["url"], True
+        0,
+        metadata["source"],
+        metadata["page"],
+        metadata["heading"],
+        "",
+        metadata["start"],
+        metadata["end"],
+        metadata["url"],
+        True,
     )
-    heading = f", § {printable(about['heading'])}" if about["page"] is not None and about["heading"] else ""
+    heading = f", § {printable(metadata['heading'])}" if metadata["page"] is not None and metadata["heading"] else ""
     return place_of(citation) + heading
 
 

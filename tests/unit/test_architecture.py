@@ -91,10 +91,7 @@ def imports(tree):
 
 
 UPWARD = {
-    ("bundle", "terminal"),
     ("diagnostics", "terminal"),
-    ("evaluation", "diagnostics"),
-    ("evaluation", "terminal"),
 }
 
 

@@ -13,9 +13,8 @@ from typing import BinaryIO
 from local_rag.core.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
 from local_rag.evaluation.making.proposals import named, same
-from local_rag.evaluation.matching import same_file
+from local_rag.evaluation.matching import last_part, same_file
 from local_rag.text.display import short_path
-from local_rag.text.urls import is_url, normal
 
 
 class CaseFile:
@@ -47,10 +46,10 @@ class CaseFile:
         """How many of the cases name only files that are not among these."""
         held: dict[str, list[str]] = {}
         for source in sources:
-            held.setdefault(_last(source), []).append(source)
+            held.setdefault(last_part(source), []).append(source)
         wished = [{target.file for target in case.relevant if target.file} for case in self.cases]
         return sum(
-            not any(same_file(file, source) for file in files for source in held.get(_last(file), ()))
+            not any(same_file(file, source) for file in files for source in held.get(last_part(file), ()))
             for files in wished
             if files
         )
@@ -84,11 +83,6 @@ class CaseFile:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return b"" if file.read(1) == b"\n" else b"\n"
-
-
-def _last(file: str) -> str:
-    """The last part of a path; two that differ in it are not the same file. A URL stays whole."""
-    return normal(file) if is_url(file) else file.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -6,8 +6,9 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
+from math import ceil
 from typing import TYPE_CHECKING, TypeVar
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
@@ -70,6 +71,22 @@ class Proposal:
     kind: str
 
 
+def edited(proposal: Proposal, question: str, answers: tuple[str, ...]) -> tuple[Proposal, bool]:
+    """The proposal with other words, quoting the sentence that holds an answer; False where no sentence does."""
+    case = proposal.case
+    case = replace(case, id=named(question), question=question, answers=answers, note=f"{case.note}, edited")
+    if proposal.passage is None or not (case.relevant and answers):
+        return replace(proposal, case=case), True
+    target, text = case.relevant[0], proposal.passage.page_content
+    if any(located(answer, target.quote) for answer in answers):
+        return replace(proposal, case=case), True
+    spans = [span for answer in answers if (span := located(answer, text))]
+    if spans:
+        quote = " ".join(sentence_at(text, spans[0]).of(text).split())
+        case = replace(case, relevant=(replace(target, quote=quote),))
+    return replace(proposal, case=case), bool(spans)
+
+
 def named(question: str) -> str:
     """The id of a case: a hash of its question, the same for the same words."""
     return hashlib.sha256(same(question).encode()).hexdigest()[:10]
@@ -117,6 +134,26 @@ class Proposer:
         """What was quoted before: under True for headings, under False for facts."""
         for case in known:
             self._targets[case.note.startswith("proposed: heading")] += [one for one in case.relevant if one.quote]
+
+    def mixed(self, answerable: int, unanswerable: int) -> Iterator[Proposal]:
+        """So many of both kinds, mixed as evenly as their numbers are, so that a set that is left early is of use.
+
+        Where there are fewer answerable ones than asked for, the unanswerable ones are fewer in proportion.
+        """
+        sources = {True: self.answered(), False: self.unanswered()}
+        wanted = {True: answerable, False: unanswerable}
+        left = dict(wanted)
+        while any(left.values()):
+            kind = max(filter(left.get, left), key=lambda kind: left[kind] / wanted[kind])
+            proposal = next(sources[kind], None)
+            if proposal is not None:
+                left[kind] -= 1
+                yield proposal
+                continue
+            if kind:
+                share = 1 - left[True] / wanted[True]
+                left[False] = max(0, ceil(share * wanted[False]) - (wanted[False] - left[False]))
+            left[kind] = 0
 
     def answered(self) -> Iterator[Proposal]:
         """Questions with the words that answer them."""

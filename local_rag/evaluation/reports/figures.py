@@ -16,6 +16,11 @@ def share(value: float | None) -> str:
     return shown.replace("0.", ".", 1) if shown.startswith(("0.", "-0.")) else shown
 
 
+def percent(value: float | None) -> str:
+    """A share in whole percent: 64%."""
+    return "none" if value is None else f"{value:.0%}"
+
+
 def count(value: float | None) -> str:
     """A whole number: 1,204."""
     return NONE if value is None else f"{value:,.0f}"

@@ -162,7 +162,7 @@ def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, capsys, t
 def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
     file = cases_file(tmp_path, [{"question": "What?", "answers": ["that"]}])
     assert run(["eval", str(file), "--retrieval-only"]) == 2
-    assert "no case names a relevant place, so there is nothing to rank" in capsys.readouterr().err
+    assert "no case names anything relevant, so there is nothing to rank" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,24 +14,39 @@ from local_rag.cli.app import run
 from local_rag.config.calibrated import FILE, calibrated, keep, thresholds_for
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import ConfigError
-from local_rag.evaluation.reports.trade_off import HEAD, lines, trade_off_chart
-from local_rag.evaluation.threshold_fit import Scored, chosen, cross_fitted, point, shown, standard_error, thresholds
+from local_rag.evaluation.calibration import Calibration
+from local_rag.evaluation.reports.trade_off import trade_off_chart
+from local_rag.evaluation.threshold_fit import (
+    LabelledScore,
+    best_threshold,
+    cross_fitted,
+    point_at,
+    standard_error,
+    thresholds,
+    trade_off,
+)
 from local_rag.runtime.rag import Rag
+from local_rag.terminal.calibration import COLUMNS, calibration_lines
 
 
 def of(positives, negatives):
-    return [*(Scored(one, True, True) for one in positives), *(Scored(one, False) for one in negatives)]
+    return [*(LabelledScore(one, True, True) for one in positives), *(LabelledScore(one, False) for one in negatives)]
 
 
 def test_what_a_threshold_does():
-    scored = [Scored(0.9, True, True), Scored(0.4, True, False), Scored(0.6, True, False), Scored(0.5, False)]
-    found = point(scored, 0.55)
+    scores = [
+        LabelledScore(0.9, True, True),
+        LabelledScore(0.4, True, False),
+        LabelledScore(0.6, True, False),
+        LabelledScore(0.5, False),
+    ]
+    found = point_at(scores, 0.55)
     assert (found.kept, found.refused, found.precision, found.balanced) == (2 / 3, 1.0, 0.5, (2 / 3 + 1) / 2)
     assert found.right == 1 / 3, "of all with an answer, not of the answered"
-    assert point(scored, 0.9).kept == 1 / 3, "a score on the threshold is above it"
-    refused = Scored(0.9, False, False)
-    assert point([*scored, refused], 0.55).right == 1 / 3, "what has no answer has no right one"
-    nothing = point([], 0.5)
+    assert point_at(scores, 0.9).kept == 1 / 3, "a score on the threshold is above it"
+    refused = LabelledScore(0.9, False, False)
+    assert point_at([*scores, refused], 0.55).right == 1 / 3, "what has no answer has no right one"
+    nothing = point_at([], 0.5)
     assert (nothing.kept, nothing.refused, nothing.precision, nothing.balanced, nothing.right) == (None,) * 5
 
 
@@ -48,22 +63,27 @@ def test_what_a_threshold_does():
     ],
 )
 def test_the_chosen_threshold(positives, negatives, keep_, threshold):
-    assert chosen(of(positives, negatives), keep_) == threshold
+    assert best_threshold(of(positives, negatives), keep_) == threshold
 
 
 def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold():
-    scored = [Scored(None, True, False), Scored(0.5, True, True), Scored(None, False), Scored(0.6, False)]
-    found = point(scored, 0.0)
+    scores = [
+        LabelledScore(None, True, False),
+        LabelledScore(0.5, True, True),
+        LabelledScore(None, False),
+        LabelledScore(0.6, False),
+    ]
+    found = point_at(scores, 0.0)
     assert (found.kept, found.refused, found.precision, found.right) == (0.5, 0.5, 0.5, 0.5)
-    assert thresholds(scored) == [0.0, 0.55]
-    assert chosen(scored, 0.9) == 0.0, "such a share cannot be had: nothing more is refused"
-    assert trade_off_chart([Scored(None, True), Scored(None, False)], 0.0, "e").draw is not None
+    assert thresholds(scores) == [0.0, 0.55]
+    assert best_threshold(scores, 0.9) == 0.0, "such a share cannot be had: nothing more is refused"
+    assert trade_off_chart([LabelledScore(None, True), LabelledScore(None, False)], 0.0, "e").draw is not None
 
 
-@pytest.mark.parametrize("scored", [[], of([0.5], []), of([], [0.5])])
-def test_one_kind_alone_is_no_ground_for_a_threshold(scored):
+@pytest.mark.parametrize("scores", [[], of([0.5], []), of([], [0.5])])
+def test_one_kind_alone_is_no_ground_for_a_threshold(scores):
     with pytest.raises(ValueError, match="both kinds"):
-        chosen(scored)
+        best_threshold(scores)
 
 
 shares = st.lists(st.floats(0, 1).map(lambda one: round(one, 3)), min_size=5, max_size=40)
@@ -71,64 +91,64 @@ shares = st.lists(st.floats(0, 1).map(lambda one: round(one, 3)), min_size=5, ma
 
 @given(shares, shares)
 def test_the_chosen_one_is_the_lowest_within_a_standard_error_of_the_best(positives, negatives):
-    scored = of(positives, negatives)
-    points = [point(scored, one) for one in [*thresholds(scored), 0.123, 0.5, 1.0]]
+    scores = of(positives, negatives)
+    points = [point_at(scores, threshold) for threshold in [*thresholds(scores), 1.0]]
     best = max(points, key=lambda one: (one.balanced, -one.threshold))
-    least = best.balanced - standard_error(scored, best)
-    taken = chosen(scored)
-    assert point(scored, taken).balanced >= least - 1e-12
-    assert not [
-        one for one in points if one.threshold < taken and one.threshold != 0.123 and one.balanced > least + 1e-9
-    ]
+    least = best.balanced - standard_error(scores, best)
+    taken = best_threshold(scores)
+    assert point_at(scores, taken).balanced >= least - 1e-12
+    assert not [point for point in points if point.threshold < taken and point.balanced > least + 1e-9]
 
 
 def test_the_standard_error_of_a_balance():
-    scored = of([0.9] * 8 + [0.1] * 2, [0.1] * 3 + [0.9] * 1)
-    at = point(scored, 0.5)
+    scores = of([0.9] * 8 + [0.1] * 2, [0.1] * 3 + [0.9] * 1)
+    at = point_at(scores, 0.5)
     assert (at.kept, at.refused) == (0.8, 0.75)
-    assert standard_error(scored, at) == pytest.approx(((0.8 * 0.2 / 10 + 0.75 * 0.25 / 4) ** 0.5) / 2)
+    assert standard_error(scores, at) == pytest.approx(((0.8 * 0.2 / 10 + 0.75 * 0.25 / 4) ** 0.5) / 2)
 
 
 @given(shares, shares, st.floats(0.05, 1))
 def test_a_share_that_must_be_kept_is_kept(positives, negatives, share):
-    scored = of(positives, negatives)
-    assert point(scored, chosen(scored, share)).kept >= share
+    scores = of(positives, negatives)
+    assert point_at(scores, best_threshold(scores, share)).kept >= share
 
 
 def test_the_expectation_is_computed_on_cases_that_did_not_choose():
     honest = cross_fitted(of([0.9] * 10, [0.1] * 10))
     assert (honest.kept, honest.refused, honest.threshold) == (1.0, 1.0, 0.5)
     draw = [((number * 37) % 100) / 100 for number in range(100)]
-    noise = [Scored(value, number % 2 == 0) for number, value in enumerate(draw)]
-    assert chosen(noise) == 0.0, "scores that tell nothing are no ground for refusing"
-    some = [Scored(min(1.0, value + 0.3 * (number % 2 == 0)), number % 2 == 0) for number, value in enumerate(draw)]
-    assert 0.5 < cross_fitted(some).balanced < point(some, chosen(some)).balanced
+    noise = [LabelledScore(value, number % 2 == 0) for number, value in enumerate(draw)]
+    assert best_threshold(noise) == 0.0, "scores that tell nothing are no ground for refusing"
+    some = [
+        LabelledScore(min(1.0, value + 0.3 * (number % 2 == 0)), number % 2 == 0) for number, value in enumerate(draw)
+    ]
+    assert 0.5 < cross_fitted(some).balanced < point_at(some, best_threshold(some)).balanced
     assert cross_fitted(of([0.9] * 4, [0.1] * 10)) is None
 
 
 def test_the_trade_off_shows_the_chosen_threshold_among_others():
-    scored = of([n / 50 for n in range(20, 50)], [n / 50 for n in range(30)])
-    rows = shown(scored, chosen(scored))
+    scores = of([n / 50 for n in range(20, 50)], [n / 50 for n in range(30)])
+    rows = trade_off(scores, best_threshold(scores))
     assert len(rows) <= 10
-    assert chosen(scored) in [row.threshold for row in rows]
+    assert best_threshold(scores) in [row.threshold for row in rows]
     assert [row.threshold for row in rows] == sorted(row.threshold for row in rows)
     assert rows[0].kept == 1.0
 
 
 def test_the_lines_say_what_each_word_means_and_when_nothing_is_refused():
-    scored = of([0.4, 0.9], [0.4, 0.1])
-    about = {"engine": "e", "cases": 4, "answerable": 2, "failed": 0, "unscored": 0, "relevance": None}
+    scores = of([0.4, 0.9], [0.4, 0.1])
     for threshold, silent in ((0.0, True), (0.25, False)):
-        report = about | {"answer": point(scored, threshold), "trade_off": [], "expected": None, "picture": "p.png"}
-        report |= {"before": point(scored, 0.3), "keep": None, "most": 1.0}
-        said = lines(report)
-        assert f"> is the one that was taken: an answer that scores less than {threshold:.2f} is not given" in said
-        assert any(line.startswith("note: this refuses no question") for line in said) == silent
-        words = [line.split()[0] for line in said if line[:1].isalpha()]
-        assert set(HEAD.split()[1:]) <= set(words)
-        assert "in force until now: 0.30, which answers 100% and refuses 50%" in said
-        report |= {"keep": 0.95, "most": 0.9, "answer": replace(report["answer"], kept=0.9)}
-        assert "note: --keep 0.95 cannot be had: the engine answers 90% at most" in lines(report)
+        answer = point_at(scores, threshold)
+        calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, 1.0, point_at(scores, 0.3), None, None, [])
+        lines = list(calibration_lines(calibration))
+        assert (
+            f"> is the threshold that was chosen: an answer that scores less than {threshold:.2f} is not given" in lines
+        )
+        assert any(line.startswith("note: this refuses no question") for line in lines) == silent
+        assert set(COLUMNS) <= {line.split()[0] for line in lines if line[:1].isalpha()}
+        assert "in force until now: 0.30, which answers 100% and refuses 50%" in lines
+        calibration = replace(calibration, keep=0.95, most=0.9, answer=replace(answer, kept=0.9))
+        assert "note: --keep 0.95 cannot be met: the engine answers 90% at most" in list(calibration_lines(calibration))
 
 
 # --- kept, and in force -------------------------------------------------------------------------------------------
@@ -214,7 +234,7 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
     assert "20 cases, 10 with an answer and 10 without" in out
     assert "threshold  answered  right  refused" in out
     assert "on new questions expect about:" in out
-    assert "grading passages: 0 of 20 cases" in err
+    assert "grading passages of 20 cases" in err
     assert "thresholds.relevance is set by LOCAL_RAG_THRESHOLDS_RELEVANCE, which stays stronger" in out
     monkeypatch.delenv("LOCAL_RAG_THRESHOLDS_RELEVANCE")
     settings = Settings.load(engine="extractive")

@@ -28,12 +28,12 @@ from local_rag.evaluation.cases import Case, Target, read_cases
 from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import USELESS, Proposer, named, same, tails
 from local_rag.evaluation.making.rules import ideas
-from local_rag.evaluation.making.session import RULES_NOTE, make_cases
 from local_rag.evaluation.making.unanswerable import FOREIGN, foreign, unsaid
 from local_rag.evaluation.making.wording import is_contents, is_english, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
 from local_rag.index.index import Index
 from local_rag.index.store.rows import Passage
+from local_rag.terminal.case_making import RULES_NOTE, make_cases
 from local_rag.text.sentences import Span
 
 NOTES = {
@@ -720,7 +720,7 @@ def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path,
 def test_in_a_real_terminal(world, tmp_path):
     program = (
         "from pathlib import Path; from rich.console import Console; from local_rag.config.settings import Settings;"
-        "from local_rag.evaluation.making.session import make_cases;"
+        "from local_rag.terminal.case_making import make_cases;"
         "make_cases(Settings.load(index='notes'), Path('my.jsonl'), Console(stderr=True), count=3, unanswerable=0)"
     )
     leader, follower = pty.openpty()

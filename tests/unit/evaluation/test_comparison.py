@@ -12,10 +12,11 @@ from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.comparison import compare, lines
-from local_rag.evaluation.difference import Difference, amount, difference, in_words, told, worded
+from local_rag.evaluation.comparison import compare
+from local_rag.evaluation.difference import Difference, amount, corrected, difference, p_text, verdict_of
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
+from local_rag.terminal.comparison import comparison_lines
 
 MANIFEST = {
     "format": 1,
@@ -99,7 +100,7 @@ def test_each_graph_and_mode_that_both_have_is_paired_with_itself(run):
         ("router", "", ""),
     ]
     assert found.alone == ("self-rag (only in A)", "dense (only in B)")
-    shown = "\n".join(lines(found))
+    shown = "\n".join(comparison_lines(found))
     assert "Not compared: self-rag (only in A) and dense (only in B)." in shown
     assert "\nThe router\n" in shown
     assert "right route: the same in 1 case" not in shown  # what is the same is named together
@@ -130,7 +131,7 @@ def test_what_failed_or_is_not_there_is_in_no_figure_and_said(run):
     (paired,) = compare(a, b).paired
     assert (paired.lost_a, paired.lost_b) == (1, 2)
     assert {one.cases for one in paired.figures} == {1}
-    head = next(line for line in lines(compare(a, b)) if line.startswith("Answers, plain"))
+    head = next(line for line in comparison_lines(compare(a, b)) if line.startswith("Answers, plain"))
     assert head.endswith("(left out: 1 case failed or was not asked in A and 2 cases failed or were not asked in B)")
 
 
@@ -146,7 +147,7 @@ def test_only_common_cases_are_paired(run):
     b = run("b", [case(2), case(3), case(4)], [answered(case(number)) for number in (2, 3, 4)])
     found = compare(a, b)
     assert (found.cases, found.only_a, found.only_b, found.relabelled) == (1, 1, 2, 0)
-    assert "1 case in common; 1 only in A left out; 2 only in B left out." in list(lines(found))
+    assert "1 case in common; 1 only in A left out; 2 only in B left out." in list(comparison_lines(found))
     with pytest.raises(UsageError, match="no case in common"):
         compare(a, run("c", [case(9)], [answered(case(9))]))
 
@@ -160,14 +161,14 @@ def test_another_question_under_the_same_id_is_refused_and_other_labels_are_said
     found = compare(a, run("c", [relabelled], [answered(relabelled)]))
     assert found.relabelled == 1
     assert figures(found.paired[0])["containment"].difference == -1
-    assert "1 with other labels in A than in B, each measured by its own" in "\n".join(lines(found))
+    assert "1 with other labels in A than in B, each measured by its own" in "\n".join(comparison_lines(found))
 
 
 def test_single_graphs_of_another_name_are_paired_and_named(run):
     cases = [case(1)]
     a, b = run("a", cases, [answered(cases[0])]), run("b", cases, [answered(cases[0], graph="crag")])
     assert [(one.a, one.b) for one in compare(a, b).paired] == [("plain", "crag")]
-    assert "Answers, plain (A) and crag (B)" in list(lines(compare(a, b)))
+    assert "Answers, plain (A) and crag (B)" in list(comparison_lines(compare(a, b)))
 
 
 def test_two_graphs_or_modes_of_one_run(run):
@@ -241,7 +242,7 @@ def test_what_differs_in_how_they_were_made(run):
         ("models_yaml.sha256", "123", "456"),
         ("versions.torch", None, "2.0"),
     ]
-    shown = "\n".join(lines(found))
+    shown = "\n".join(comparison_lines(found))
     assert "  judge: none in A, m in B" in shown
     assert "\x1b" not in shown
     assert compare(a, run("c", cases, [answered(cases[0])])).made == ()
@@ -275,16 +276,16 @@ def test_the_words_for_what_can_be_told_and_what_cannot(run):
 
 def test_holm_takes_back_what_may_be_chance():
     found = [difference(MEASURES["f1"], [(0.0, 0.1)] * 6, 0), *[difference(MEASURES["calls"], [(1, 2), (2, 1)], 0)] * 4]
-    first, *_ = worded(found)
+    first, *_ = corrected(found)
     assert first.p == 2 / 64 and first.adjusted == pytest.approx(5 * 2 / 64)
     assert first.verdict == "B may be better by 0.100: p = 0.031; but one of 5 figures may look so by chance"
-    assert worded(found[:1])[0].verdict == "B is better by 0.100"
+    assert corrected(found[:1])[0].verdict == "B is better by 0.100"
 
 
 def test_what_is_the_same_everywhere_is_not_among_those_tested():
     same = difference(MEASURES["f1"], [(0.5, 0.5)] * 3, 0)
     other = difference(MEASURES["f1"], [(0.0, 0.1)] * 6, 0)
-    assert [one.adjusted for one in worded([same, same, other])] == [None, None, 2 / 64]
+    assert [one.adjusted for one in corrected([same, same, other])] == [None, None, 2 / 64]
     assert difference(MEASURES["f1"], [], 0) is None
 
 
@@ -300,18 +301,18 @@ def test_what_is_the_same_everywhere_is_not_among_those_tested():
 def test_who_is_better_and_by_how_much(name, mean, low, high, words):
     measure = MEASURES[name]
     found = Difference(name, measure.title, 9, 9, 0.0, mean, mean, low, high, p=0.001, adjusted=0.01)
-    assert in_words(measure, found, 3) == words
+    assert verdict_of(measure, found, 3) == words
 
 
 def test_amounts_and_p_values_as_they_are_written():
     assert amount(MEASURES["f1"], -0.0001, "+") == "+0.000"
     assert amount(MEASURES["seconds"], 12.3) == "12.30 s"
-    assert [told(p) for p in (0.00002, 0.0344, 0.344, 1)] == ["p < 0.001", "p = 0.034", "p = 0.34", "p = 1.00"]
+    assert [p_text(p) for p in (0.00002, 0.0344, 0.344, 1)] == ["p < 0.001", "p = 0.034", "p = 0.34", "p = 1.00"]
 
 
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_lines_fit_the_terminal(run, width):
-    _, _, *shown = lines(many(run, 10, 34), width)  # the two folders stay whole, for copying
+    _, _, *shown = comparison_lines(many(run, 10, 34), width)  # the two folders stay whole, for copying
     assert all(len(line) <= width for line in shown)
     assert "+0.450 to +0.750" in " ".join(" ".join(shown).split())
 
