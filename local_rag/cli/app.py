@@ -104,14 +104,14 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _say(line: str, hint: str, code: int) -> int:
-    from local_rag.terminal.show import say
+    from local_rag.terminal.console import write_error
 
-    say(line, hint)
+    write_error(line, hint)
     return code
 
 
 def _usage(error: TyperException) -> int:
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import write
 
     if type(error).__name__ == "NoArgsIsHelpError":
         write(error.format_message())
@@ -123,7 +123,7 @@ def _usage(error: TyperException) -> int:
 def _version(wanted: bool) -> None:
     if wanted:
         from local_rag import __version__
-        from local_rag.terminal.show import write
+        from local_rag.terminal.console import write
 
         write(f"local-rag {__version__}")
         raise typer.Exit

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import QuestionOptions, stderr_console, with_question_options
+from local_rag.cli.options import QuestionOptions, stderr_display, with_question_options
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -23,17 +23,21 @@ def ask(
     """Answer a question from your files, with citations, or say that the files do not answer it."""
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.warm_up import import_langgraph
-    from local_rag.terminal.question import Asking, print_answer, recording
-    from local_rag.terminal.show import write_json
+    from local_rag.terminal.answers import answer_parts
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
-    with recording(options.trace_file) as record, Rag.open(options.settings()) as rag:
+    with open_trace(options.trace_file) as trace_file, Rag.open(options.settings()) as rag:
         import_langgraph()
-        asking = Asking(rag, stderr_console(), options.within or (), options.trace, record, announce=True)
-        answer = asking.answer(question, thread=options.thread)
+        label = rag.index.path_labels()
+        runner = QuestionRunner(
+            rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True, label=label
+        )
+        answer = runner.answer(question, thread=options.thread)
     if options.json:
         write_json(answer)
     else:
-        print_answer(answer)
+        write(*answer_parts(answer, label))
     return exit_code(answer)
 
 

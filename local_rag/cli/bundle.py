@@ -63,7 +63,7 @@ def create(
     from local_rag.bundle.create import order
     from local_rag.bundle.machine import say
     from local_rag.bundle.target import Target
-    from local_rag.terminal.show import write_json
+    from local_rag.terminal.console import write_json
 
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
@@ -77,7 +77,7 @@ def create(
 
 
 def _print_made(made: Made) -> None:
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 
     for kind, count in made.sizes.items():
@@ -110,7 +110,7 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
     """Compare every file of a bundle with its manifest. Each difference is a line and makes the exit code 1."""
     from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
-    from local_rag.terminal.show import write, write_json
+    from local_rag.terminal.console import write, write_json
     from local_rag.text.display import plural, printable
 
     try:

@@ -19,7 +19,7 @@ from local_rag.cli.options import (
     ProfileOption,
     TrustOption,
     settings_of,
-    stderr_console,
+    stderr_display,
 )
 from local_rag.core.errors import UsageError
 
@@ -59,7 +59,6 @@ def calibrate(
     from local_rag.evaluation.calibration import CalibrationRequest
     from local_rag.evaluation.calibration import calibrate as fit
     from local_rag.terminal.calibration import print_calibration
-    from local_rag.terminal.progress import TerminalDisplay
 
     if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
@@ -70,6 +69,6 @@ def calibrate(
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
     flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
     settings = settings_of(index, models, trust_models_here, **flags)
-    calibration = fit(settings, request, TerminalDisplay(stderr_console()))
+    calibration = fit(settings, request, stderr_display())
     print_calibration(calibration, settings, as_json=json)
     return 0

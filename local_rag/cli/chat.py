@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_rag.cli.options import LinesOption, QuestionOptions, stderr_console, with_question_options
+from local_rag.cli.options import LinesOption, QuestionOptions, stderr_display, with_question_options
 
 
 @with_question_options
@@ -15,14 +15,15 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.warm_up import import_langgraph
     from local_rag.terminal.chat import Chat
-    from local_rag.terminal.live import say_terms
-    from local_rag.terminal.question import Asking, recording
+    from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
     settings = options.settings()
     name = "" if options.thread is None else thread_name(options.thread)
-    console = stderr_console()
-    with recording(options.trace_file) as record, Rag.open(settings) as rag:
+    with open_trace(options.trace_file) as trace_file, Rag.open(settings) as rag:
         import_langgraph()
         rag.graph(settings.values.graph)
-        say_terms(console, rag)
-        return Chat(Asking(rag, console, options.within or (), options.trace, record), name, as_json=json).run()
+        runner = QuestionRunner(
+            rag, stderr_display(), options.within or (), options.trace, trace_file, label=rag.index.path_labels()
+        )
+        runner.say_conditions()
+        return Chat(runner, name, as_json=json).run()

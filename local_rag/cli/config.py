@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
 
 from local_rag.cli.options import IndexOption, JsonOption, settings_of
@@ -15,7 +13,8 @@ config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show every setting, its value, and where the value comes from."""
     from local_rag.config.settings import names, variable
-    from local_rag.terminal.show import place_lines, table_lines, write, write_json
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.settings_table import settings_table, sources_of_settings
 
     settings = settings_of(index)
     rows = [
@@ -30,14 +29,6 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     ]
     if json:
         write_json(rows)
-        return 0
-    for line in table_lines(("setting", "value", "from", "meaning"), [list(map(str, _shown(row))) for row in rows]):
-        write(line)
-    write()
-    for line in place_lines(settings):
-        write(line)
+    else:
+        write(settings_table(rows), "", sources_of_settings(settings))
     return 0
-
-
-def _shown(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["name"], row["value"], row["origin"], row["meaning"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,9 +16,12 @@ from local_rag.cli.options import (
     ProfileOption,
     TrustOption,
     settings_of,
-    stderr_console,
+    stderr_display,
 )
 from local_rag.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
 
 
 def doctor(
@@ -39,21 +41,33 @@ def doctor(
     json: JsonOption = False,
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
-    from local_rag.diagnostics.doctor import examine
-    from local_rag.terminal.show import check_lines, columns_of, write, write_json
+    from local_rag.diagnostics.doctor import run_checks
+    from local_rag.terminal.checks import checks_table
+    from local_rag.terminal.console import write, write_json
 
     flags = {"embedder": embedder, "engine": engine, "model": model, "profile": profile}
     settings = settings_of(index, models, trust_models_here, **flags)
     if network:
-        from local_rag.diagnostics.recorder import run_network
-
-        return run_network(settings, question or "", stderr_console(), as_json=json)
+        return _record(settings, question or "", as_json=json)
     if question:
         raise UsageError("doctor takes a question only with --network", hint="local-rag doctor --network …")
-    checks = examine(settings)
+    checks = run_checks(settings)
     if json:
         write_json(checks)
     else:
-        for line in check_lines(checks, colour=sys.stdout.isatty(), width=columns_of(sys.stdout)):
-            write(line)
+        write(checks_table(checks))
     return 0 if all(check.state != "bad" for check in checks) else 1
+
+
+def _record(settings: Settings, question: str, *, as_json: bool) -> int:
+    """0 if the question was answered or abstained from, and nothing but this machine was contacted; otherwise 1."""
+    from local_rag.diagnostics.recorder import record_question
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.recording import recording_parts
+
+    recording, ollama = record_question(settings, question, stderr_display())
+    if as_json:
+        write_json({"recording": recording, "ollama": ollama.lines, "ok": recording.code == 0})
+    else:
+        write(*recording_parts(recording, ollama.lines))
+    return recording.code

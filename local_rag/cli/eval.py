@@ -23,6 +23,7 @@ from local_rag.cli.options import (
     TrustOption,
     settings_of,
     stderr_console,
+    stderr_display,
 )
 from local_rag.core.errors import UsageError
 
@@ -138,10 +139,9 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool, 
     """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
     from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
     from local_rag.terminal.evaluation import print_evaluation
-    from local_rag.terminal.progress import TerminalDisplay
 
     request = EvaluationRequest(cases, plan, corpus, out, ("local-rag", *sys.argv[1:]))
-    evaluation = evaluate(settings, request, TerminalDisplay(stderr_console()))
+    evaluation = evaluate(settings, request, stderr_display())
     print_evaluation(evaluation, as_json=as_json)
     if evaluation.error:
         raise evaluation.error
@@ -152,10 +152,10 @@ def _demo_cases(settings: Settings) -> CaseSet:
     """The cases that ship with local-rag, once their documents are indexed."""
     from dataclasses import replace
 
-    from local_rag.diagnostics.demo import CASES, indexed
+    from local_rag.diagnostics.demo import CASES, index_demo
     from local_rag.evaluation.formats import open_cases
 
-    indexed(settings, stderr_console())
+    index_demo(settings, stderr_display())
     return replace(open_cases([CASES], "jsonl"), name="demo")
 
 

@@ -19,9 +19,10 @@ def graph(
     """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
     from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing
     from local_rag.graphs.state import Options
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import stdout
 
     options = Options.of(settings_of(None).values, memory=memory)
     as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
-    write(ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options))
+    drawing = ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options)
+    stdout().print(drawing, soft_wrap=True)
     return 0

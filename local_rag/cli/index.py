@@ -14,7 +14,7 @@ from local_rag.cli.options import (
     ModelsOption,
     TrustOption,
     settings_of,
-    stderr_console,
+    stderr_display,
 )
 from local_rag.core.serialization import to_plain
 
@@ -46,9 +46,11 @@ def index(
 
     A web page is fetched only when you name it.
     """
+    from local_rag.index.index import Index
+    from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.indexing import Request, index_files, named
-    from local_rag.terminal.progress import TerminalDisplay
-    from local_rag.terminal.show import report_lines, write, write_json
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.index_report import report_parts
 
     files, pages = named(paths or [], urls)
     settings = settings_of(
@@ -60,10 +62,10 @@ def index(
         chunks__overlap=chunk_overlap,
     )
     request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
-    report, pages_left = index_files(settings, request, TerminalDisplay(stderr_console()))
+    report, pages_left = index_files(settings, request, stderr_display())
     if json:
         write_json({**to_plain(report), "pages_left": pages_left})
         return 0
-    for line in report_lines(report, pages_left):
-        write(line)
+    labels = PathLabels(Index.inspect(settings.index_path).roots)
+    write(*report_parts(report, pages_left, labels))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ from local_rag.cli.options import (
     ProfileOption,
     TrustOption,
     settings_of,
-    stderr_console,
+    stderr_display,
 )
 from local_rag.core.errors import UsageError
 
@@ -41,16 +40,16 @@ def list_models(
                 hint=f"local-rag models {context.invoked_subcommand} --help",
             )
         return 0
-    from local_rag.diagnostics.model_list import model_report, report_lines
+    from local_rag.diagnostics.model_list import model_report
     from local_rag.runtime.engine_choice import QUICK
-    from local_rag.terminal.show import columns_of, write, write_json
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.model_table import model_parts
 
     report = model_report(settings_of(None, models, trust_models_here, profile=profile), QUICK)
     if json:
         write_json(report)
-        return 0
-    for line in report_lines(report, columns_of(sys.stdout)):
-        write(line)
+    else:
+        write(*model_parts(report))
     return 0
 
 
@@ -67,9 +66,14 @@ def pull(
     A stopped download continues where it stopped. A model that Ollama already has is updated.
     """
     from local_rag.diagnostics.pull import pull_models
+    from local_rag.terminal.console import write
+    from local_rag.text.display import format_bytes
 
     settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
-    return pull_models(settings, stderr_console())
+    for pulled in pull_models(settings, stderr_display()):
+        size = format_bytes(pulled.size)
+        write(f"{pulled.name} is installed ({size}); try it: local-rag models try {pulled.name}")
+    return 0
 
 
 @models_app.command("try")
@@ -86,7 +90,20 @@ def try_(
     Shows verdicts, seconds and tokens on a small fixed example. The exit code is 0 if each verdict had the
     required form at the first try, else 1.
     """
-    from local_rag.diagnostics.trial import try_model
+    from contextlib import closing
+
+    from local_rag.diagnostics.trial import run_trial
+    from local_rag.runtime.engine_choice import open_ollama
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.trial_table import trial_parts
 
     settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
-    return try_model(settings, stderr_console(), json=json)
+    with closing(open_ollama(settings)) as engine:
+        if not json:
+            write(engine.describe)
+        trial = run_trial(engine, stderr_display())
+    if json:
+        write_json(trial)
+    else:
+        write(*trial_parts(trial))
+    return 0 if trial.honoured else 1

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from local_rag.config.settings import Settings
+    from local_rag.terminal.progress import TerminalDisplay
 
 IndexOption = Annotated[str | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
 ModelsOption = Annotated[
@@ -92,9 +93,16 @@ def settings_of(index: str | None, models: str | None = None, trust: bool | None
 
 def stderr_console() -> Console:
     """Where progress is shown."""
-    from rich.console import Console
+    from local_rag.terminal.console import stderr
 
-    return Console(stderr=True, emoji=False)  # a query is shown as it leaves
+    return stderr()
+
+
+def stderr_display() -> TerminalDisplay:
+    """What long work shows its progress on."""
+    from local_rag.terminal.progress import TerminalDisplay
+
+    return TerminalDisplay(stderr_console())
 
 
 @dataclass(frozen=True, kw_only=True)

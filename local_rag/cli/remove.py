@@ -22,18 +22,18 @@ def remove(
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import named
     from local_rag.runtime.rag import open_index
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import write
     from local_rag.text.display import plural, short_path
 
     settings = settings_of(index)
     if not paths:
         if index is None:
             raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
-        where = settings.index_path
-        if sys.stdin.isatty() and not typer.confirm(f"Delete the index {short_path(where)}?", err=True):
+        folder = settings.index_path
+        if sys.stdin.isatty() and not typer.confirm(f"Delete the index {short_path(folder)}?", err=True):
             return 1
-        Index.destroy(where)
-        write(f"deleted the index {where}")
+        Index.destroy(folder)
+        write(f"deleted the index {short_path(folder)}")
         return 0
     files, pages = named(paths)
     with open_index(settings, reembed=True) as opened:

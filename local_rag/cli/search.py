@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from local_rag.cli.options import (
     ModelsOption,
     TrustOption,
     settings_of,
-    stderr_console,
+    stderr_display,
 )
 from local_rag.core.errors import UsageError
 
@@ -33,20 +32,17 @@ def search(
 ) -> int:
     """Show the passages that fit best; no answer is written."""
     from local_rag.runtime.rag import open_embedder, open_index
-    from local_rag.terminal.progress import TerminalDisplay
-    from local_rag.terminal.show import document_lines, write, write_json
+    from local_rag.terminal.answers import passages_table
+    from local_rag.terminal.console import write, write_json
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
     settings = settings_of(index, models, trust_models_here, k=k, embedder=embedder)
-    with open_index(settings, open_embedder(settings, TerminalDisplay(stderr_console()))) as opened:
-        found = opened.search(query, settings.values.k, within=within or ())
+    with open_index(settings, open_embedder(settings, stderr_display())) as opened:
+        passages = opened.search(query, settings.values.k, within=within or ())
+        label = opened.path_labels()
     if json:
-        write_json([{"text": one.page_content, **one.metadata} for one in found])
-        return 0
-    for rank, one in enumerate(found, start=1):
-        for line in document_lines(rank, one, links=sys.stdout.isatty()):
-            write(line)
-    if not found:
-        write("nothing found")
+        write_json([{"text": passage.page_content, **passage.metadata} for passage in passages])
+    else:
+        write(passages_table(passages, label) if passages else "nothing found")
     return 0

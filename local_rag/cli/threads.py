@@ -16,6 +16,7 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
+    from local_rag.index.path_labels import PathLabels
 
 
 class _Listing(TyperGroup):
@@ -37,33 +38,30 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a
 @threads_app.command("list")
 def list_(json: JsonOption = False) -> int:
     """List every chat with its first question and when it was last used."""
-    from local_rag.terminal.show import columns_of, write, write_json
-    from local_rag.terminal.transcript import thread_lines
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.transcript import threads_table
 
     with _threads() as threads:
-        found = threads.list()
+        kept = threads.list()
     if json:
-        write_json(found)
-        return 0
-    lines = thread_lines(found, width=columns_of(sys.stdout))
-    for line in lines if found else ["There are no threads yet: local-rag chat begins one."]:
-        write(line)
+        write_json(kept)
+    else:
+        write(threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one.")
     return 0
 
 
 @threads_app.command()
 def show(name: NameArgument, json: JsonOption = False) -> int:
     """Show the questions and answers of a chat."""
-    from local_rag.terminal.show import write, write_json
-    from local_rag.terminal.transcript import turn_lines
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.transcript import turns_table
 
     with _threads() as threads:
         turns = threads.turns(name)
     if json:
         write_json({"thread": name, "turns": turns})
-        return 0
-    for line in turn_lines(turns, links=sys.stdout.isatty()):
-        write(line)
+    else:
+        write(turns_table(turns, _labels()))
     return 0
 
 
@@ -75,7 +73,7 @@ def export(
     ] = None,
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import write
     from local_rag.terminal.transcript import markdown
     from local_rag.text.display import short_path
 
@@ -100,7 +98,7 @@ def export(
 @threads_app.command()
 def delete(name: NameArgument) -> int:
     """Delete a chat permanently; asks first in a terminal."""
-    from local_rag.terminal.show import write
+    from local_rag.terminal.console import write
     from local_rag.text.display import plural
 
     with _threads() as threads:
@@ -116,3 +114,15 @@ def _threads() -> Threads:
     from local_rag.graphs.threads import Threads
 
     return Threads.open(settings_of(None).data_folder)
+
+
+def _labels() -> PathLabels:
+    """Short names for the files of the index in force, which is the one that most threads are about."""
+    from local_rag.core.errors import IndexMissing
+    from local_rag.index.index import Index
+    from local_rag.index.path_labels import PathLabels
+
+    try:
+        return PathLabels(Index.inspect(settings_of(None).index_path).roots)
+    except IndexMissing:
+        return PathLabels(())

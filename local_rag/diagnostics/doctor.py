@@ -1,4 +1,4 @@
-"""Is everything well on this machine? Each check says what it found and, where that is wrong, what to type."""
+"""The checks of this machine, the embedder and the index; each problem comes with the command that mends it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
 
 from packaging.requirements import Requirement
 
 from local_rag.config.machine import total_memory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
+from local_rag.diagnostics.check import Check
 from local_rag.text.display import format_bytes, joined, plural, short_path
 
 SET_UP = "python3 scripts/quickstart.py"
@@ -27,22 +26,12 @@ MEMORY = 2_000_000_000
 """Bytes of RAM below which a note is made: PyTorch, MiniLM and the parser's worker together stay under it."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One finding. `fix` is a command, or a line for each of several; empty where all is well."""
-
-    name: str
-    state: Literal["ok", "note", "bad"]
-    found: str
-    fix: str = ""
-
-
-def examine(settings: Settings) -> list[Check]:
-    """All checks, in the order in which a person would mend things. A check that fails itself is a finding."""
+def run_checks(settings: Settings) -> list[Check]:
+    """All checks, in the order in which problems are best mended. A check that fails itself is a finding."""
     checks: list[Check] = []
-    for name, look in _CHECKS:
+    for name, check in _CHECKS:
         try:
-            checks += look(settings)
+            checks += check(settings)
         except LocalRagError as error:
             checks.append(Check(name, "bad", str(error), error.hint))
         except Exception as error:
@@ -62,8 +51,9 @@ def _packages(_: Settings) -> Iterator[Check]:
     except metadata.PackageNotFoundError:
         yield Check("packages", "bad", "local-rag itself is not installed", SET_UP)
         return
-    needed = [one for one in map(Requirement, lines) if one.marker is None or one.marker.evaluate({"extra": ""})]
-    wrong = [problem for one in needed if (problem := _problem(one))]
+    requirements = map(Requirement, lines)
+    needed = [each for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
+    wrong = [problem for requirement in needed if (problem := _problem(requirement))]
     if wrong:
         yield Check("packages", "bad", "; ".join(wrong), SET_UP)
     else:
@@ -84,15 +74,15 @@ def _problem(requirement: Requirement) -> str:
 def _disk(settings: Settings) -> Iterator[Check]:
     folder = _existing(settings.index_path)
     free = shutil.disk_usage(folder).free
-    found = f"{format_bytes(free)} free in {short_path(folder)}"
+    details = f"{format_bytes(free)} free in {short_path(folder)}"
     if not os.access(folder, os.W_OK):
         yield Check(
             "disk", "bad", f"{short_path(folder)} cannot be written", "make that folder yours, or use --index PATH"
         )
     elif free < FREE_DISK:
-        yield Check("disk", "note", found, "free some space, or put the index elsewhere: --index PATH")
+        yield Check("disk", "note", details, "free some space, or put the index elsewhere: --index PATH")
     else:
-        yield Check("disk", "ok", found)
+        yield Check("disk", "ok", details)
 
 
 def _existing(path: Path) -> Path:
@@ -117,8 +107,8 @@ def _models(settings: Settings) -> Iterator[Check]:
     models = load_models(settings)
     yield Check("models.yaml", "ok", f"embedders: {joined(sorted(models.embedders))}")
     if models.untrusted:
-        found = f"{short_path(models.untrusted)} is not read, because nobody said that it may be"
-        yield Check("models.yaml", "note", found, "local-rag … --trust-models-here")
+        details = f"{short_path(models.untrusted)} is not read, because nobody said that it may be"
+        yield Check("models.yaml", "note", details, "local-rag … --trust-models-here")
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
@@ -127,11 +117,11 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     embedder = open_embedder(settings)
     embedder.verify()
     yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
-    found = embedder.conversion
-    if found is None:
+    conversion = embedder.conversion
+    if conversion is None:
         yield Check("runtime", "note", embedder.served_by)
     else:
-        yield Check("runtime", "note" if found.why else "ok", found.describe)
+        yield Check("runtime", "note" if conversion.why else "ok", conversion.describe)
 
 
 def _index(settings: Settings) -> Iterator[Check]:
@@ -146,8 +136,8 @@ def _index(settings: Settings) -> Iterator[Check]:
         return
     pages = f", {plural(status.pages, 'web page')}" if status.pages else ""
     files = f"{plural(status.files, 'file')}{pages}"
-    found = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
-    yield Check("index", "ok", found)
+    details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
+    yield Check("index", "ok", details)
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 

@@ -1,4 +1,4 @@
-"""Doctor's look at Ollama: is it there, does it have the model, does the model fit and obey, and who calls out?
+"""The checks of Ollama: is it there, does it have the model, does the model fit and obey, and who calls out?
 
 Nothing of a person's files is sent; one tiny question about two made-up passages is.
 """
@@ -10,21 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal
 
 from local_rag.config.machine import total_memory
 from local_rag.config.models import OllamaModelSpec, Profile, Role
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
-from local_rag.diagnostics.doctor import Check
-from local_rag.diagnostics.model_list import TIGHT, needed, room
+from local_rag.diagnostics.check import Check, State
+from local_rag.diagnostics.model_list import TIGHT, fits_memory, needed_memory
 from local_rag.engines.ollama.context_window import Use
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, use_of
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name, same_model
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
 from local_rag.text.display import format_bytes, joined
-
-State = Literal["ok", "note", "bad"]
 
 QUOTING = "the extractive engine answers instead: it quotes your files and writes nothing of its own"
 SMALLER = "local-rag models   shows which models fit; take one with LOCAL_RAG_MODEL=NAME or in models.yaml"
@@ -40,10 +37,10 @@ NO_CLOUD_FILE = 'anywhere: {"disable_ollama_cloud": true} in .ollama/server.json
 
 
 @dataclass(frozen=True)
-class _World:
+class _Context:
     """What all checks of a model need to know.
 
-    `worse` is how bad it is that a model cannot be used; `untried` collects those that are not to be asked.
+    `worse` is how bad it is that a model cannot be used; `untried` collects the models that are not to be asked.
     """
 
     settings: Settings
@@ -76,24 +73,24 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
         yield from _guarded("Ollama cloud", _cloud, server)
-        world = _World(settings, profile, server, tuple(installed), tuple(loaded), worse)
+        context = _Context(settings, profile, server, tuple(installed), tuple(loaded), worse)
         for spec in {spec.name: spec for spec in specs.values()}.values():
-            yield from _guarded(f"model {spec.name}", _model, world, spec)
-        if not world.untried:
-            yield from _guarded("schema", _schema, world, specs)
+            yield from _guarded(f"model {spec.name}", _model, context, spec)
+        if not context.untried:
+            yield from _guarded("schema", _schema, context, specs)
 
 
-def _guarded(name: str, look: Callable[..., Iterator[Check]], *about: object) -> Iterator[Check]:
+def _guarded(name: str, check: Callable[..., Iterator[Check]], *arguments: object) -> Iterator[Check]:
     """One check that fails must not hide the others."""
     try:
-        yield from look(*about)
+        yield from check(*arguments)
     except LocalRagError as error:
         yield Check(name, "bad", str(error), error.hint)
 
 
 def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> Check:
-    found = str(error) if worse == "bad" else f"{error}; {QUOTING}"
-    return Check(name, worse, found, "\n".join(filter(None, (error.hint, more))))
+    details = str(error) if worse == "bad" else f"{error}; {QUOTING}"
+    return Check(name, worse, details, "\n".join(filter(None, (error.hint, more))))
 
 
 def _get(profile: Profile) -> str:
@@ -109,10 +106,10 @@ def _cloud(server: Server) -> Iterator[Check]:
     if cloud.disabled:
         yield Check("Ollama cloud", "ok", f"switched off ({cloud.source or 'by its settings'}): Ollama calls nobody")
         return
-    found = "Ollama itself may call ollama.com: 0.33 asks for cloud models at its start and every four hours"
+    details = "Ollama itself may call ollama.com: 0.33 asks for cloud models at its start and every four hours"
     if cloud.disabled is None:
-        found = "this Ollama does not say whether it may call ollama.com by itself"
-    yield Check("Ollama cloud", "note", found, no_cloud())
+        details = "this Ollama does not say whether it may call ollama.com by itself"
+    yield Check("Ollama cloud", "note", details, no_cloud())
 
 
 def no_cloud(platform: str = sys.platform) -> str:
@@ -124,69 +121,71 @@ def no_cloud(platform: str = sys.platform) -> str:
 # --- a model --------------------------------------------------------------------------------------------------------
 
 
-def _model(world: _World, spec: OllamaModelSpec) -> Iterator[Check]:
+def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     """Is it there, does it run here, does it fit; and how it is used."""
-    ollama = world.settings.values.ollama
-    there = next((one for one in world.installed if same_model(one.name, spec.name)), None)
-    world.untried.add(spec.name)
+    ollama = context.settings.values.ollama
+    there = next((model for model in context.installed if same_model(model.name, spec.name)), None)
+    context.untried.add(spec.name)
     try:
         check_name(spec.name, ollama.allow_cloud)
-        shown = world.server.show(spec.name)
-        use = use_of(world.server, spec, world.profile.num_ctx, ollama)
+        shown = context.server.show(spec.name)
+        use = use_of(context.server, spec, context.profile.num_ctx, ollama)
     except ModelMissing as error:
-        yield _missing(world, error)
+        yield _missing(context, error)
         return
     except LocalRagError as error:
-        yield _useless("model", world.worse, error)
+        yield _useless("model", context.worse, error)
         return
     if shown.remote_host:
-        found = f"{spec.name} answers from {shown.remote_host}, because you allowed it: questions and passages go there"
-        yield Check("model", "note", found, f"take {spec.name} out of the setting ollama.allow_cloud")
+        details = (
+            f"{spec.name} answers from {shown.remote_host}, because you allowed it: questions and passages go there"
+        )
+        yield Check("model", "note", details, f"take {spec.name} out of the setting ollama.allow_cloud")
         return
-    about = ", ".join(filter(None, (there.parameters, there.quantization))) if there else ""
-    yield Check("model", "ok", f"{spec.name} is installed{f' ({about})' if about else ''}")
-    memory, does_fit = _memory(world, spec, there)
+    build = ", ".join(filter(None, (there.parameters, there.quantization))) if there else ""
+    yield Check("model", "ok", f"{spec.name} is installed{f' ({build})' if build else ''}")
+    memory, does_fit = _memory(context, spec, there)
     yield memory
-    yield _window(world, spec, shown)
+    yield _window(context, spec, shown)
     yield _thinking(use, shown)
     yield from _build(spec)
-    yield from _loaded(world, use)
+    yield from _loaded(context, use)
     if does_fit:
-        world.untried.remove(spec.name)
+        context.untried.remove(spec.name)
 
 
-def _missing(world: _World, error: ModelMissing) -> Check:
-    others = [one.name for one in world.installed if not one.remote_host]
+def _missing(context: _Context, error: ModelMissing) -> Check:
+    others = [model.name for model in context.installed if not model.remote_host]
     other = f"or use what is installed: LOCAL_RAG_MODEL={others[0]}   ({joined(others)})" if others else ""
-    return _useless("model", world.worse, error, other)
+    return _useless("model", context.worse, error, other)
 
 
-def _memory(world: _World, spec: OllamaModelSpec, there: Installed | None) -> tuple[Check, bool]:
+def _memory(context: _Context, spec: OllamaModelSpec, there: Installed | None) -> tuple[Check, bool]:
     """What it takes, and whether it may be tried."""
     name, memory = "model memory", total_memory()
-    need = needed(spec, there.size if there else 0)
-    fits = room(need, memory)
+    need = needed_memory(spec, there.size if there else 0)
+    fits = fits_memory(need, memory)
     if memory is None or fits == "unknown":
         return Check(name, "note", f"how much memory {spec.name} takes, or this machine has, is not known"), True
-    found = f"{spec.name} takes about {format_bytes(need)} of this machine's {format_bytes(memory)}"
+    details = f"{spec.name} takes about {format_bytes(need)} of this machine's {format_bytes(memory)}"
     if fits == "yes":
-        return Check(name, "ok", found), True
+        return Check(name, "ok", details), True
     if fits == "tight":
-        return Check(name, "note", f"{found}, more than {TIGHT:.0%}: close other programs", SMALLER), True
-    if any(same_model(one.name, spec.name) for one in world.loaded):
-        return Check(name, "note", f"{found}; it is loaded now, so see whether it is quick enough", SMALLER), True
-    found += ", so it was not tried; only a graphics card with enough memory of its own could run it"
-    return Check(name, world.worse, found, SMALLER), False
+        return Check(name, "note", f"{details}, more than {TIGHT:.0%}: close other programs", SMALLER), True
+    if any(same_model(model.name, spec.name) for model in context.loaded):
+        return Check(name, "note", f"{details}; it is loaded now, so see whether it is quick enough", SMALLER), True
+    details += ", so it was not tried; only a graphics card with enough memory of its own could run it"
+    return Check(name, context.worse, details, SMALLER), False
 
 
-def _window(world: _World, spec: OllamaModelSpec, shown: Shown) -> Check:
-    wanted = spec.num_ctx or world.profile.num_ctx
+def _window(context: _Context, spec: OllamaModelSpec, shown: Shown) -> Check:
+    wanted = spec.num_ctx or context.profile.num_ctx
     if shown.window is None:
-        found = f"{spec.name} does not say for how many tokens it was trained; {wanted:,} are used"
-        return Check("model window", "note", found)
+        details = f"{spec.name} does not say for how many tokens it was trained; {wanted:,} are used"
+        return Check("model window", "note", details)
     if shown.window < wanted:
-        found = f"{spec.name} was trained for {shown.window:,} tokens, so num_ctx is lowered to that from {wanted:,}"
-        return Check("model window", "note", found, _line(spec.name, f"num_ctx: {shown.window}"))
+        details = f"{spec.name} was trained for {shown.window:,} tokens, so num_ctx is lowered to that from {wanted:,}"
+        return Check("model window", "note", details, _line(spec.name, f"num_ctx: {shown.window}"))
     return Check("model window", "ok", f"{wanted:,} of the {shown.window:,} tokens that {spec.name} was trained for")
 
 
@@ -194,11 +193,11 @@ def _thinking(use: Use, shown: Shown) -> Check:
     sent = f"it is sent think: {str(use.think).lower()}"
     can = "thinking" in shown.capabilities
     if use.think and not can:
-        found = f"{use.model} cannot think, but {sent}, which Ollama refuses"
-        return Check("thinking", "bad", found, _line(use.model, "think: false"))
+        details = f"{use.model} cannot think, but {sent}, which Ollama refuses"
+        return Check("thinking", "bad", details, _line(use.model, "think: false"))
     if not use.think and (shown.family in HARMONY or "gpt-oss" in use.model):
-        found = f"{sent}, and then {use.model} loses its verdicts"
-        return Check("thinking", "bad", found, _line(use.model, "think: low"))
+        details = f"{sent}, and then {use.model} loses its verdicts"
+        return Check("thinking", "bad", details, _line(use.model, "think: low"))
     return Check("thinking", "ok", f"{use.model} {'can think' if can else 'does not think'}; {sent}")
 
 
@@ -210,22 +209,22 @@ def _line(model: str, keys: str) -> str:
 def _build(spec: OllamaModelSpec) -> Iterator[Check]:
     name, _, tag = spec.name.rpartition(":")
     if "mlx" in tag.casefold():
-        found = (
+        details = (
             f"{spec.name} is an MLX build: these ignore the form that a reply must have, or never end it "
             "(Ollama issues 16776, 17183, 18567)"
         )
-        yield Check("model build", "note", found, f"local-rag models pull {name}   is the usual build")
+        yield Check("model build", "note", details, f"local-rag models pull {name}   is the usual build")
 
 
-def _loaded(world: _World, use: Use) -> Iterator[Check]:
+def _loaded(context: _Context, use: Use) -> Iterator[Check]:
     """A model in memory with another window is loaded again at the first question."""
-    for one in world.loaded:
-        if same_model(one.name, use.model) and one.window and one.window != use.num_ctx:
-            found = (
-                f"{use.model} is in memory with a window of {one.window:,} tokens, so the next call loads it again "
+    for model in context.loaded:
+        if same_model(model.name, use.model) and model.window and model.window != use.num_ctx:
+            details = (
+                f"{use.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
                 f"with {use.num_ctx:,}"
             )
-            yield Check("model loaded", "note", found, f"ollama stop {use.model}   if no other program needs it so")
+            yield Check("model loaded", "note", details, f"ollama stop {use.model}   if no other program needs it so")
 
 
 # --- a real call ----------------------------------------------------------------------------------------------------
@@ -234,11 +233,11 @@ QUESTION = "What colour is the door?"
 PASSAGES = ("The door is painted green.", "Rain is expected on Thursday.")
 
 
-def _schema(world: _World, specs: Mapping[Role, OllamaModelSpec]) -> Iterator[Check]:
+def _schema(context: _Context, specs: Mapping[Role, OllamaModelSpec]) -> Iterator[Check]:
     """One tiny grading call: does the reply have its form?"""
     from langchain_core.documents import Document
 
-    engine = OllamaEngine.open(world.server, specs, world.profile.num_ctx, world.settings.values.ollama)
+    engine = OllamaEngine.open(context.server, specs, context.profile.num_ctx, context.settings.values.ollama)
     started = time.perf_counter()
     verdicts = engine.relevance(QUESTION, [Document(text, metadata={"source": ""}) for text in PASSAGES])
     took = f"{time.perf_counter() - started:.1f} s"
@@ -249,10 +248,10 @@ def _schema(world: _World, specs: Mapping[Role, OllamaModelSpec]) -> Iterator[Ch
     name = specs["grader"].name
     if any(usage.unparsed for usage in usages):
         why = next((verdict.why for verdict in verdicts if verdict.why), "")
-        found = f"{name} gave no usable verdict on two passages, at the second try either ({took}): {why}"
-        yield Check("schema", "bad", found, f"local-rag models try {name}\nlocal-rag models   lists others")
+        details = f"{name} gave no usable verdict on two passages, at the second try either ({took}): {why}"
+        yield Check("schema", "bad", details, f"local-rag models try {name}\nlocal-rag models   lists others")
     elif any(usage.retries for usage in usages):
-        found = f"{name} kept to the form of a verdict only at the second try ({took})"
-        yield Check("schema", "note", found, f"local-rag models try {name}")
+        details = f"{name} kept to the form of a verdict only at the second try ({took})"
+        yield Check("schema", "note", details, f"local-rag models try {name}")
     else:
         yield Check("schema", "ok", f"{name} kept to the form of a verdict at the first try ({took})")

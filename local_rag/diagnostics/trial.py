@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.generation import Attempt, Turn
+from local_rag.core.progress import Display
 from local_rag.core.usage import Usage
-from local_rag.runtime.engine_choice import open_ollama
-from local_rag.terminal.show import columns_of, table_lines, wrapped, write, write_json
-from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.text.display import printable
 from local_rag.text.marks import marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-    from rich.console import Console
 
     from local_rag.engines.ollama.engine import OllamaEngine
 
@@ -35,7 +31,7 @@ PASSAGES = (
 )
 """The first and the third answer the question, the second does not."""
 ANSWER = "On Saturdays the library opens at 10:00 [1]. A lost card costs 5 euros [3]."
-"""What is given to the grader: every word of it stands in the passages."""
+"""What the grader is given: every word of it is in the passages."""
 CATALOG = Catalog(
     documents=3,
     chunks=3,
@@ -52,7 +48,7 @@ GOOD = 4
 
 @dataclass(frozen=True)
 class Tried:
-    """One task: what was said, what should have been, and what it cost. Tokens as the server counts them."""
+    """One task: the reply, what it should have been, and what it cost. Tokens as the server counts them."""
 
     task: str
     said: str
@@ -67,7 +63,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Trial:
-    """All of them. `honoured`: every reply that had to be JSON had its form at the first try."""
+    """All tasks. `honoured`: every reply that had to be JSON had its form at the first try."""
 
     engine: str
     tried: tuple[Tried, ...]
@@ -76,60 +72,45 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What a task gave back; `expected` is for people, `form` whether the reply had one."""
+class _Reply:
+    """What a task returned; `expected` is for people, `form` whether the reply had to be JSON."""
 
-    said: str
+    text: str
     expected: str
     right: bool
     form: bool
     usage: Usage
 
 
-def try_model(settings: Settings, console: Console, *, json: bool = False) -> int:
-    """Each task once, with the model in force; 0 if every verdict had its form at the first try, else 1.
-
-    Raises what `open_ollama` raises, and EngineError where a task failed.
-    """
-    with closing(open_ollama(settings)) as engine:
-        if not json:
-            write(printable(engine.describe))
-        with _saying(console) as say:
-            tried = tuple(run_tasks(engine, say))
-        trial = Trial(
-            engine.describe, tried, all(one.schema in ("yes", "-") for one in tried), _sum(one.usage for one in tried)
-        )
-    if json:
-        write_json(trial)
-    else:
-        import sys
-
-        for line in trial_lines(trial, columns_of(sys.stdout)):
-            write(line)
-    return 0 if trial.honoured else 1
+def run_trial(engine: OllamaEngine, display: Display) -> Trial:
+    """Each task once, in the order in which a question needs them. Raises EngineError, naming the task."""
+    tried = []
+    with display.progress() as show:
+        for number, (name, task) in enumerate(_TASKS, start=1):
+            show(None, f"{number} of {len(_TASKS)}: {name}…")
+            started = time.perf_counter()
+            try:
+                reply = task(engine, _documents())
+            except EngineError as error:
+                raise EngineError(f"{name}: {error}", hint=error.hint) from error
+            tried.append(_tried(name, reply, time.perf_counter() - started))
+    total = _sum(task.usage for task in tried)
+    return Trial(engine.describe, tuple(tried), all(task.schema in ("yes", "-") for task in tried), total)
 
 
-def run_tasks(engine: OllamaEngine, say: Callable[[str], None]) -> Iterator[Tried]:
-    """The tasks in the order of a question's way; `say` is told before each. Raises EngineError, naming the task."""
-    for number, (name, work) in enumerate(_TASKS, start=1):
-        say(f"{number} of {len(_TASKS)}: {name}…")
-        started = time.perf_counter()
-        try:
-            said = work(engine, _documents())
-        except EngineError as error:
-            raise EngineError(f"{name}: {error}", hint=error.hint) from error
-        usage = said.usage
-        yield Tried(
-            task=name,
-            said=printable(said.said),
-            expected=said.expected,
-            right=said.right,
-            schema="-" if not said.form else "unparsed" if usage.unparsed else "retried" if usage.retries else "yes",
-            seconds=time.perf_counter() - started,
-            prompt_tokens=usage.prompt_tokens,
-            output_tokens=usage.output_tokens,
-            usage=usage,
-        )
+def _tried(name: str, reply: _Reply, seconds: float) -> Tried:
+    usage = reply.usage
+    return Tried(
+        task=name,
+        said=printable(reply.text),
+        expected=reply.expected,
+        right=reply.right,
+        schema="-" if not reply.form else "unparsed" if usage.unparsed else "retried" if usage.retries else "yes",
+        seconds=seconds,
+        prompt_tokens=usage.prompt_tokens,
+        output_tokens=usage.output_tokens,
+        usage=usage,
+    )
 
 
 def _documents() -> list[Document]:
@@ -141,46 +122,46 @@ def _documents() -> list[Document]:
 # --- the tasks ------------------------------------------------------------------------------------------------------
 
 
-def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
+def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     route = engine.route(QUESTION, CATALOG)
-    return _Said(route.source, "vectorstore", route.source == "vectorstore" and not route.why, True, route.usage)
+    return _Reply(route.source, "vectorstore", route.source == "vectorstore" and not route.why, True, route.usage)
 
 
-def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
+def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     need = engine.needs_retrieval(QUESTION, CATALOG)
-    said = "?" if need.usage.unparsed else "yes" if need.needed else "no"
-    return _Said(said, "yes", said == "yes", True, need.usage)
+    reply = "?" if need.usage.unparsed else "yes" if need.needed else "no"
+    return _Reply(reply, "yes", reply == "yes", True, need.usage)
 
 
-def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
+def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     verdicts = engine.relevance(QUESTION, documents)
     labels = [verdict.label for verdict in verdicts]
     wanted = ["relevant", "irrelevant", "relevant"]
     usage = _sum(verdict.usage for verdict in verdicts)
     words = {"relevant": "yes", "irrelevant": "no", "unparsed": "?"}
-    return _Said(", ".join(words[label] for label in labels), "yes, no, yes", labels == wanted, True, usage)
+    return _Reply(", ".join(words[label] for label in labels), "yes, no, yes", labels == wanted, True, usage)
 
 
-def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
+def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     text, usage = "", Usage()
     for piece in engine.answer(QUESTION, documents, Attempt()):
         text = piece.text if piece.restart else text + piece.text
         usage = piece.usage or usage
     cited = {number for _, numbers in marks(text) for number in numbers}
     right = "10" in text and "5" in text and cited == {1, 3}
-    return _Said(text, "10:00 and 5 euros, citing [1] and [3]", right, False, usage)
+    return _Reply(text, "10:00 and 5 euros, citing [1] and [3]", right, False, usage)
 
 
-def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
+def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     grade = engine.grade(QUESTION, documents, ANSWER)
     right = grade.support == "fully" and grade.usefulness >= GOOD
-    said = f"{grade.support}, {grade.usefulness} of 5" if grade.usefulness else grade.support
-    return _Said(said, f"fully, at least {GOOD} of 5", right, True, grade.usage)
+    reply = f"{grade.support}, {grade.usefulness} of 5" if grade.usefulness else grade.support
+    return _Reply(reply, f"fully, at least {GOOD} of 5", right, True, grade.usage)
 
 
-def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
+def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     thought = engine.reason(QUESTION, documents, ())
-    return _Said(
+    return _Reply(
         thought.text,
         "a sentence with 10:00 or 5 euros",
         "10" in thought.text or "5" in thought.text,
@@ -189,20 +170,20 @@ def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Said:
     )
 
 
-def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
+def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    return _Said(query.text, "another query", bool(query.text), False, query.usage)
+    return _Reply(query.text, "another query", bool(query.text), False, query.usage)
 
 
-def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Said:
+def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
     words = whole.text.casefold()
-    return _Said(
+    return _Reply(
         whole.text, "names the library and weekdays", "library" in words and "week" in words, False, whole.usage
     )
 
 
-_TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Said]], ...] = (
+_TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Reply]], ...] = (
     ("route", _route),
     ("need", _need),
     ("relevance", _relevance),
@@ -216,74 +197,3 @@ _TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Said]], .
 
 def _sum(usages: Iterable[Usage]) -> Usage:
     return sum(usages, Usage())
-
-
-# --- what a person sees ---------------------------------------------------------------------------------------------
-
-SHORTEST, LONGEST = 16, 60
-"""Characters of a reply in the table."""
-
-
-def trial_lines(trial: Trial, width: int | None = None) -> Iterator[str]:
-    """A row for each task in `width` columns, what went wrong below it, and the costs."""
-    head = ("task", "as expected", "seconds", "tokens", "schema", "reply")
-    rows = [[*_cells(one), one.said] for one in trial.tried]
-    total = trial.total
-    rows.append(
-        [
-            "total",
-            f"{sum(one.right for one in trial.tried)} of {len(trial.tried)}",
-            *_costs(total, _spent(trial)),
-            "",
-            "",
-        ]
-    )
-    used = sum(max(map(len, column)) + 2 for column in list(zip(head, *rows, strict=True))[:-1])
-    room = LONGEST if width is None else max(SHORTEST, width - used)
-    yield ""
-    yield from table_lines(head, [[*row[:-1], shorten(row[-1], room)] for row in rows])
-    yield ""
-    for one in trial.tried:
-        if not one.right:
-            was = shorten(one.said, 200) or "nothing"
-            yield from wrapped(f"{one.task}: expected {one.expected}; it was: {was}", width, "  ")
-    for note in _notes(trial):
-        yield from wrapped(note, width, "  ")
-
-
-def _cells(one: Tried) -> list[str]:
-    return [one.task, "yes" if one.right else "NO", *_costs(one.usage, one.seconds), one.schema]
-
-
-def _costs(usage: Usage, seconds: float) -> tuple[str, str]:
-    return f"{seconds:.2f}", f"{usage.prompt_tokens:,} + {usage.output_tokens:,}"
-
-
-def _spent(trial: Trial) -> float:
-    return sum(one.seconds for one in trial.tried)
-
-
-def _notes(trial: Trial) -> Iterator[str]:
-    if loading := sum(call.load_seconds for call in trial.total.log if call.loaded):
-        times = plural(trial.total.loads, "time")
-        yield f"{loading:.1f} of the {_spent(trial):.1f} s went into loading the model ({times})."
-    yield from (f"note: {printable(note)}" for note in trial.total.notes)
-    if trial.honoured:
-        yield "Every verdict had the form that was asked for."
-        return
-    wrong = [one.task for one in trial.tried if one.schema not in ("yes", "-")]
-    yield (
-        f"The form of a reply was not kept at once: {joined(wrong)}. Each retry costs a call, and what stays unusable "
-        'counts as "not relevant" or "not supported".'
-    )
-    yield "  -> local-rag models   lists others; a newer Ollama may help as well"
-
-
-@contextmanager
-def _saying(console: Console) -> Iterator[Callable[[str], None]]:
-    """A line that is wiped in a terminal, a line per task elsewhere."""
-    if console.is_terminal:
-        with console.status("") as status:
-            yield lambda line: status.update(printable(line))
-    else:
-        yield lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index import search as searches
 from local_rag.index import status
+from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
@@ -267,6 +268,10 @@ class Index:
 
     def status(self) -> IndexStatus:
         return status.inspect(self._store)
+
+    def path_labels(self) -> PathLabels:
+        """Short names of the files, which --in understands."""
+        return PathLabels(root.path for root in self._store.read(reads.roots))
 
     def content(self) -> str:
         """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""

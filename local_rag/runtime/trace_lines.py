@@ -5,39 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from local_rag.core.answer import Answer
 from local_rag.core.events import Called, Event, Retrieved, Step
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
+from local_rag.index.path_labels import PathLabel
 from local_rag.text.display import joined, plural, printable, short_path, shorten
 
+_KINDS = {
+    "rewrites": ("rewrite",),
+    "generations": ("generation",),
+    "web_searches": ("web search", "web searches"),
+    "steps": ("step of reasoning", "steps of reasoning"),
+}
+_LOADS, _RETRIES, _UNPARSED = ("model load",), ("retry", "retries"), ("unusable verdict",)
 
-def trace_line(event: Event) -> str:
+
+def trace_line(event: Event, label: PathLabel = short_path) -> str:
     """One line of --trace, empty for events that it leaves out."""
     if isinstance(event, Step):
         return f"  {event.node}: {event.seconds:.2f} s"
     if isinstance(event, Called):
         return f"    {call_line(event.call)}"
     if isinstance(event, Retrieved):
-        return f"    {retrieved_line(event)}"
+        return f"    {retrieved_line(event, label)}"
     if isinstance(event, Graded):
         of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
         score = f"{of} {event.score:.2f}" if event.score is not None else ""
-        passage = f" {short_path(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
+        passage = f" {label(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
         why = f" ({printable(event.why)})" if event.why else ""
         return f"    {event.kind}{passage}: {printable(event.verdict)}{score}{why}"
     return ""
 
 
-def retrieved_line(event: Retrieved) -> str:
+def retrieved_line(event: Retrieved, label: PathLabel = short_path) -> str:
     """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
-    passages = joined(_passage(document.metadata) for document in event.documents)
+    passages = joined(_passage(document.metadata, label) for document in event.documents)
     count = plural(len(event.documents), "passage")
     return f'{count} for "{printable(shorten(event.query, 200))}"{f": {passages}" if passages else ""}'
 
 
-def _passage(metadata: Mapping[str, Any]) -> str:
+def _passage(metadata: Mapping[str, Any], label: PathLabel) -> str:
     score = f" {metadata['score']:.2f}" if metadata.get("score") is not None else ""
-    location = printable(metadata.get("url") or short_path(str(metadata.get("source", ""))))
+    location = printable(metadata.get("url") or label(str(metadata.get("source", ""))))
     return f"{location} ({str(metadata.get('chunk_id', ''))[:6]}){score}"
 
 
@@ -47,3 +57,19 @@ def call_line(call: Call) -> str:
     load = f", {call.load_seconds:.1f} s loading the model" if call.loaded else ""
     times = f"{call.seconds:.2f} s ({call.prompt_seconds:.2f} reading, {call.output_seconds:.2f} writing{load})"
     return f"{call.role} {call.model}: {call.prompt_tokens:,} + {call.output_tokens:,} tokens, {times}{again}"
+
+
+def usage_line(answer: Answer) -> str:
+    """The last line of --trace."""
+    usage = answer.usage
+    parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
+    if usage.calls:
+        parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens:,} + {usage.output_tokens:,} tokens")
+    parts += [
+        plural(count, *words)
+        for count, words in ((usage.loads, _LOADS), (usage.retries, _RETRIES), (usage.unparsed, _UNPARSED))
+        if count
+    ]
+    if answer.tries:
+        parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
+    return "; ".join(parts)

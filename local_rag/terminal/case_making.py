@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rich.text import Text
+
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, Proposal, Proposer, edited
+from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.engine_choice import Choice, choose_engine
 from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.terminal.console import write
 from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.proposal import BETWEEN, proposal_lines
-from local_rag.terminal.show import write
+from local_rag.terminal.proposal import BETWEEN, proposal_parts
 from local_rag.text.display import plural, printable, short_path
 
 if TYPE_CHECKING:
@@ -72,7 +75,8 @@ def make_cases(
         with closing(choice.engine):
             examiner = _examiner(choice)
             proposer = Proposer(index, file.cases, seed, examiner)
-            dialogue = CaseDialogue(file, proposer, console, count + unanswerable, keep_all, bool(examiner))
+            total, label = count + unanswerable, index.path_labels()
+            dialogue = CaseDialogue(file, proposer, console, total, keep_all, bool(examiner), label)
             dialogue.begin(choice, index)
             try:
                 dialogue.run(proposer.mixed(count, unanswerable))
@@ -98,6 +102,7 @@ class CaseDialogue:
     total: int
     keep_all: bool = False
     by_model: bool = False
+    label: PathLabel = short_path
     kept: int = 0
     dropped: int = 0
     shown: int = 0
@@ -112,7 +117,7 @@ class CaseDialogue:
         """Say who proposes, and how many cases of the file are about other files than the index holds."""
         by_rules = ["proposals from definitions, figures and headings, without a language model", *choice.lines[1:]]
         for line in choice.lines if self.by_model else by_rules:
-            self.console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
+            self._say(line, "dim")
         files = [file.path for file in index.files()]
         self.seed_helps = len(files) > 1 and index.catalog().chunks > LOOKED
         if others := self.file.foreign_to(files):
@@ -131,7 +136,7 @@ class CaseDialogue:
                 self._keep(proposal)
                 continue
             self.console.print()
-            for renderable in proposal_lines(proposal, f"{self.shown} of {self.total}"):
+            for renderable in proposal_parts(proposal, f"{self.shown} of {self.total}", self.label):
                 self.console.print(renderable)
             try:
                 if self._decide(proposal) == "quit":
@@ -148,19 +153,19 @@ class CaseDialogue:
         for why, times in self.proposer.thrown.items():
             self._say(f"{plural(times, 'reply', 'replies')} of the model not shown: {why}", "dim")
         path, cases = short_path(self.file.path), plural(len(self.file.cases), "case")
-        write(printable(f"{self.kept} kept in {path}, {self.dropped} dropped; it has {cases} now"))
+        write(f"{self.kept} kept in {path}, {self.dropped} dropped; it has {cases} now")
         if self.exhausted and self.shown < self.total:
             another = " Another --seed may give others." if self.seed_helps else ""
             write(f"The index gave no more: {self.total - self.shown} fewer than asked for.{another}")
         if self.by_rules:
             write(RULES_NOTE)
         if self.file.cases:
-            write(printable(f"next: local-rag eval {shlex.quote(path)} --index {shlex.quote(settings.values.index)}"))
+            write(f"next: local-rag eval {shlex.quote(path)} --index {shlex.quote(settings.values.index)}")
 
     def _next(self, proposals: Iterator[Proposal]) -> Proposal | None:
         """The next proposal, for which a language model takes its time; then the notes of the proposer."""
         waiting = self.by_model and self.console.is_terminal
-        with self.console.status("the model reads a passage…") if waiting else nullcontext():
+        with self.console.status(Text("the model reads a passage…")) if waiting else nullcontext():
             proposal = next(proposals, None)
         for note in self.proposer.notes:
             self._say(note, "yellow")
@@ -204,6 +209,4 @@ class CaseDialogue:
         self.by_rules += proposal.kind in MADE_BY_RULES
 
     def _say(self, line: str, style: str = "") -> None:
-        self.console.print(
-            printable(line), style=style, markup=False, highlight=False, soft_wrap=not self.console.is_terminal
-        )
+        self.console.print(Text(line, style))

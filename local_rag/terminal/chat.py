@@ -1,22 +1,24 @@
-"""The chat of a terminal: a line is a question or a /command, and a question that fails does not end it."""
+"""The chat: each line is a question or a /command; a question that fails does not end it."""
 
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.core.serialization import to_plain
-from local_rag.terminal.question import Asking, print_answer
-from local_rag.terminal.show import columns_of, say, source_lines, write
-from local_rag.terminal.transcript import answer_of, thread_lines
-from local_rag.text.display import joined, plural, printable, shorten
+from local_rag.terminal.answers import answer_parts, sources_table
+from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
+from local_rag.terminal.question_runner import QuestionRunner
+from local_rag.terminal.transcript import answer_of, threads_table
+from local_rag.text.display import joined, plural, shorten
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -40,7 +42,7 @@ class Chat:
     Answers go to stdout, with `as_json` as one line of JSON each; everything else to stderr then.
     """
 
-    asking: Asking
+    runner: QuestionRunner
     thread: str = ""
     graph: str = ""
     as_json: bool = False
@@ -49,7 +51,10 @@ class Chat:
     _terminal: bool = field(default_factory=lambda: sys.stdin.isatty())
 
     def run(self) -> int:
-        """Read lines until the last; 0, or 1 where a script's question failed. Ctrl-C ends a script, never a person."""
+        """Read lines until the last; 0, or 1 where a question of a script failed.
+
+        Ctrl-C ends a script; in a terminal it only stops the question.
+        """
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
         self._begin()
@@ -84,25 +89,24 @@ class Chat:
                 self._ask(line.strip())
         except LocalRagError as error:
             self.failures += 1
-            say(f"error: {error}", error.hint)
+            write_error(f"error: {error}", error.hint)
             if self.as_json and not words[0].startswith("/"):
-                self._json({"question": line.strip(), "error": str(error), "hint": error.hint})
+                write_json({"question": line.strip(), "error": str(error), "hint": error.hint}, indent=None)
         return True
 
     def _ask(self, question: str) -> None:
-        name = self.thread or self.asking.rag.threads.fresh(question)
+        name = self.thread or self.runner.rag.threads.fresh(question)
         try:
-            self.last = self.asking.answer(question, graph=self.graph or None, thread=name)
+            self.last = self.runner.answer(question, graph=self.graph or None, thread=name)
         except KeyboardInterrupt:
             if not self._terminal:
                 raise
-            say("stopped")
+            write_error("stopped")
             return
         if self.as_json:
-            self._json(to_plain(self.last))
+            write_json(self.last, indent=None)
         else:
-            print_answer(self.last)
-            write()
+            write(*answer_parts(self.last, self.runner.label), "")
         if self.last.reason.startswith(OUT_OF_TIME):
             self._tell("The time ran out, so the thread does not remember this question.")
         elif not self.thread:
@@ -118,20 +122,20 @@ class Chat:
             "/help": self._help,
         }
         if name not in commands:
-            raise UsageError(f"there is no command {shorten(printable(name), 40)}", hint="/help lists them")
+            raise UsageError(f"there is no command {shorten(name, 40)}", hint="/help lists them")
         commands[name](argument)
 
     def _new(self, name: str) -> None:
         from local_rag.graphs.threads import thread_name
 
         name = thread_name(name) if name else ""
-        if name in self.asking.rag.threads.names():
+        if name in self.runner.rag.threads.names():
             raise UsageError(f"there is a thread {name!r} already", hint=f"/threads {name}   goes on with it")
         self.thread, self.last = name, None
-        self._show([f"A new thread{f': {name}' if name else ', which its first question names'}."])
+        self._show(f"A new thread{f': {name}' if name else ', which its first question names'}.")
 
     def _threads(self, name: str) -> None:
-        threads = self.asking.rag.threads
+        threads = self.runner.rag.threads
         if name:
             try:
                 threads.turns(name)
@@ -139,15 +143,14 @@ class Chat:
                 raise UsageError(str(error), hint="/threads lists them, /new NAME begins another") from error
             self._go_on(name)
             return
-        found = threads.list()
-        width = columns_of(sys.stderr if self.as_json else sys.stdout)
-        self._show(thread_lines(found, self.thread, width) if found else ["There are no threads yet."])
+        kept = threads.list()
+        self._show(threads_table(kept, self.thread) if kept else "There are no threads yet.")
 
     def _go_on(self, name: str) -> None:
         """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
         from local_rag.graphs.threads import thread_name
 
-        name, threads = thread_name(name), self.asking.rag.threads
+        name, threads = thread_name(name), self.runner.rag.threads
         turns = threads.turns(name) if name in threads.names() else ()
         self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
         if self._terminal:
@@ -158,7 +161,8 @@ class Chat:
     def _sources(self, _: str) -> None:
         if self.last is None:
             raise UsageError("there is no answer yet whose sources could be shown", hint="ask a question first")
-        self._show(source_lines(self.last) or ["The last answer cites nothing."])
+        cited = self.last.citations
+        self._show(sources_table(self.last, self.runner.label) if cited else "The last answer cites nothing.")
 
     def _graph(self, name: str) -> None:
         from local_rag.graphs import GRAPHS
@@ -166,28 +170,27 @@ class Chat:
         if name and name not in GRAPHS:
             raise UsageError(f"there is no graph {shorten(name, 40)!r}", hint=f"/graph {'|'.join(GRAPHS)}")
         if name:
-            self.asking.rag.graph(name)
+            self.runner.rag.graph(name)
             self.graph = name
-        now = self.graph or self.asking.rag.settings.values.graph
+        now = self.graph or self.runner.rag.settings.values.graph
         others = joined([other for other in GRAPHS if other != now], "or")
-        self._show([f"graph: {now}" if name else f"graph: {now} (/graph {others} takes another)"])
+        self._show(f"graph: {now}" if name else f"graph: {now} (/graph {others} takes another)")
 
     def _help(self, _: str) -> None:
-        self._show(f"{command:<16} {meaning}" for command, meaning in HELP.items())
+        table = PlainTable()
+        for command, meaning in HELP.items():
+            table.add_row(Text(command, "cyan"), meaning)
+        self._show(table)
 
-    def _show(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            write(line, sys.stderr if self.as_json else sys.stdout)
+    def _show(self, part: RenderableType) -> None:
+        (stderr() if self.as_json else stdout()).print(part)
 
     def _tell(self, line: str) -> None:
-        self.asking.console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
+        self.runner.display.say(line)
 
     def _newline(self) -> None:
         if self._terminal:
-            write("", sys.stderr)
-
-    def _json(self, value: object) -> None:
-        write(json.dumps(value, ensure_ascii=False))
+            stderr().print()
 
 
 def read_line(terminal: bool) -> str:

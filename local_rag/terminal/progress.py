@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 
 from local_rag.core.progress import ShowProgress
-from local_rag.text.display import printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 LINE_EVERY = 5.0
 """Seconds between two lines of progress where there is no terminal to draw a bar in."""
@@ -24,30 +23,29 @@ class TerminalDisplay:
         self.console = console
 
     def say(self, line: str) -> None:
-        self.console.print(printable(line), markup=False, emoji=False, highlight=False, soft_wrap=True)
+        self.console.print(Text(line, "dim"), soft_wrap=True)
 
     @contextmanager
     def progress(self, doing: str = "") -> Iterator[ShowProgress]:
-        if not self.console.is_terminal:
+        if not self.console.is_terminal or self.console.is_dumb_terminal:
             yield self._lines()
             return
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        with Progress(
-            BarColumn(24), TextColumn("{task.description}", markup=False), console=self.console, transient=True
-        ) as bar:
+        columns = (BarColumn(24), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=self.console, transient=True) as bar:
             task = bar.add_task(doing, total=None)
             yield lambda share, line: bar.update(
-                task, completed=share or 0, total=None if share is None else 1, description=printable(line)
+                task, completed=share or 0, total=None if share is None else 1, description=line
             )
 
     def _lines(self) -> ShowProgress:
-        last = time.monotonic()
+        """A line for each new stage, which is one of unknown share; otherwise one now and then."""
+        last, stages = time.monotonic(), set[str]()
 
         def show(share: float | None, line: str) -> None:
             nonlocal last
-            if time.monotonic() - last >= LINE_EVERY:
+            if (share is None and line not in stages) or time.monotonic() - last >= LINE_EVERY:
                 last = time.monotonic()
+                stages.add(line)
                 self.say(line)
 
         return show

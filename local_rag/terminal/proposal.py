@@ -1,23 +1,22 @@
-"""A proposal as a person sees it: its answer, its place, and the words around the answer."""
+"""A proposed case: its question and answer, where its passage stands, and the words around the answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from local_rag.core.answer import Citation
+from langchain_core.documents import Document
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from local_rag.evaluation.cases import Case
 from local_rag.evaluation.making.proposals import Proposal
-from local_rag.terminal.show import place_of
-from local_rag.text.display import printable
+from local_rag.index.path_labels import PathLabel
+from local_rag.terminal.answers import citation_of, location
+from local_rag.terminal.console import PlainTable
+from local_rag.text.display import short_path
 from local_rag.text.sentences import Span
-
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
-    from rich.console import RenderableType
-    from rich.text import Text
-
-    from local_rag.evaluation.cases import Case
 
 AROUND = 320
 """Characters of the passage that are shown before and after the words that answer."""
@@ -28,59 +27,37 @@ _WRAP = re.compile(r"(?<!\n)(?<!\|)\n(?![^\n]*\|)")
 """The end of a line that is no row of a table."""
 
 
-def proposal_lines(proposal: Proposal, position: str) -> Iterator[RenderableType]:
-    """A proposal for a console of rich; `position` is which of how many."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
+def proposal_parts(proposal: Proposal, position: str, label: PathLabel = short_path) -> Iterator[RenderableType]:
+    """A proposal; `position` is which of how many."""
     case = proposal.case
     kind = ("  your files answer it", "cyan") if case.answerable else ("  your files should not answer it", "yellow")
     yield Text.assemble((position, "bold"), kind)
     if proposal.passage is not None:
-        before = "" if case.answerable else "nearest passage: "
-        yield Text(before + location(proposal.passage), style="dim")
+        yield Text.assemble("" if case.answerable else "nearest passage: ", _location(proposal.passage, label))
         yield Padding(excerpt(proposal), (0, 2, 0, 2))
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
-    table.add_row("Question", Text(printable(case.question), style="bold"))
-    table.add_row("Answer", _answer(case))
+    table = PlainTable()
+    table.add_row(Text("Question", "bold"), Text(case.question, "bold"))
+    table.add_row(Text("Answer", "bold"), _answer(case))
     yield table
 
 
 def _answer(case: Case) -> Text:
-    from rich.text import Text
-
     if not case.answerable:
         return Text("none; keep it only if your files do not say", style="dim")
     if not case.answers:
         return Text("no short one; the passage is the label", style="dim")
-    return Text(printable(f" {BETWEEN} ".join(case.answers)), style="green")
+    return Text(f" {BETWEEN} ".join(case.answers), style="green")
 
 
-def location(passage: Document) -> str:
-    """File, page and heading of a passage."""
-    metadata = passage.metadata
-    citation = Citation(
-        0,
-        metadata["source"],
-        metadata["page"],
-        metadata["heading"],
-        "",
-        metadata["start"],
-        metadata["end"],
-        metadata["url"],
-        True,
-    )
-    heading = f", § {printable(metadata['heading'])}" if metadata["page"] is not None and metadata["heading"] else ""
-    return place_of(citation) + heading
+def _location(passage: Document, label: PathLabel) -> Text:
+    """File, page and heading."""
+    text = location(citation_of(passage), label)
+    page, heading = passage.metadata["page"], passage.metadata["heading"]
+    return text.append(f", § {heading}") if page is not None and heading else text
 
 
 def excerpt(proposal: Proposal) -> Text:
     """The words that answer, and the text around them, on flowing lines; the words stand out."""
-    from rich.text import Text
-
     assert proposal.passage is not None
     text = proposal.passage.page_content
     marked = proposal.marked or Span(0, 0)
@@ -92,7 +69,7 @@ def excerpt(proposal: Proposal) -> Text:
     parts = ((start, marked.start, ""), (*marked, "bold green"), (marked.end, end, ""))
     shown = Text("…" if start else "")
     for first, last, style in parts:
-        shown.append(_flowing(printable(text[first:last])), style=style)
+        shown.append(_flowing(text[first:last]), style=style)
     shown.append(" …" if end < len(text) else "")
     return shown
 

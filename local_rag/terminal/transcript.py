@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from local_rag.core.answer import Answer, Citation
-from local_rag.terminal.show import MARKED, answer_lines, table_lines
-from local_rag.text.display import plural, printable, shorten
+from local_rag.index.path_labels import PathLabel
+from local_rag.terminal.answers import RESERVATIONS, answer_parts
+from local_rag.terminal.console import PlainTable
+from local_rag.text.display import plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Thread
@@ -20,7 +24,7 @@ FIRST = 60
 Turn = Mapping[str, Any]
 """What the memory of a graph keeps of a question; see `graphs.memory`."""
 
-_CITATION = {one.name for one in fields(Citation)}
+_CITATION = {field.name for field in fields(Citation)}
 
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:
@@ -39,33 +43,25 @@ def answer_of(turn: Turn, thread: str = "") -> Answer:
     )
 
 
-def thread_lines(threads: Iterable[Thread], current: str = "", width: int | None = None) -> list[str]:
-    """A table of threads, the one that goes on marked; at most `width` columns, if need be without how each began."""
-    rows = [
-        [
-            f"{'*' if one.name == current else ' '} {one.name}",
-            f"{one.turns:,}",
-            one.at[:16].replace("T", " "),
-            printable(shorten(one.first, FIRST)),
-        ]
-        for one in threads
-    ]
-    head = ["  thread", "turns", "last (UTC)", "began with"]
-    if width is not None and rows:
-        room = width - max(map(len, table_lines(head[:3], [row[:3] for row in rows]))) - len("  ")
-        if room < len(head[3]):
-            return list(table_lines(head[:3], [row[:3] for row in rows]))
-        rows = [[*row[:3], shorten(row[3], room)] for row in rows]
-    return list(table_lines(head, rows))
+def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
+    """A row per thread; the one that goes on is marked."""
+    table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
+    for thread in threads:
+        marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
+        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, FIRST))
+    return table
 
 
-def turn_lines(turns: Sequence[Turn], *, links: bool = False) -> Iterator[str]:
-    """A thread in a terminal."""
+def turns_table(turns: Sequence[Turn], label: PathLabel = short_path) -> PlainTable:
+    """The questions and answers of a thread."""
+    table = PlainTable(gap=1)
     for number, turn in enumerate(turns, start=1):
         if number > 1:
-            yield ""
-        yield f"{number}. {printable(turn['question'])}  ({when(turn)})"
-        yield from (f"   {line}" if line else "" for line in _flat(answer_lines(answer_of(turn), links=links)))
+            table.add_row("", "")
+        table.add_row(f"{number}.", Text.assemble((turn["question"], "bold"), (f"  ({when(turn)})", "dim")))
+        for part in answer_parts(answer_of(turn), label):
+            table.add_row("", part)
+    return table
 
 
 def markdown(name: str, turns: Sequence[Turn]) -> str:
@@ -84,7 +80,7 @@ def _section(answer: Answer) -> Iterator[str]:
     if answer.asked not in ("", answer.question):
         yield f"*Understood as: {escaped(answer.asked)}*"
         yield ""
-    doubt = "Your files do not say" if answer.status == "abstained" else MARKED.get(answer.status, "")
+    doubt = "Your files do not say" if answer.status == "abstained" else RESERVATIONS.get(answer.status, ("",))[0]
     if doubt:
         yield f"**{doubt}{f': {escaped(answer.reason)}' if answer.reason else ''}.**"
         yield ""
@@ -92,15 +88,15 @@ def _section(answer: Answer) -> Iterator[str]:
         yield "\n\n".join(escaped(paragraph) for paragraph in answer.text.splitlines() if paragraph.strip())
     if answer.citations:
         yield ""
-        yield from (_source(citation) for citation in sorted(answer.citations, key=lambda one: one.number))
+        yield from (_source(citation) for citation in sorted(answer.citations, key=lambda citation: citation.number))
 
 
 def _source(citation: Citation) -> str:
     page = f", p. {citation.page}" if citation.page is not None else ""
     heading = f", § {escaped(citation.heading)}" if citation.heading and not page else ""
     doubt = "" if citation.verified else " (not verified)"
-    where = escaped(citation.url or citation.source)
-    return f"- \\[{citation.number}\\] {where}{page}{heading}: “{escaped(citation.quote)}”{doubt}"
+    source = escaped(citation.url or citation.source)
+    return f"- \\[{citation.number}\\] {source}{page}{heading}: “{escaped(citation.quote)}”{doubt}"
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")
@@ -119,8 +115,3 @@ def escaped(text: str) -> str:
 def when(turn: Turn) -> str:
     """The time of a turn for people, in UTC."""
     return f"{str(turn.get('at', ''))[:16].replace('T', ' ')} UTC"
-
-
-def _flat(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield from line.split("\n")

@@ -90,11 +90,6 @@ def imports(tree):
             yield from ((name, id(node) not in inside) for name in names)
 
 
-UPWARD = {
-    ("diagnostics", "terminal"),
-}
-
-
 @pytest.mark.parametrize(("module", "tree"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
 def test_imports_only_go_down(module, tree):
     package = module.split("/")[0]
@@ -102,7 +97,7 @@ def test_imports_only_go_down(module, tree):
         return
     for name, _ in imports(tree):
         other = name.removeprefix("local_rag.").split(".")[0] if name.startswith("local_rag.") else package
-        if other in (package, "__version__") or (package, other) in UPWARD:
+        if other in (package, "__version__"):
             continue
         assert LAYERS.index(other) < LAYERS.index(package), f"{module} imports {name}, which lies above it"
 

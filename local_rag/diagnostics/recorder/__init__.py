@@ -8,22 +8,27 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
+from local_rag.core.progress import Display
 from local_rag.diagnostics.recorder.contacts import Contact, Recording
 from local_rag.diagnostics.recorder.methods import TITLES, Method, usable, watch
-from local_rag.diagnostics.recorder.report import recording_lines
-from local_rag.text.display import printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-__all__ = ["Contact", "Method", "Recording", "daemon", "record", "recording_lines", "run_network", "strongest"]
+__all__ = [
+    "Contact",
+    "Daemon",
+    "Method",
+    "Recording",
+    "daemon",
+    "record",
+    "record_question",
+    "settings_args",
+    "strongest",
+]
 
 QUESTION = "What are these files about?"
-"""Asked of a person's own files where they ask nothing; that they may not say matters little here."""
+"""Asked of the person's own files where no question is given; whether they answer it matters little here."""
 
 LOADING = 300.0
 """Seconds that a question may take on top of its own limit: loading the libraries under a tracer, and a model."""
@@ -41,35 +46,27 @@ sys.exit(run(sys.argv[1:]))
 
 @dataclass(frozen=True)
 class Daemon:
-    """Whether an Ollama would be asked, and what there is to say of its own calls."""
+    """Whether an Ollama would be asked, and what is known of its own calls."""
 
     used: bool
     lines: tuple[str, ...]
 
 
-def run_network(settings: Settings, question: str, console: Console, *, as_json: bool = False) -> int:
-    """Run a question, write what was contacted, and return 0 if nothing elsewhere was, and there was an answer.
+def record_question(settings: Settings, question: str, display: Display) -> tuple[Recording, Daemon]:
+    """Record a question, or one that suits the index if it is empty; and what is known of Ollama's own calls.
 
     Without an index it is asked of the demo's documents. Raises IndexMissing where an index was named.
     """
-    from local_rag.terminal.show import write, write_json
-
     server = daemon(settings)
-    with _indexed(settings, console) as (found, suggested):
-        method = strongest(with_ollama=server.used)
+    with _indexed(settings, display) as (indexed, suggested):
         recording = record(
-            settings_args(found),
+            settings_args(indexed),
             question or suggested,
-            console,
-            method=method,
+            display,
+            method=strongest(with_ollama=server.used),
             seconds=settings.values.limits.seconds + LOADING,
         )
-    if as_json:
-        write_json({"recording": recording, "ollama": server.lines, "ok": recording.code == 0})
-    else:
-        for line in recording_lines(recording, server.lines):
-            write(line)
-    return recording.code
+    return recording, server
 
 
 def strongest(*, with_ollama: bool = False) -> Method:
@@ -81,35 +78,31 @@ def strongest(*, with_ollama: bool = False) -> Method:
 def record(
     arguments: Sequence[str],
     question: str,
-    console: Console,
+    display: Display,
     *,
     method: Method | None = None,
     seconds: float = LOADING * 2,
 ) -> Recording:
     """Run `local-rag ask QUESTION` with these options in a child with the caller's own environment, and watch it.
 
-    Its progress is shown on the console. After `seconds` it is ended.
+    Its progress is shown. After `seconds` it is ended.
     """
     method = method or strongest()
-
-    def say(line: str) -> None:
-        console.print(printable(line), style="dim", markup=False, highlight=False, soft_wrap=True)
-
-    say(f"recording a question with {TITLES[method]}…")
+    display.say(f"recording a question with {TITLES[method]}…")
     root = str(Path(__file__).parents[3])
     words = [root, "ask", "--json", *arguments, "--", question]
-    found = watch(method, ASK, words, seconds=seconds, say=say)
+    watched = watch(method, ASK, words, seconds=seconds, say=display.say)
     return Recording(
         question=question,
         method=TITLES[method],
-        blind=found.blind,
-        complete=found.complete,
-        contacts=found.contacts,
-        exit_code=found.exit_code,
-        seconds=found.seconds,
-        answer_status=_status(found.stdout),
-        stdout=found.stdout,
-        stderr=found.stderr,
+        blind=watched.blind,
+        complete=watched.complete,
+        contacts=watched.contacts,
+        exit_code=watched.exit_code,
+        seconds=watched.seconds,
+        answer_status=_status(watched.stdout),
+        stdout=watched.stdout,
+        stderr=watched.stderr,
     )
 
 
@@ -132,13 +125,12 @@ def settings_args(settings: Settings) -> list[str]:
 
 
 @contextmanager
-def _indexed(settings: Settings, console: Console) -> Iterator[tuple[Settings, str]]:
+def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, str]]:
     """The settings and a question that suits: the index that is there, else one of the demo's documents for now."""
     from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import Request, sync
     from local_rag.runtime.rag import open_embedder, open_index
-    from local_rag.terminal.progress import TerminalDisplay
 
     try:
         Index.inspect(settings.index_path)
@@ -151,8 +143,8 @@ def _indexed(settings: Settings, console: Console) -> Iterator[tuple[Settings, s
     with TemporaryDirectory(prefix="local-rag-") as folder:
         values = settings.values.model_copy(update={"index": str(Path(folder) / "demo")})
         there = replace(settings, values=values, origin={**settings.origin, "index": "flag"})
-        with open_index(there, open_embedder(there, TerminalDisplay(console)), create=True) as index:
-            sync(index, Request([DOCUMENTS]), TerminalDisplay(console))
+        with open_index(there, open_embedder(there, display), create=True) as index:
+            sync(index, Request([DOCUMENTS]), display)
         yield there, ANSWERED
 
 
@@ -170,8 +162,8 @@ def daemon(settings: Settings) -> Daemon:
             server.version()
             cloud, where = server.cloud(), server.address
     except LocalRagError as error:
-        told = f"Ollama: {error}; so what it does by itself is not known. What keeps it from calling ollama.com:"
-        return Daemon(must, (told, *how))
+        unknown = f"Ollama: {error}; so what it does by itself is not known. What keeps it from calling ollama.com:"
+        return Daemon(must, (unknown, *how))
     if cloud.disabled:
         return Daemon(True, (f"Ollama at {where}: its own calls to ollama.com are switched off ({cloud.source})",))
     may = "may itself call ollama.com" if cloud.disabled is False else "does not say whether it calls ollama.com itself"

@@ -22,36 +22,36 @@ class Audited:
 
 def audited(lines: Iterable[str]) -> Audited:
     """Everything that the hook saw. A line that was cut off by the end of the process is left out."""
-    found: list[Contact] = []
+    contacts: list[Contact] = []
     started: dict[str, None] = {}
     loaded: tuple[str, ...] | None = None
-    for said in map(_said, lines):
-        if "program" in said:
-            started[said["program"]] = None
-        elif "port" in said:
-            found.append(contact(said["host"], said["port"], f"{said['event']} by python"))
-        elif "host" in said:
-            if said["host"] and not _is_address(said):
-                found.append(lookup(said["host"], f"{said['event']} by python"))
-        elif "loaded" in said:
-            loaded = tuple(said["loaded"])
-    return Audited(distinct(found), tuple(started), loaded)
+    for event in map(_event, lines):
+        if "program" in event:
+            started[event["program"]] = None
+        elif "port" in event:
+            contacts.append(contact(event["host"], event["port"], f"{event['event']} by python"))
+        elif "host" in event:
+            if event["host"] and not _is_address(event):
+                contacts.append(lookup(event["host"], f"{event['event']} by python"))
+        elif "loaded" in event:
+            loaded = tuple(event["loaded"])
+    return Audited(distinct(contacts), tuple(started), loaded)
 
 
-def _said(line: str) -> dict[str, Any]:
+def _event(line: str) -> dict[str, Any]:
     try:
-        said = json.loads(line)
+        event = json.loads(line)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return event if isinstance(event, dict) else {}
 
 
-def _is_address(said: dict[str, Any]) -> bool:
+def _is_address(event: dict[str, Any]) -> bool:
     """Whether nobody needs to be asked: an address is turned into an address; only its name would be a question."""
-    if said["event"] in ("socket.gethostbyaddr", "socket.getnameinfo"):
+    if event["event"] in ("socket.gethostbyaddr", "socket.getnameinfo"):
         return False
     try:
-        ipaddress.ip_address(said["host"].partition("%")[0])
+        ipaddress.ip_address(event["host"].partition("%")[0])
     except ValueError:
         return False
     return True

@@ -85,9 +85,9 @@ def is_loopback(host: str) -> bool:
 
 def distinct(contacts: Iterable[Contact]) -> tuple[Contact, ...]:
     """Each host, port and kind once, as it was first met; a call that was not refused says more than one that was."""
-    found: dict[tuple[str, int | None, What], Contact] = {}
-    for one in contacts:
-        key = one.host, one.port, one.what
-        if key not in found or (found[key].failed and not one.failed):
-            found[key] = one
-    return tuple(found.values())
+    first: dict[tuple[str, int | None, What], Contact] = {}
+    for contact in contacts:
+        key = contact.host, contact.port, contact.what
+        if key not in first or (first[key].failed and not contact.failed):
+            first[key] = contact
+    return tuple(first.values())

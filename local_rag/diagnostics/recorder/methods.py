@@ -40,8 +40,8 @@ WINDOWS = "asyncio's own connections on Windows"
 
 CONTROL = """
 import socket
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-    one.connect(("127.0.0.1", 9))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+    udp.connect(("127.0.0.1", 9))
 """
 """What a method must see before it is used; connecting a UDP socket sends nothing."""
 SEEN = ("127.0.0.1", 9)
@@ -71,8 +71,8 @@ def usable(method: Method) -> bool:
     if method != "audit" and (not sys.platform.startswith("linux") or not _there(method)):
         return False
     with suppress(OSError):
-        found = watch(method, CONTROL, (), seconds=TRYING)
-        return found.exit_code == 0 and SEEN in [(one.host, one.port) for one in found.contacts]
+        watched = watch(method, CONTROL, (), seconds=TRYING)
+        return watched.exit_code == 0 and SEEN in [(contact.host, contact.port) for contact in watched.contacts]
     return False
 
 
@@ -103,8 +103,8 @@ def watch(
         took = time.monotonic() - started
         with record.open(encoding="utf-8", errors="replace") as lines:
             contacts, blind, complete = _seen(method, lines)
-        said = stdout.read_text(encoding="utf-8", errors="replace")
-    return Watched(contacts, blind, complete, exit_code, took, said, stderr)
+        output = stdout.read_text(encoding="utf-8", errors="replace")
+    return Watched(contacts, blind, complete, exit_code, took, output, stderr)
 
 
 def _before(method: Method, record: Path) -> list[str]:
@@ -123,7 +123,7 @@ def _newer() -> tuple[str, ...]:
 
 def _run(command: list[str], stdout: Path, seconds: float, say: Callable[[str], None]) -> tuple[int, str]:
     """Exit code and stderr of a command in a process group of its own, so that all of it can be ended."""
-    told: list[str] = []
+    stderr: list[str] = []
     with (
         stdout.open("wb") as out,
         subprocess.Popen(
@@ -141,9 +141,9 @@ def _run(command: list[str], stdout: Path, seconds: float, say: Callable[[str], 
         try:
             assert process.stderr
             for line in process.stderr:
-                told.append(line)
+                stderr.append(line)
                 say(line.rstrip("\n"))
-            return process.wait(), "".join(told)
+            return process.wait(), "".join(stderr)
         except BaseException:
             _kill(process)
             raise
@@ -172,10 +172,12 @@ def _seen(method: Method, lines: Iterable[str]) -> tuple[tuple[Contact, ...], st
     if method == "audit":
         windows = [WINDOWS] if sys.platform == "win32" else []
         return audit.contacts, "; ".join([*blind, *windows, OTHERS]), False
-    kept = (replace(one, failed="no route") if one.what == "elsewhere" else one for one in audit.contacts)
-    return tuple(kept), "; ".join([*(f"{part}, though none had a route" for part in blind), UNIX, NO_OLLAMA]), False
+    contacts = (
+        replace(contact, failed="no route") if contact.what == "elsewhere" else contact for contact in audit.contacts
+    )
+    return tuple(contacts), "; ".join([*(f"{part}, though none had a route" for part in blind), UNIX, NO_OLLAMA]), False
 
 
 def _native(loaded: tuple[str, ...] | None) -> str:
-    told = "it did not end, so which is not known" if loaded is None else f"loaded: {joined(loaded) or 'none'}"
-    return f"connections that compiled libraries open themselves ({told})"
+    libraries = "it did not end, so which is not known" if loaded is None else f"loaded: {joined(loaded) or 'none'}"
+    return f"connections that compiled libraries open themselves ({libraries})"

@@ -75,17 +75,17 @@ class Traced:
 def traced(lines: Iterable[str]) -> Traced:
     """Everything that the lines say about the network."""
     sockets = _Sockets()
-    found: list[Contact] = []
+    contacts: list[Contact] = []
     rings: dict[str, None] = {}
     for call in _calls(lines):
         if call.name == "io_uring_setup":
             if not call.error:
                 rings[call.program] = None
         elif call.name == "connect":
-            found += _connected(call, sockets)
+            contacts += _connected(call, sockets)
         else:
-            found += _sent(call, sockets)
-    return Traced(distinct([*found, *sockets.unread.values()]), tuple(rings))
+            contacts += _sent(call, sockets)
+    return Traced(distinct([*contacts, *sockets.unread.values()]), tuple(rings))
 
 
 def _connected(call: _Call, sockets: _Sockets) -> Iterator[Contact]:
@@ -117,7 +117,7 @@ def _sent(call: _Call, sockets: _Sockets) -> Iterator[Contact]:
         names = [name for name in map(read, call.sent) if name] if read else []
         if names:
             sockets.unread.pop(call.socket, None)
-            yield from (lookup(name, f"{_asked(address)}, by {call.program}") for name in names)
+            yield from (lookup(name, f"{_server(address)}, by {call.program}") for name in names)
         elif call.addresses and address.family != "AF_UNIX":
             _ask(call, address, sockets)
 
@@ -125,11 +125,11 @@ def _sent(call: _Call, sockets: _Sockets) -> Iterator[Contact]:
 def _ask(call: _Call, address: _Address, sockets: _Sockets) -> None:
     """A name server was reached; unless a name can be read later, that is noted. nscd is asked for users too."""
     if address.family != "AF_UNIX" or _service(address) is not _nscd_name:
-        by = f"{_asked(address)}, by {call.program}"
+        by = f"{_server(address)}, by {call.program}"
         sockets.unread.setdefault(call.socket, Contact("a name that cannot be read", None, "name look-up", by))
 
 
-def _asked(address: _Address) -> str:
+def _server(address: _Address) -> str:
     return f"asked of {address.host}" if address.family == "AF_UNIX" else f"asked of the name server {address.host}"
 
 
@@ -158,7 +158,7 @@ def _calls(lines: Iterable[str]) -> Iterator[_Call]:
 
 def _call(program: str, line: str) -> Iterator[_Call]:
     """The call on a line. What a message says is taken out first, so that it cannot pass for an address."""
-    literals = [found[1] for found in _LITERAL.finditer(line)]
+    literals = [literal[1] for literal in _LITERAL.finditer(line)]
     numbers = iter(range(len(literals)))
     text = _LITERAL.sub(lambda _: f'"{next(numbers)}"', line)
     name = re.match(r"(\w+)\((\d+(?:<[^>]*>)?)?", text)
@@ -179,10 +179,10 @@ def _socket(program: str, descriptor: str) -> str:
 
 def _addresses(text: str, literals: list[str], used: set[int]) -> Iterator[_Address]:
     for match in _ADDRESS.finditer(text):
-        family, about = match[1], match[2]
-        port = re.search(r"sin6?_port=htons\((\d+)\)", about)
-        literal = re.search(r'"(\d+)"', about)
-        host = f"{family}{about}"
+        family, fields = match[1], match[2]
+        port = re.search(r"sin6?_port=htons\((\d+)\)", fields)
+        literal = re.search(r'"(\d+)"', fields)
+        host = f"{family}{fields}"
         if literal:
             used.add(int(literal[1]))
             host = literals[int(literal[1])]
@@ -193,12 +193,12 @@ def _bytes(literal: str) -> bytes:
     """The bytes of a string as strace writes it: as in C, with octal escapes."""
 
     def byte(match: re.Match[str]) -> str:
-        said = match[1]
-        if said[0] == "x" and len(said) == 3:
-            return chr(int(said[1:], 16))
-        if said[0] in "01234567":
-            return chr(int(said, 8) & 255)
-        return chr(_PLAIN.get(said, ord(said)))
+        escape = match[1]
+        if escape[0] == "x" and len(escape) == 3:
+            return chr(int(escape[1:], 16))
+        if escape[0] in "01234567":
+            return chr(int(escape, 8) & 255)
+        return chr(_PLAIN.get(escape, ord(escape)))
 
     return _ESCAPE.sub(byte, literal).encode("latin-1", "replace")
 

@@ -11,15 +11,17 @@ import subprocess
 import sys
 
 import pytest
-from rich.console import Console
 from support.ollama_server import Model, cut, error, raw, say
+from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.diagnostics.model_list import model_report, report_lines, room
-from local_rag.diagnostics.pull import Totals, pull_models, registry
-from local_rag.diagnostics.trial import ANSWER, run_tasks
-from local_rag.terminal.show import fitting_lines, wrapped
+from local_rag.diagnostics.model_list import fits_memory, model_report
+from local_rag.diagnostics.pull import Layers, pull_models, registry
+from local_rag.diagnostics.trial import ANSWER
+from local_rag.terminal.console import SafeConsole
+from local_rag.terminal.model_table import model_parts
+from local_rag.terminal.progress import TerminalDisplay
 
 GIGABYTE = 1_000_000_000
 SMALL = Model(size=1_000_000, window=16_384)
@@ -117,29 +119,19 @@ def test_the_list_ends_with_the_command_that_comes_next(there, capsys, monkeypat
     assert told in capsys.readouterr().out
 
 
-def test_a_narrow_list_becomes_a_paragraph_per_model(there):
+def test_a_list_in_a_terminal_leaves_out_what_there_is_no_room_for(there):
     report = model_report(Settings.load())
-    for width in (40, 80, 200):
-        table = list(report_lines(report, width))
-        assert all(len(line) <= width for line in table if not line.startswith(("profile", "  ->")))
-    assert "  mistral:latest" in list(report_lines(report, 40))
-    assert "model  " in "\n".join(report_lines(report, 80))
-    assert "tutorials" in "\n".join(report_lines(report))
-    assert "tutorials" not in "\n".join(report_lines(report, 80))
-
-
-def test_tables_that_fit_are_left_as_they_are():
-    head, rows = ("a", "b", "c"), [["one", "two", "three"]]
-    assert list(fitting_lines(head, rows)) == ["a    b    c", "one  two  three"]
-    assert list(fitting_lines(head, rows, 15, 1)) == ["a    b    c", "one  two  three"]
-    assert list(fitting_lines(head, rows, 10, 1)) == ["a    b", "one  two"]
-    assert list(fitting_lines(head, rows, 7, 1)) == ["one", "    b two"]
-    assert wrapped("", 10) == [""]
+    narrow, wide = (shown(*model_parts(report), width=width) for width in (80, 200))
+    assert all(len(line) <= 80 for line in narrow)
+    assert any(line.startswith("  mistral:latest") for line in narrow)
+    assert "tutorials" in "\n".join(wide)
+    assert "tutorials" in "\n".join(shown(*model_parts(report)))
+    assert "tutorials" not in "\n".join(narrow)
 
 
 def test_what_fits_into_the_memory():
-    assert [room(need, 10) for need in (0, 7, 8, 11)] == ["unknown", "yes", "tight", "no"]
-    assert room(7, None) == "unknown"
+    assert [fits_memory(need, 10) for need in (0, 7, 8, 11)] == ["unknown", "yes", "tight", "no"]
+    assert fits_memory(7, None) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -167,25 +159,24 @@ def test_pull_says_who_downloads_and_what_came_of_it(there, capsys):
     lines = told.err.splitlines()
     assert lines[0] == "Ollama, not local-rag, downloads llama3.2:3b (about 2 GB) from registry.ollama.ai"
     assert lines[1] == "pulling manifest"
-    assert re.fullmatch(r"pulling \w{12} \(2\.0 GB\)", lines[2])
-    assert lines[3:] == ["verifying sha256 digest", "writing manifest", "success"]
+    assert lines[2:5] == ["verifying sha256 digest", "writing manifest", "success"]
     assert told.out == "llama3.2:3b is installed (2.0 GB); try it: local-rag models try llama3.2:3b\n"
     assert "llama3.2:3b" in there.models
 
 
-def test_pull_shows_a_bar_in_a_terminal(there, monkeypatch, capsys):
+def test_pull_shows_a_bar_in_a_terminal(there, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_MODEL", "llama3.2:3b")
     out = io.StringIO()
-    assert pull_models(Settings.load(), Console(file=out, force_terminal=True, width=100)) == 0
-    assert "2.0/2.0 GB" in out.getvalue()
+    (pulled,) = pull_models(Settings.load(), TerminalDisplay(SafeConsole(out, force_terminal=True, width=100)))
+    assert (pulled.name, pulled.size) == ("llama3.2:3b", 2 * GIGABYTE)
+    assert "━" in out.getvalue()
     assert not re.search(r"pulling \w{12}", out.getvalue())
-    assert "llama3.2:3b is installed" in capsys.readouterr().out
 
 
 def test_what_is_there_is_checked_again(there, capsys):
     assert run(["models", "pull"]) == 0
     told = capsys.readouterr()
-    assert "Ollama has tiny; it looks for a newer one at registry.ollama.ai" in told.err
+    assert "Ollama has tiny; it looks for a newer version at registry.ollama.ai" in told.err
     assert told.out.startswith("tiny is installed (1.0 MB)")
 
 
@@ -226,7 +217,7 @@ def test_a_model_that_is_too_large_is_announced(there, capsys, tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text('ollama:\n  models:\n    "llama3.2:3b": {memory: 900000}\n')
     assert run(["models", "pull", "llama3.2:3b", "--models", str(file)]) == 0
-    assert "note: it needs about 900000.0 GB of memory, and this machine has" in capsys.readouterr().err
+    assert "note: it needs about 900000.0 GB of memory; this machine has" in capsys.readouterr().err
 
 
 def pull_lines(*last):
@@ -282,12 +273,15 @@ def test_ctrl_c_stops_a_pull(there):
 
 
 def test_bytes_over_all_layers():
-    totals = Totals()
-    assert totals.add("pulling manifest", 0, 0) == (0, 0)
-    assert totals.add("pulling a", 60, 100) == (60, 100)
-    assert totals.add("pulling b", 0, 10) == (60, 110)
-    assert totals.add("pulling a", 50, 100) == (60, 110)
-    assert totals.add("verifying sha256 digest", 0, 0) == (60, 110)
+    layers = Layers()
+    layers.add("pulling manifest", 0, 0)
+    assert (layers.done, layers.total) == (0, 0)
+    for digest, done, total in (("pulling a", 60, 100), ("pulling b", 0, 10), ("pulling a", 50, 100)):
+        layers.add(digest, done, total)
+    assert (layers.done, layers.total) == (60, 110)
+    assert layers.line() == "downloading 60 B of 110 B", "what an earlier download left has no speed"
+    layers.add("pulling b", 10, 10)
+    assert re.fullmatch(r"downloading 70 B of 110 B, .*B/s, about 0:00 left", layers.line())
 
 
 def test_the_registry_stands_in_the_name():
@@ -377,16 +371,3 @@ def test_a_reply_cannot_drive_the_terminal(there, capsys):
     there.script(*GOOD[:6], say("\x1b[31mred words\x1b]0;title\x07"), GOOD[7])
     assert run(["models", "try"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_tasks_are_told_before_they_start(there):
-    from local_rag.runtime.engine_choice import open_ollama
-
-    engine = open_ollama(Settings.load())
-    told = []
-    try:
-        for tried in run_tasks(engine, told.append):
-            assert told[-1].split(": ")[1] == f"{tried.task}…"
-    finally:
-        engine.close()
-    assert len(told) == 8

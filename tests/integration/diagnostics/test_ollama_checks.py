@@ -6,12 +6,13 @@ import json
 
 import pytest
 from support.ollama_server import Model, OllamaServer, empty, error
+from support.screen import shown
 
 from local_rag.config.settings import Settings
 from local_rag.diagnostics import ollama_checks as module
-from local_rag.diagnostics.doctor import examine
+from local_rag.diagnostics.doctor import run_checks
 from local_rag.diagnostics.ollama_checks import NO_CLOUD, no_cloud, ollama_checks
-from local_rag.terminal.show import check_lines
+from local_rag.terminal.checks import checks_table
 
 SMALL = Model(size=1_000_000, window=16_384)
 VERDICTS = '{"r": "yes no"}'
@@ -251,9 +252,9 @@ def test_both_models_of_a_profile(there, monkeypatch, tmp_path):
 
 
 def test_doctor_as_a_whole(there, capsys):
-    checks = examine(Settings.load())
+    checks = run_checks(Settings.load())
     assert [check.name for check in checks][-1] == "schema"
-    lines = list(check_lines(checks))
+    lines = shown(checks_table(checks))
     (first,) = [number for number, line in enumerate(lines) if line.startswith("note  Ollama cloud: ")]
     assert [line[:9] for line in lines[first + 1 : first + 5]] == ["      -> "] * 4
     assert json.dumps(lines)

@@ -6,7 +6,6 @@ its servers on loopback.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import socket
@@ -14,21 +13,33 @@ import sys
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
+from support.screen import shown
 
+from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing
-from local_rag.diagnostics.recorder import daemon, record, recording_lines, run_network, settings_args, strongest
+from local_rag.core.progress import Silent
+from local_rag.diagnostics.recorder import daemon, record, record_question, settings_args, strongest
 from local_rag.diagnostics.recorder.audit import audited
 from local_rag.diagnostics.recorder.contacts import Contact, Recording, contact, is_loopback, lookup
 from local_rag.diagnostics.recorder.methods import usable, watch
+from local_rag.terminal.recording import recording_parts
 
 LONG = 60
 
 
-@pytest.fixture
-def console():
-    return Console(file=io.StringIO(), width=200)
+class Display(Silent):
+    """Keeps the lines that it is told."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+def recording_lines(recording, ollama=()):
+    return shown(*recording_parts(recording, ollama))
 
 
 @pytest.fixture(scope="session")
@@ -277,20 +288,21 @@ def test_flags_are_handed_on_and_nothing_else(monkeypatch):
     assert settings_args(settings) == ["--index=./-x", "--engine=extractive", "--models=m.yaml", "--trust-models-here"]
 
 
-def test_a_question_that_cannot_be_asked(console):
-    found = record(["--index=none"], "--what", console, method="audit")
+def test_a_question_that_cannot_be_asked():
+    display = Display()
+    found = record(["--index=none"], "--what", display, method="audit")
     assert (found.exit_code, found.answer_status, found.contacts) == (1, "", ())
     assert "there is no index" in recording_lines(found)[0].casefold()
-    assert "recording a question with Python's audit hook…" in console.file.getvalue()
+    assert "recording a question with Python's audit hook…" in display.lines
 
 
-def test_an_index_that_was_named_must_be_there(console):
+def test_an_index_that_was_named_must_be_there():
     with pytest.raises(IndexMissing):
-        run_network(Settings.load(index="none", engine="extractive"), "", console)
+        record_question(Settings.load(index="none", engine="extractive"), "", Silent())
 
 
-def test_without_an_index_a_question_is_asked_of_the_demo(console, capsys, home):
-    assert run_network(Settings.load(engine="extractive"), "", console, as_json=True) == 0
+def test_without_an_index_a_question_is_asked_of_the_demo(capsys, home):
+    assert run(["doctor", "--network", "--engine", "extractive", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["ok"] is True
     assert said["recording"]["contacts"] == []

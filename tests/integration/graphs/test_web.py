@@ -10,6 +10,7 @@ from support.fakes import FakeCorpus, passage
 from support.fakes_index import minilm
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
+from support.screen import shown
 from support.search_page import SearchPage
 from support.web_server import WebServer, html, redirect, silence
 
@@ -23,7 +24,7 @@ from local_rag.core.verdicts import Graded
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag, open_web
-from local_rag.terminal.show import answer_lines
+from local_rag.terminal.answers import answer_parts
 from local_rag.text.words import words as words_of
 from local_rag.web import ddgs_process, query_log
 from local_rag.web.extraction import extract as read
@@ -255,7 +256,7 @@ def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering,
     rag = answering("ollama", "crag")
     answer, _ = answered(rag)
     assert answer.status in ("ungrounded", "partial", "abstained")
-    shown = "\n".join(answer_lines(answer, links=True))
-    assert "\x1b]8;;https://evil.test" not in shown
+    screen = "\n".join(shown(*answer_parts(answer), width=100, colour=True))
+    assert not re.search("\x1b]8;[^;]*;https://evil.test", screen)
     assert [request.path for request in pages.requests] == ["/draft"]
     assert "Marabou" not in str(results.asked), "what a passage says never becomes a query"

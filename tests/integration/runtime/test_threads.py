@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
 from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -29,7 +30,7 @@ from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.transcript import answer_of, escaped, markdown, thread_lines
+from local_rag.terminal.transcript import answer_of, escaped, markdown, threads_table
 
 
 class Corpus(FakeCorpus):
@@ -444,11 +445,11 @@ def test_threads_are_listed_shown_and_deleted(talked, capsys):
 @pytest.mark.parametrize(("width", "columns"), [(None, 4), (100, 4), (60, 4), (40, 3)])
 def test_a_list_of_threads_fits_the_terminal(width, columns):
     at = "2026-03-01T10:00:00"
-    found = [Thread("lease 2026", 2, "What " * 11, at), Thread("b", 1, "Why?", at)]
-    lines = thread_lines(found, "b", width)
+    threads = [Thread("lease 2026", 2, "What " * 11, at), Thread("b", 1, "Why?", at)]
+    lines = shown(threads_table(threads, "b"), width=width)
     assert width is None or max(map(len, lines)) <= width
     assert ("began with" in lines[0]) == (columns == 4)
-    assert [line[0] for line in lines[1:]] == [" ", "*"]
+    assert [line[0] for line in (lines[1], lines[-1])] == [" ", "*"]
 
 
 def test_without_threads_the_list_says_so(capsys):

@@ -12,7 +12,6 @@ import sys
 import time
 
 import pytest
-from rich.console import Console
 from support.fakes import FakeCorpus, ScriptedEngine
 
 from local_rag.cli.app import run
@@ -22,7 +21,9 @@ from local_rag.core.generation import Rewrite
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat
-from local_rag.terminal.question import Asking
+from local_rag.terminal.console import stderr
+from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.question_runner import QuestionRunner
 
 
 class Corpus(FakeCorpus):
@@ -46,8 +47,7 @@ def talk(lines, capsys, monkeypatch, *, engine=None, **options):
     """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     with Rag(Settings.load(), Corpus(), Choice(engine or Recalling())) as rag:
-        console = Console(file=sys.stderr, force_terminal=False, width=200, color_system=None)
-        code = Chat(Asking(rag, console), **options).run()
+        code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
     return code, *capsys.readouterr()
 
 

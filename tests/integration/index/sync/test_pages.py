@@ -7,8 +7,8 @@ import json
 import sqlite3
 
 import pytest
-from rich.console import Console
 from support.fakes_index import HashingEmbedder
+from support.screen import shown as lines_shown
 from support.web_server import WebServer, fetcher, html, redirect, reply
 
 from local_rag.config.settings import Settings
@@ -20,8 +20,9 @@ from local_rag.index.index import Index
 from local_rag.index.within import matching
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files, listed_urls, named, reader
+from local_rag.terminal.console import SafeConsole
+from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.show import report_lines
 from local_rag.text import citations
 from local_rag.text.urls import is_url, normal
 
@@ -58,7 +59,7 @@ def notes(tmp_path):
 def take(index, web):
     """Fetch and take in; the reader is that of the command line."""
     shown = io.StringIO()
-    read = reader(Settings.load(), TerminalDisplay(Console(file=shown, width=1000)), fetcher(web))
+    read = reader(Settings.load(), TerminalDisplay(SafeConsole(shown)), fetcher(web))
 
     def taken(*paths, prune=False):
         return index.sync_pages([web.url(path) for path in paths], read, prune=prune)
@@ -361,9 +362,11 @@ class TestDoor:
 
         def door(*paths, urls=(), settings=None, json=False):
             request = Request(paths, [web.url(path) for path in urls])
-            display = TerminalDisplay(Console(file=shown, width=1000))
+            display = TerminalDisplay(SafeConsole(shown))
             report, left = index_files(settings or Settings.load(), request, display, fetcher(web))
-            return to_json({**to_plain(report), "pages_left": left}) if json else "\n".join(report_lines(report, left))
+            if json:
+                return to_json({**to_plain(report), "pages_left": left})
+            return "\n".join(lines_shown(*report_parts(report, left)))
 
         door.shown = shown.getvalue
         return door

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.cells import cell_len
 from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.screen import shown
 
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings, Thresholds
@@ -20,9 +22,14 @@ from local_rag.index.sync.sync import Progress
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.live import Live, idle_lines, say_terms, trace_line, usage_line
+from local_rag.runtime.trace_lines import trace_line, usage_line
+from local_rag.terminal.answers import answer_parts, citation_text, passages_table, sources_table
+from local_rag.terminal.conditions import condition_lines, idle_lines
+from local_rag.terminal.console import SafeConsole
+from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
-from local_rag.terminal.show import answer_lines, citation_line, place_lines, report_lines, source_lines
+from local_rag.terminal.question_display import QuestionDisplay
+from local_rag.terminal.settings_table import sources_of_settings
 from local_rag.text.display import short_path
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
@@ -47,51 +54,83 @@ EVENTS = [
 ]
 
 
-def shown(terminal):
+def lines(shown_answer):
+    return shown(*answer_parts(shown_answer))
+
+
+def followed(terminal):
     out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=80, color_system=None)
-    assert Live(console).follow(EVENTS).status == "grounded"
+    console = SafeConsole(out, force_terminal=terminal, width=80, color_system=None)
+    assert QuestionDisplay(console).follow(EVENTS).status == "grounded"
     return out.getvalue()
 
 
 def test_a_terminal_sees_the_live_draft_and_no_control_characters_of_it():
-    drawn = shown(terminal=True)
+    drawn = followed(terminal=True)
     assert "A second draft" in drawn
     assert "\x1b[31m" not in drawn
     assert drawn.rstrip().endswith("\x1b[2K"), "the draft is wiped before the answer is written"
 
 
 def test_a_pipe_sees_the_stages_but_no_draft():
-    assert shown(terminal=False).splitlines() == ["retrieving…", "writing…"]
+    assert followed(terminal=False).splitlines() == ["retrieving…", "writing…"]
 
 
 def test_the_words_that_leave_are_shown_before_they_do_and_need_a_terminal_to_be_asked_about():
     out = io.StringIO()
-    live = Live(Console(file=out, force_terminal=False, width=80, color_system=None))
+    display = QuestionDisplay(SafeConsole(out))
     query = WebQuery("valve \x1b[31mprice", "stand-in")
-    assert live.may_search(query) is True
+    assert display.may_search(query) is True
     assert out.getvalue() == "asking stand-in: valve price\n"
-    assert live.may_search(query, ask=True) is False
+    assert display.may_search(query, ask=True) is False
     assert "not asking stand-in" in out.getvalue() and "--web allows it" in out.getvalue()
 
 
+def cited(**about):
+    (line,) = shown(citation_text(citation(**about)))
+    return line
+
+
 def test_a_citation_names_file_page_and_words_and_opens_on_a_click():
-    assert citation_line(citation()) == '[1] /notes/plan.pdf, p. 4, "The valve holds."'
-    linked = citation_line(citation(), links=True)
-    assert linked == (
-        '[1] \x1b]8;;file:///notes/plan.pdf#page=4\x1b\\/notes/plan.pdf\x1b]8;;\x1b\\, p. 4, "The valve holds."'
-    )
-    assert citation_line(citation(verified=False)).endswith("(not verified)")
-    assert citation_line(citation(page=None, heading='A, "b"')) == '[1] /notes/plan.pdf, § A, "b", "The valve holds."'
+    assert cited() == '/notes/plan.pdf, p. 4, "The valve holds."'
+    (linked,) = shown(citation_text(citation()), width=80, colour=True)
+    opened, closed = "\x1b]8;id=0;file:///notes/plan.pdf#page=4\x1b\\", "\x1b]8;;\x1b\\"
+    assert re.sub(r"id=\d+", "id=0", linked).startswith(f"{opened}/notes/plan.pdf{closed}, p. 4, ")
+    assert cited(verified=False).endswith("(not verified)")
+    assert cited(page=None, heading='A, "b"') == '/notes/plan.pdf, § A, "b", "The valve holds."'
+
+
+def test_a_long_citation_is_wrapped_beside_its_number_in_a_terminal_and_never_in_a_pipe():
+    long = answer(citations=(citation(quote="The valve holds. " * 8),))
+    terminal = shown(*answer_parts(long), width=40)
+    assert len(terminal) > 4
+    assert all(len(line) <= 40 for line in terminal)
+    assert terminal[2].startswith("[1] /notes/plan.pdf")
+    assert all(line.startswith("    ") for line in terminal[3:])
+    assert len(lines(long)) == 3
+
+
+def test_wide_characters_take_two_columns():
+    table = shown(passages_table([passage(1, source="/notes/合同.md"), passage(2, "价格是一百欧元。" * 8)]), width=40)
+    assert table[0].startswith("[1] /notes/合同.md")
+    assert max(map(cell_len, table)) in (39, 40)
 
 
 def test_nothing_that_was_read_drives_the_terminal():
-    lines = list(answer_lines(answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))))
-    for line in lines:
-        assert "\x1b" not in line
-        assert "\x07" not in line
-        assert "\u202e" not in line
-    assert lines[0] == "The red valve holds."
+    hostile = answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))
+    assert lines(hostile)[0] == "The red]0;title valve holds.", "what is left of an escape sequence is harmless text"
+    coloured = "\n".join(shown(*answer_parts(hostile), HOSTILE, width=60, colour=True))
+    own = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;(?:id=\d+;file:[^\x1b\x07]*|;)\x1b\\")
+    for text in ("\n".join(lines(hostile)), own.sub("", coloured)):
+        assert not re.search("[\x1b\x07\u202e]", text)
+
+
+@pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
+def test_no_colour_and_no_link_where_they_are_not_wanted(monkeypatch, name):
+    monkeypatch.setenv(name, "dumb")
+    out = io.StringIO()
+    SafeConsole(out, force_terminal=True, width=80).print(citation_text(citation()))
+    assert "\x1b" not in out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -104,17 +143,17 @@ def test_nothing_that_was_read_drives_the_terminal():
     ],
 )
 def test_what_is_not_grounded_says_so_first(status, first):
-    assert next(answer_lines(answer(status=status, reason="because"))) == first
+    assert lines(answer(status=status, reason="because"))[0] == first
 
 
 def test_a_timeout_is_not_called_silence_of_the_files():
-    lines = answer_lines(answer(status="abstained", reason="out of time after 2 s", citations=()))
-    assert next(lines) == "No answer: out of time after 2 s."
+    silent = answer(status="abstained", reason="out of time after 2 s", citations=())
+    assert lines(silent) == ["No answer: out of time after 2 s."]
 
 
 def test_two_quotes_of_one_passage_share_its_line():
     both = (citation(1, 'First, "quoted".'), citation(1, "Second."))
-    assert list(answer_lines(answer(citations=both)))[2:] == [
+    assert lines(answer(citations=both))[2:] == [
         '[1] /notes/plan.pdf, p. 4, "First, "quoted"."',
         '    "Second."',
     ]
@@ -130,22 +169,21 @@ def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
         Sentence(text[start:end], start, end, support)
         for start, end, support in zip(starts, ends, supports, strict=True)
     ]
-    shown = list(answer_lines(answer(text, "partial", reason="because", sentences=tuple(sentences))))
-    assert shown[2] == (
+    assert lines(answer(text, "partial", reason="because", sentences=tuple(sentences)))[2] == (
         "The valve holds [1]. It is red [2]. (not in the passages) It was dear [1]! (only partly in the passages) "
         "Nobody knows [3]. (not checked)"
     )
 
 
 def test_sentences_that_were_taken_out_are_named():
-    lines = list(answer_lines(answer(removed=("It is red.", "It was \x1b[31mdear."))))
-    assert lines[1] == '(taken out, because the passages do not say it: "It is red."; "It was dear.")'
+    removed = lines(answer(removed=("It is red.", "It was \x1b[31mdear.")))[1]
+    assert removed == '(taken out, because the passages do not say it: "It is red."; "It was dear.")'
 
 
 def test_an_abstention_says_why_the_nearest_were_not_enough_and_what_the_index_is_about():
     near = citation(quote="The valve holds.", why="covers 1 of 3 words")
     silent = answer("", "abstained", citations=(), nearest=(near,), about=("Plan", "Le\x1btter"), reason="nothing fits")
-    assert list(answer_lines(silent)) == [
+    assert lines(silent) == [
         "Your files do not say: nothing fits.",
         "",
         "Nearest passages:",
@@ -156,13 +194,13 @@ def test_an_abstention_says_why_the_nearest_were_not_enough_and_what_the_index_i
 
 def test_an_abstention_without_near_passages_says_that_none_comes_near():
     silent = answer("", "abstained", citations=(), path=("retrieve", "give_up"), reason="nothing fits")
-    assert list(answer_lines(silent)) == ["Your files do not say: nothing fits.", "No passage comes near the question."]
+    assert lines(silent) == ["Your files do not say: nothing fits.", "No passage comes near the question."]
     unasked = answer("", "abstained", citations=(), path=("web_search", "give_up"))
-    assert list(answer_lines(unasked)) == ["Your files do not say."]
+    assert lines(unasked) == ["Your files do not say."]
 
 
 @pytest.mark.parametrize(
-    ("engine", "flags", "notes"),
+    ("engine", "flags", "count"),
     [
         ("extractive", {}, 0),
         ("extractive", {"explain": True, "direct": True}, 2),
@@ -175,36 +213,34 @@ def test_an_abstention_without_near_passages_says_that_none_comes_near():
         ("ollama", {"strict": True, "graph": "plain"}, 1),
     ],
 )
-def test_an_option_that_changes_nothing_says_so(engine, flags, notes):
-    lines = idle_lines(Settings.load(**flags).values, engine)
-    assert len(lines) == notes
-    assert all(line.startswith("note: ") and "changes nothing" in line for line in lines)
+def test_an_option_that_changes_nothing_says_so(engine, flags, count):
+    notes = idle_lines(Settings.load(**flags).values, engine)
+    assert len(notes) == count
+    assert all(note.startswith("note: ") and "changes nothing" in note for note in notes)
 
 
 def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settings():
     settings = Settings.load()
-    assert not [line for line in place_lines(settings) if line.startswith("calibrated")]
+    assert not [line for line in shown(sources_of_settings(settings)) if line.startswith("calibrated")]
     keep(settings, ScriptedEngine().fingerprint, Thresholds(relevance=0.01, answer=0.18), {})
-    assert list(place_lines(settings))[-1] == (
-        "calibrated:   thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
+    assert shown(sources_of_settings(settings))[-1] == (
+        "calibrated:    thresholds.relevance 0.01 and thresholds.answer 0.18, where not set above, for "
         + ScriptedEngine().fingerprint
     )
     for own, said in (({}, "relevance 0.01 and answer 0.18"), ({"thresholds__answer": 0.5}, "relevance 0.01")):
-        out = io.StringIO()
         rag = Rag(Settings.load(**own), FakeCorpus(), Choice(ScriptedEngine()))
-        say_terms(Console(file=out, width=80, color_system=None), rag)
-        assert out.getvalue().endswith(f"  calibrated thresholds in force: {said}\n")
+        assert condition_lines(rag)[-1] == f"  calibrated thresholds in force: {said}"
 
 
 def test_a_quote_that_is_nearly_there_says_so():
-    assert citation_line(citation(located="near")).endswith('"The valve holds." (nearly word for word)')
-    assert citation_line(citation(located="exact")).endswith('"The valve holds."')
+    assert cited(located="near").endswith('"The valve holds." (nearly word for word)')
+    assert cited(located="exact").endswith('"The valve holds."')
 
 
 def test_sources_are_shown_whole_with_where_they_stand():
     long = "The valve holds. " * 20
-    lines = source_lines(answer(citations=(citation(2, located="exact"), citation(1, long, verified=False))))
-    assert lines == [
+    both = answer(citations=(citation(2, located="exact"), citation(1, long, verified=False)))
+    assert shown(sources_table(both)) == [
         "[1] /notes/plan.pdf, p. 4, characters 0 to 1 (not verified)",
         f'    "{long.strip()}"',
         "[2] /notes/plan.pdf, p. 4, characters 0 to 1 (word for word)",
@@ -214,9 +250,10 @@ def test_sources_are_shown_whole_with_where_they_stand():
 
 def test_a_question_is_shown_as_it_was_understood_where_that_differs():
     whole = answer(asked="What does the \x1b[31mvalve\n cost?")
-    assert next(answer_lines(whole)) == "understood as: What does the valve cost?"
-    assert next(answer_lines(whole, links=True)) == "\x1b[2munderstood as: What does the valve cost?\x1b[0m"
-    assert next(answer_lines(answer(asked="?"))) == "The valve holds. [1]"
+    assert lines(whole)[0] == "understood as: What does the valve cost?"
+    dim = shown(*answer_parts(whole), width=80, colour=True)[0]
+    assert dim == "\x1b[2munderstood as: What does the valve cost?\x1b[0m"
+    assert lines(answer(asked="?"))[0] == "The valve holds. [1]"
 
 
 TRACED = [
@@ -231,7 +268,7 @@ TRACED = [
     (Graded("support", "partially", "", score=0.5), "    support: partially 0.50"),
     (Graded("usefulness", "5", "", score=0.4), "    usefulness: 5 of 5, score 0.40"),
     (Graded("complexity", "multi"), "    complexity: multi"),
-    (Graded("reason", "go on", "It is\x1b[31m red."), "    reason: go on (It is red.)"),
+    (Graded("reason", "go on", "It is red."), "    reason: go on (It is red.)"),
     (Graded("retrieve_step", "new", "2 new passages, 4 in all"), "    retrieve_step: new (2 new passages, 4 in all)"),
     (Graded("refine_documents", "refined", "2 of 5 strips"), "    refine_documents: refined (2 of 5 strips)"),
     (
@@ -262,20 +299,20 @@ def test_the_last_line_of_the_trace_counts_every_kind():
 
 
 def test_the_draft_begins_anew_with_each_candidate():
-    live = Live(Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None))
+    display = QuestionDisplay(SafeConsole(io.StringIO(), force_terminal=True, width=80))
     for token in (Token("one", 1), Token(" more", 1), Token("two", 1, candidate=2)):
-        live._show(token)
-    assert live._draft == "two"
+        display.show(token)
+    assert display.draft == "two"
 
 
 def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert shown(terminal=True).splitlines() == ["retrieving…", "writing…"]
+    assert followed(terminal=True).splitlines() == ["retrieving…", "writing…"]
 
 
 def test_the_report_of_a_sync():
     report = SyncReport(("a", "b"), ("c",), 1340, (), (Skipped("/n/x.pdf", "is empty"),), ignored={".gz": 2, "": 1})
-    assert list(report_lines(report)) == [
+    assert shown(*report_parts(report)) == [
         "2 new, 1 updated, 1,340 unchanged, 0 removed, 1 skipped",
         "Left alone, of kinds that are not read: 2 .gz and 1 without a suffix",
         "Skipped, wholly or in part:",
@@ -288,7 +325,7 @@ def test_progress_says_the_time_left_once_it_is_known():
     half = progress_line(Progress(12, 51, 340, "a.pdf", 20.0, 0.1))
     assert half == "12 of 51 files, 340 passages, 17/s, about 3:00 left"
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    console = SafeConsole(out, force_terminal=True, width=100, color_system=None)
     with sync_progress(TerminalDisplay(console)) as show:
         show(Progress(12, 51, 340, "/notes/a.pdf", 20.0, 0.1))
     assert "12 of 51 files" in out.getvalue()

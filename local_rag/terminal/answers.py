@@ -1,0 +1,171 @@
+"""An answer in a terminal: its text, its citations, and what there is to doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
+from local_rag.core.verdicts import Support
+from local_rag.index.path_labels import PathLabel
+from local_rag.terminal.console import PlainTable, link
+from local_rag.text.display import plural, short_path, shorten
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+QUOTE_WIDTH = 160
+"""Characters of a quote behind a citation; the whole quote is in --json."""
+
+RESERVATIONS = {
+    "partial": ("With reservations", "yellow"),
+    "ungrounded": ("Not supported by your files", "red"),
+    "direct": ("Not from your files", "yellow"),
+}
+"""How an answer begins that is not fully grounded, and its colour."""
+
+DOUBTS: dict[Support, tuple[str, str]] = {
+    "no": (" (not in the passages)", "red"),
+    "partially": (" (only partly in the passages)", "yellow"),
+    "unparsed": (" (not checked)", "yellow"),
+}
+"""The mark behind a sentence that its passages do not carry in full, and its colour."""
+
+LOCATED: dict[QuoteMatch, str] = {
+    "exact": "word for word",
+    "near": "nearly word for word",
+    "words": "by the words that they share",
+}
+"""How a quote belongs to the sentence of the answer that cites it."""
+
+
+def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[RenderableType]:
+    """The answer and its citations; what is not fully grounded says so first, a follow-up how it was understood."""
+    if answer.asked not in ("", answer.question):
+        yield Text(f"understood as: {' '.join(answer.asked.split())}", "dim")
+    if answer.status == "abstained":
+        yield from _abstention(answer, label)
+        return
+    if answer.status in RESERVATIONS:
+        yield _lead(*RESERVATIONS[answer.status], answer.reason)
+        yield ""
+    yield _marked(answer)
+    if answer.removed:
+        removed = "; ".join(f'"{shorten(sentence, QUOTE_WIDTH)}"' for sentence in answer.removed)
+        yield Text(f"(taken out, because the passages do not say it: {removed})", "yellow")
+    if answer.citations:
+        yield ""
+        yield _citations(answer, label)
+    if answer.dropped_citations:
+        yield Text(f"({plural(answer.dropped_citations, 'citation')} of unknown passages dropped)", "dim")
+
+
+def _abstention(answer: Answer, label: PathLabel) -> Iterator[RenderableType]:
+    out_of_time = answer.reason.startswith(OUT_OF_TIME)
+    yield _lead("No answer" if out_of_time else "Your files do not say", "yellow", answer.reason)
+    if answer.nearest:
+        yield ""
+        yield "Nearest passages:"
+        table = PlainTable(gap=1)
+        for citation in answer.nearest:
+            why = f" ({shorten(citation.why, QUOTE_WIDTH)})" if citation.why else ""
+            table.add_row(
+                " ", Text.assemble(location(citation, label), ", ", _quote(citation, doubts=False), (why, "dim"))
+            )
+        yield table
+    elif "retrieve" in answer.path and not out_of_time:
+        yield "No passage comes near the question."
+    if answer.about:
+        yield Text(f"The index is about: {'; '.join(shorten(title, 80) for title in answer.about)}.", "dim")
+
+
+def _lead(lead: str, colour: str, reason: str) -> Text:
+    return Text.assemble((lead, colour), f": {reason}." if reason else ".")
+
+
+def _marked(answer: Answer) -> Text:
+    """The text with a mark behind every sentence that its passages do not carry in full."""
+    text, position = Text(), 0
+    for sentence in sorted(answer.sentences, key=lambda sentence: sentence.start):
+        text.append(answer.text[position : sentence.end])
+        text.append(*DOUBTS.get(sentence.support, ("", "")))
+        position = sentence.end
+    return text.append(answer.text[position:])
+
+
+def _citations(answer: Answer, label: PathLabel) -> PlainTable:
+    """A row per passage; further quotes from it stand below."""
+    table, last = PlainTable(gap=1), None
+    for citation in sorted(answer.citations, key=lambda citation: citation.number):
+        if citation.number == last:
+            table.add_row("", _quote(citation))
+        else:
+            table.add_row(f"[{citation.number}]", citation_text(citation, label))
+        last = citation.number
+    return table
+
+
+def citation_text(citation: Citation, label: PathLabel = short_path) -> Text:
+    """notes/plan.pdf, p. 4, "quoted words", and what there is to doubt."""
+    return Text.assemble(location(citation, label), ", ", _quote(citation))
+
+
+def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
+    """Every citation of an answer: where it stands, how it was found there, and the whole quote."""
+    table = PlainTable(gap=1)
+    for citation in sorted(answer.citations, key=lambda citation: citation.number):
+        how = LOCATED[citation.located] if citation.verified else "not verified"
+        characters = f", characters {citation.start:,} to {citation.end:,} ({how})"
+        table.add_row(f"[{citation.number}]", location(citation, label) + Text(characters, "dim"))
+        table.add_row("", f'"{" ".join(citation.quote.split())}"')
+    return table
+
+
+def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
+    """The passages of a search: where each stands, its scores, and how it begins."""
+    table = PlainTable(gap=1)
+    for rank, passage in enumerate(passages, start=1):
+        metadata = passage.metadata
+        scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f})"
+        table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
+        table.add_row("", shorten(passage.page_content, 300))
+    return table
+
+
+def citation_of(passage: Document) -> Citation:
+    """A whole passage as a citation."""
+    metadata = passage.metadata
+    names = ("source", "page", "heading", "start", "end", "url")
+    return Citation(number=0, quote=passage.page_content, verified=True, **{name: metadata[name] for name in names})
+
+
+def location(citation: Citation, label: PathLabel = short_path) -> Text:
+    """File, and page or heading: notes/plan.pdf, p. 4. The file opens on a click."""
+    text = link(citation.url or label(citation.source), _address(citation))
+    if citation.page is not None:
+        text.append(f", p. {citation.page}")
+    elif citation.heading:
+        text.append(f", § {shorten(citation.heading, 80)}")
+    return text
+
+
+def _quote(citation: Citation, *, doubts: bool = True) -> Text:
+    web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
+    text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
+    if doubts and citation.located == "near":
+        text.append(f" ({LOCATED['near']})", "dim")
+    if doubts and not citation.verified:
+        text.append(" (not verified)", "yellow")
+    return text
+
+
+def _address(citation: Citation) -> str:
+    if citation.url:
+        return citation.url
+    page = f"#page={citation.page}" if citation.page is not None else ""
+    path = Path(citation.source)
+    return (path.as_uri() if path.is_absolute() else str(path)) + page

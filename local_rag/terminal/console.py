@@ -1,0 +1,134 @@
+"""The consoles: results go to stdout, everything else to stderr. Nothing that is shown can drive the terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderResult, RichCast
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from local_rag.core.serialization import to_json
+from local_rag.text.display import printable
+
+UNLIMITED = 100_000
+"""Columns of a pipe or a file, where no line is wrapped."""
+
+
+class SafeConsole(Console):
+    """A console that takes control characters out of all text, and text for text, never for markup.
+
+    Colours, links and line breaks need a terminal; NO_COLOR or TERM=dumb make it plain text there, too.
+    """
+
+    def __init__(self, file: TextIO, **options: Any) -> None:
+        plain: dict[str, Any] = {"color_system": None} if os.environ.get("NO_COLOR") else {}
+        wide: dict[str, Any] = {} if file.isatty() else {"width": UNLIMITED}
+        super().__init__(file=file, markup=False, emoji=False, highlight=False, **plain | wide | options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:  # all that is shown passes here, the cells of a table and a live draft as well
+        return super().render(_safe(renderable), options)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _safe(renderable: ConsoleRenderable | RichCast | str) -> ConsoleRenderable | RichCast | str:
+    if isinstance(renderable, str):
+        return printable(renderable)
+    if not isinstance(renderable, Text) or printable(renderable.plain) == renderable.plain:
+        return renderable
+    cleaned = renderable.blank_copy()
+    for part in renderable.divide(sorted({offset for span in renderable.spans for offset in (span.start, span.end)})):
+        part.plain = printable(part.plain)
+        cleaned.append_text(part)
+    return cleaned
+
+
+def stdout() -> SafeConsole:
+    """Where results go; a character that it cannot show is replaced."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    return SafeConsole(sys.stdout)
+
+
+def stderr() -> SafeConsole:
+    """Where progress, notes and errors go."""
+    return SafeConsole(sys.stderr)
+
+
+def write(*parts: RenderableType) -> None:
+    """Each part on lines of its own on stdout; an empty line if there is none."""
+    console = stdout()
+    for part in parts or ("",):
+        console.print(part)
+
+
+def write_json(value: object, indent: int | None = 2) -> None:
+    """One JSON value on stdout, for programs."""
+    stdout().file.write(to_json(value, indent) + "\n")
+    sys.stdout.flush()
+
+
+def write_error(message: str, hint: str = "") -> None:
+    """An error on stderr: what is wrong on one line, and the next command to type."""
+    console = stderr()
+    kind, colon, rest = " ".join(message.split()).partition(": ")
+    console.print(Text.assemble((kind, "bold red"), colon, rest) if kind == "error" else Text(kind + colon + rest))
+    if hint:
+        console.print(Text.assemble(("hint: ", "dim"), hint), soft_wrap=True)
+
+
+def link(text: str, address: str) -> Text:
+    """Text that opens an address on a click (OSC 8) where the terminal can."""
+    return Text.assemble((text, Style(link=printable(address).replace("\n", ""))))
+
+
+class PlainTable(Table):
+    """Columns without lines between them. In a terminal the last column is wrapped where there is too little room.
+
+    With fewer than `least` columns of room for it, the last column is left out.
+    """
+
+    def __init__(self, *head: str, gap: int = 2, least: int = 0) -> None:
+        super().__init__(box=None, show_header=bool(head), header_style="dim", pad_edge=False, padding=(0, gap, 0, 0))
+        self._least, self._gap, self._widths = least, gap, [0] * len(head)
+        for number, title in enumerate(head, start=1):
+            self.add_column(title, no_wrap=number < len(head), overflow="fold")
+        self._widen(head)
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        while len(self.columns) < len(cells):
+            self._widths.append(0)
+            self.add_column(no_wrap=len(self.columns) + 1 < len(cells), overflow="fold")
+        self._widen(cells)
+        super().add_row(*cells, **options)
+
+    def _widen(self, cells: Any) -> None:
+        lengths = (cell_len(cell.plain if isinstance(cell, Text) else str(cell)) for cell in cells)
+        self._widths = [max(pair) for pair in zip(self._widths, lengths, strict=True)]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = options.max_width - sum(width + self._gap for width in self._widths[:-1])
+        if room < min(self._least, self._widths[-1] if self._widths else 0):
+            self.columns.pop()
+        segments = (part for part in super().__rich_console__(console, options) if isinstance(part, Segment))
+        for line in Segment.split_lines(segments):
+            yield from _trimmed(line)
+            yield Segment.line()
+
+
+def _trimmed(line: list[Segment]) -> list[Segment]:
+    """A line without the blanks at its end."""
+    while line and not line[-1].text.rstrip(" "):
+        line.pop()
+    return [*line[:-1], Segment(line[-1].text.rstrip(" "), line[-1].style)] if line else []

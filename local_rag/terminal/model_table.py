@@ -1,0 +1,73 @@
+"""The language models of `local-rag models`: what is in use, what fits, and the command that comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from local_rag.diagnostics.model_list import TIGHT, ModelEntry, ModelReport
+from local_rag.terminal.console import PlainTable
+from local_rag.text.display import format_bytes, joined
+
+UNKNOWN = "-"
+FITS = {"yes": ("yes", "green"), "tight": ("tight", "yellow"), "no": ("NO", "red"), "unknown": (UNKNOWN, "dim")}
+ABOUT_WIDTH = 30
+"""Columns below which the remarks about the models are left out."""
+
+
+def model_parts(report: ModelReport) -> Iterator[RenderableType]:
+    """The profile, the server, a row per model with a star at what is in use, and what to type next."""
+    yield f"profile {report.profile}: {joined(report.in_use)}, window {report.num_ctx:,} tokens"
+    yield Text(f"  ({report.why}; for another: --profile NAME)", "dim")
+    if report.problem:
+        yield Text(f"{report.problem}, so what is installed is not known", "yellow")
+        yield f"  -> {report.hint}"
+    else:
+        yield f"Ollama {report.version} at {report.server}"
+    yield ""
+    table = PlainTable("  model", "memory", "fits", "state", "profiles", "about", least=ABOUT_WIDTH)
+    for model in report.models:
+        table.add_row(
+            Text(f"{'*' if model.in_use else ' '} {model.name}", "bold" if model.in_use else ""),
+            UNKNOWN if model.memory is None else format_bytes(model.memory),
+            Text(*FITS[model.fits]),
+            _state(model, known=not report.problem),
+            ", ".join(model.profiles) or UNKNOWN,
+            Text(model.about, "dim"),
+        )
+    yield table
+    yield ""
+    yield Text(_legend(report.memory), "dim")
+    if not report.problem:
+        yield from _next(report)
+
+
+def _state(model: ModelEntry, *, known: bool) -> str:
+    if model.remote_host:
+        return f"answers from {model.remote_host.removeprefix('https://').removesuffix(':443')}"
+    if model.loaded:
+        return f"loaded, {model.window:,} tokens" if model.window else "loaded"
+    if model.installed is not None:
+        return f"installed, {format_bytes(model.installed)}"
+    download = format_bytes(model.download) if model.download else ""
+    return ", ".join(filter(None, ("not installed", download))) if known else f"download {download or UNKNOWN}"
+
+
+def _legend(memory: int | None) -> str:
+    if memory is None:
+        return "* in use. This system does not say how much memory it has."
+    return f"* in use. fits: into this machine's {format_bytes(memory)}; tight: takes more than {TIGHT:.0%} of it."
+
+
+def _next(report: ModelReport) -> Iterator[RenderableType]:
+    used = [model for model in report.models if model.in_use]
+    command = "local-rag models try"
+    if away := [model.name for model in used if model.refused]:
+        yield f"{joined(away)} would send your questions away, so it is not asked; take one that runs here:"
+        command = "LOCAL_RAG_MODEL=NAME, or a profile of your own in models.yaml"
+    elif missing := [model.name for model in used if model.installed is None and not model.remote_host]:
+        yield f"{joined(missing)} {'is' if len(missing) == 1 else 'are'} not installed:"
+        command = "local-rag models pull"
+    yield Text.assemble("  -> ", (command, "cyan"))

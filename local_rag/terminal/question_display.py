@@ -1,0 +1,94 @@
+"""A question while it is worked on: its stages, the live draft, and the words that are about to leave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from local_rag.core.answer import Answer
+from local_rag.core.events import Done, Event, Note, Started, Token, WebQuery
+from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.trace_lines import trace_line, usage_line
+from local_rag.text.display import short_path
+
+DRAFT = 1200
+"""Characters of a draft that are shown, its last ones."""
+
+
+class QuestionDisplay:
+    """Stages and the live draft on stderr: a region that is wiped in a terminal, a line per stage elsewhere."""
+
+    def __init__(self, console: Console, *, trace: bool = False, label: PathLabel = short_path) -> None:
+        self.console = console
+        self.trace = trace
+        self.label = label
+        self.draft = ""
+        self._attempt = (0, 0)
+        self._spinner = Spinner("dots", style="cyan")
+        drawn = console.is_terminal and not console.is_dumb_terminal
+        self._live = (
+            Live(console=console, transient=True, refresh_per_second=12, get_renderable=self._region) if drawn else None
+        )
+
+    def follow(self, events: Iterable[Event]) -> Answer:
+        """Show events until `Done`, and return its answer."""
+        if self._live is None:
+            return self._drain(events)
+        with self._live:
+            return self._drain(events)
+
+    def _drain(self, events: Iterable[Event]) -> Answer:
+        for event in events:
+            if isinstance(event, Done):
+                if self.trace:
+                    self._say(usage_line(event.answer))
+                return event.answer
+            self.show(event)
+        raise AssertionError("a stream ends with Done")
+
+    def may_search(self, query: WebQuery, *, ask: bool = False) -> bool:
+        """Show the words that are about to leave, before they do; with `ask`, only a yes lets them."""
+        line = f"asking {query.engine}: {query.query}"
+        if not ask:
+            self._say(line)
+            return True
+        if not (self.console.is_terminal and sys.stdin.isatty()):
+            self._say(f"not {line} (there is no terminal to ask for your consent; --web allows it)")
+            return False
+        if self._live:
+            self._live.stop()
+        try:
+            reply = self.console.input(f"{line}\n  may these words leave? [y/N] ", markup=False, emoji=False)
+            return reply.strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
+        finally:
+            if self._live:
+                self._live.start()
+
+    def show(self, event: Event) -> None:
+        """Show one event that is not the last."""
+        if isinstance(event, Started):
+            self._spinner.update(text=Text(f"{event.doing}…", "dim"))
+            if not self._live:
+                self._say(f"{event.doing}…")
+        elif isinstance(event, Token):
+            attempt = (event.attempt, event.candidate)
+            if attempt != self._attempt or event.restart:
+                self._attempt, self.draft = attempt, ""
+            self.draft += event.text
+        elif isinstance(event, Note):
+            self._say(f"note: {event.text}")
+        if self.trace and (line := trace_line(event, self.label)):
+            self._say(line)
+
+    def _say(self, line: str) -> None:
+        self.console.print(Text(line, "dim"), soft_wrap=True)
+
+    def _region(self) -> RenderableType:
+        return Group(self._spinner, Text(self.draft[-DRAFT:], "dim")) if self.draft else self._spinner

@@ -1,0 +1,54 @@
+"""The finding of `local-rag doctor --network`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from local_rag.diagnostics.recorder import Contact, Recording
+from local_rag.text.display import plural
+
+
+def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterator[Text]:
+    """The finding first; then hosts, connections on this machine, what the method cannot see, and `ollama`."""
+    first, *others = _finding(recording)
+    yield Text(first, "green" if recording.code == 0 else "red")
+    yield from map(Text, others)
+    yield from (Text(_away(contact), "red") for contact in recording.away)
+    for contact in recording.contacts:
+        if contact.what == "loopback":
+            yield Text(f"on this machine: {contact} ({contact.by})")
+    if recording.answer_status:
+        yield Text(f"question: {recording.question} ({recording.answer_status}, {recording.seconds:.1f} s)")
+    yield Text(f"not seen: {recording.blind}", "dim")
+    yield from map(Text, ollama)
+
+
+def _finding(recording: Recording) -> list[str]:
+    method = f"(method: {recording.method})"
+    failed = [] if recording.answer_status else [_failure(recording)]
+    if recording.away:
+        lookups = sum(contact.what == "name look-up" for contact in recording.away)
+        hosts = plural(len(recording.away) - lookups, "host")
+        return [f"{hosts} contacted or tried, {plural(lookups, 'name')} looked up {method}", *failed]
+    if failed:
+        return [f"nothing is proven: 0 hosts contacted, but {failed[0]} {method}"]
+    left = "nothing left this machine" if recording.complete else "nothing was seen to leave this machine"
+    return [f"{left}: 0 hosts contacted {method}"]
+
+
+def _failure(recording: Recording) -> str:
+    """Why there is no answer: the last line of an error, without its hint."""
+    lines = [line for line in recording.stderr.splitlines() if line.strip() and not line.startswith("hint: ")]
+    why = f": {lines[-1].removeprefix('error: ')}" if lines else ""
+    ended = f"exit code {recording.exit_code}" if recording.exit_code >= 0 else "it was ended"
+    return f"the question was not answered ({ended}{why})"
+
+
+def _away(contact: Contact) -> str:
+    if contact.what == "name look-up":
+        return f"  LOOKED UP {contact} ({contact.by})"
+    if contact.failed:
+        return f"  TRIED {contact} ({contact.by}; {contact.failed})"
+    return f"  CONTACTED {contact} ({contact.by})"

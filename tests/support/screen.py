@@ -1,0 +1,19 @@
+"""What a terminal or a pipe shows of a renderable."""
+
+from __future__ import annotations
+
+import io
+
+from local_rag.terminal.console import SafeConsole
+
+
+def shown(*parts, width=None, colour=False):
+    """Lines of text: those of a pipe, or of a terminal with so many columns; with colour, escape sequences too."""
+    out = io.StringIO()
+    options = {"width": width} if width else {}
+    if width:
+        options |= {"force_terminal": True, "color_system": "standard" if colour else None}
+    console = SafeConsole(out, **options)
+    for part in parts:
+        console.print(part)
+    return out.getvalue().splitlines()
