@@ -26,7 +26,7 @@ PROMPT = 1.0
 
 
 class EngineContract:
-    """Override `engine`, `documents` and, where another question fits the documents, `question`."""
+    """Override `engine`, `documents` and, where other questions fit the documents, the questions."""
 
     @pytest.fixture
     def engine(self) -> Engine:
@@ -43,6 +43,10 @@ class EngineContract:
     @pytest.fixture
     def other_question(self):
         return "How many people work in the Lyon office?"
+
+    @pytest.fixture
+    def unanswerable(self):
+        return "Who won the cup final?"
 
     def test_it_says_what_it_is(self, engine):
         assert engine.name and engine.describe
@@ -79,14 +83,15 @@ class EngineContract:
         queries = {engine.rewrite(question, [question], "vectorstore").text for _ in range(2)}
         assert len(queries) == 1
 
-    def test_an_answer_cites_given_documents_or_is_the_fixed_reply(self, engine, question, documents):
+    def test_what_the_documents_say_is_answered_and_cited(self, engine, question, documents):
         answer = _answer(engine, question, documents)
-        if answer == NOT_IN_PASSAGES:
-            return
         cited = [number for _, numbers in marks(answer) for number in numbers]
         assert cited, f"an answer without a citation mark: {answer!r}"
         assert all(1 <= number <= len(documents) for number in cited)
         assert NOT_IN_PASSAGES not in answer
+
+    def test_what_the_documents_do_not_say_is_refused(self, engine, unanswerable, documents):
+        assert _answer(engine, unanswerable, documents) == NOT_IN_PASSAGES
 
     def test_the_last_piece_alone_carries_the_usage(self, engine, question, documents):
         pieces = list(engine.answer(question, documents, Attempt()))
