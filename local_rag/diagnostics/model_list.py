@@ -11,7 +11,8 @@ from local_rag.config.machine import total_memory
 from local_rag.config.models import FITS, Models, OllamaModelSpec, Profile, load_models
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
-from local_rag.engines.ollama.server import Installed, Loaded, is_cloud_name, same_model
+from local_rag.engines.ollama.model_names import is_cloud_name, same_model
+from local_rag.engines.ollama.server import Installed, Loaded
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.text.display import format_bytes
 

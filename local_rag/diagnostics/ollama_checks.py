@@ -19,7 +19,8 @@ from local_rag.diagnostics.check import Check, State
 from local_rag.diagnostics.model_list import TIGHT, fits_memory, needed_memory
 from local_rag.engines.ollama.context_window import Use
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, use_of
-from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown, check_name, same_model
+from local_rag.engines.ollama.model_names import check_name, same_model
+from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
 from local_rag.text.display import format_bytes, joined
 

@@ -14,7 +14,8 @@ from local_rag.core.errors import EngineError, ModelMissing, ServerDown
 from local_rag.core.progress import Display, time_left
 from local_rag.diagnostics.model_list import fits_memory, needed_memory
 from local_rag.engines.ollama.address import DOWNLOAD
-from local_rag.engines.ollama.server import Installed, Server, check_name, check_remote, same_model
+from local_rag.engines.ollama.model_names import check_name, check_remote, same_model
+from local_rag.engines.ollama.server import Installed, Server
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.runtime.rag import open_embedder
 from local_rag.text.display import format_bytes

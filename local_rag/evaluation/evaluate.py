@@ -29,7 +29,7 @@ from local_rag.text.display import plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
 
 def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineError | None:
     """Ask what is left; the error that ended the run early."""
-    examiner = _examiner(rag.settings, plan.judge) if plan.judge else None
+    judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
         with held(folder.path), display.progress() as show:
-            runner = Runner(rag, folder, plan, examiner)
+            runner = Runner(rag, folder, plan, judge)
             runner.run(lambda progress: show(progress.done / max(1, progress.total), progress_line(progress)))
     except EngineError as error:
         return error
     finally:
-        if examiner is not None:
-            examiner.engine.close()
+        if judge is not None:
+            judge.engine.close()
     return None
 
 
@@ -126,14 +126,14 @@ def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, se
     return folder
 
 
-def _examiner(settings: Settings, model: str) -> Examiner:
+def _judge_of(settings: Settings, model: str) -> Judge:
     """The judge. Raises ModelMissing, with the option that names it."""
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.judge import Judge
     from local_rag.runtime.engine_choice import open_ollama
 
     values = settings.values.model_copy(update={"model": model})
     try:
-        return Examiner(open_ollama(replace(settings, values=values, origin={**settings.origin, "model": "--judge"})))
+        return Judge(open_ollama(replace(settings, values=values, origin={**settings.origin, "model": "--judge"})))
     except ModelMissing as error:
         raise ModelMissing(str(error), hint=error.hint.replace("--model", "--judge")) from error
 

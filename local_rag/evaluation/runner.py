@@ -21,7 +21,7 @@ from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
 
 if TYPE_CHECKING:
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.judge import Judge
     from local_rag.evaluation.cases import Case
     from local_rag.index.search import Mode
     from local_rag.runtime.rag import Rag
@@ -103,7 +103,7 @@ class Runner:
     rag: Rag
     folder: RunFolder
     plan: Plan
-    examiner: Examiner | None = None
+    judge: Judge | None = None
 
     def steps(self) -> list[Step]:
         """All that is to be asked, in order: retrieval, the router, graph after graph, and the judge at the end.
@@ -114,9 +114,9 @@ class Runner:
         cases, graphs = self.folder.cases, self.plan.graphs
         found = [*self._retrieval(cases), *self._routes(cases)]
         found += [self._answer(case, graph) for graph in graphs for case in cases]
-        if self.examiner is not None:
+        if self.judge is not None:
             judged = [case for case in cases if case.answers]
-            found += [self._judgement(case, graph, self.examiner) for graph in graphs for case in judged]
+            found += [self._judgement(case, graph, self.judge) for graph in graphs for case in judged]
         return found
 
     def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
@@ -175,11 +175,11 @@ class Runner:
     def _answer(self, case: Case, graph: str) -> Step:
         return self._step("answer", case, graph, self._ask, graph=graph)
 
-    def _judgement(self, case: Case, graph: str, examiner: Examiner) -> Step:
-        def judge(case: Case, graph: str) -> Record:
-            return self._judge(examiner, case, graph)
+    def _judgement(self, case: Case, graph: str, judge: Judge) -> Step:
+        def ask(case: Case, graph: str) -> Record:
+            return self._judge(judge, case, graph)
 
-        return self._step("judgement", case, f"{graph}, judge", judge, graph=graph)
+        return self._step("judgement", case, f"{graph}, judge", ask, graph=graph)
 
     def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
         """A step whose failure is a record."""
@@ -228,7 +228,7 @@ class Runner:
             return {**answer_record(case, graph, done.answer, events, self._single), "error": done.answer.reason}
         return answer_record(case, graph, done.answer, events, self._single)
 
-    def _judge(self, examiner: Examiner, case: Case, graph: str) -> Record:
+    def _judge(self, judge: Judge, case: Case, graph: str) -> Record:
         answered = self.folder.record(("answer", case.id, graph))
         if "error" in answered:
             return failure_record("judgement", case, NO_ANSWER, graph=graph)
@@ -236,7 +236,7 @@ class Runner:
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()
         with scope(Cancel(self.rag.settings.values.limits.seconds)):
-            found = examiner.judge(case.question, case.answers, answered["answer"]["text"])
+            found = judge.judge(case.question, case.answers, answered["answer"]["text"])
         return {
             "kind": "judgement",
             "case": case.id,

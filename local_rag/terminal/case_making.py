@@ -27,7 +27,7 @@ from local_rag.text.display import plural, printable, short_path
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.question_proposer import QuestionProposer
     from local_rag.index.index import Index
 
 RULES_NOTE = (
@@ -73,10 +73,10 @@ def make_cases(
             embedder.load()  # now, and not between two questions
         choice = choose_engine(settings, embedder, index)
         with closing(choice.engine):
-            examiner = _examiner(choice)
-            proposer = Proposer(index, file.cases, seed, examiner)
+            question_proposer = _question_proposer(choice)
+            proposer = Proposer(index, file.cases, seed, question_proposer)
             total, label = count + unanswerable, index.path_labels()
-            dialogue = CaseDialogue(file, proposer, console, total, keep_all, bool(examiner), label)
+            dialogue = CaseDialogue(file, proposer, console, total, keep_all, bool(question_proposer), label)
             dialogue.begin(choice, index)
             try:
                 dialogue.run(proposer.mixed(count, unanswerable))
@@ -85,11 +85,11 @@ def make_cases(
     return 0
 
 
-def _examiner(choice: Choice) -> Examiner | None:
+def _question_proposer(choice: Choice) -> QuestionProposer | None:
     from local_rag.engines.ollama.engine import OllamaEngine
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.question_proposer import QuestionProposer
 
-    return Examiner(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
+    return QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
 
 
 @dataclass

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Citation, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.text.alignment import verbatim
 from local_rag.text.display import shorten
 from local_rag.text.marks import leads, marks, without_marks
-from local_rag.text.matching import verbatim
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.verification import evidence
 from local_rag.text.words import content_stems, words

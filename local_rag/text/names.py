@@ -30,7 +30,7 @@ def _mixed(word: str) -> bool:
 
 
 def written_names(text: str) -> list[str]:
-    """The names as they are written, in order, of a tidied text (see `matching.tidy`).
+    """The names as they are written, in order, of a tidied text (see `alignment.tidy`).
 
     A function word is a name only after another word: US, May, not the first word of what somebody said.
     """

@@ -51,7 +51,7 @@ class Quantity(NamedTuple):
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The numbers of a text (tidied, see `matching.tidy`) in order, with sign and unit."""
+    """The numbers of a text (tidied, see `alignment.tidy`) in order, with sign and unit."""
     tokens = [*TOKEN.findall(text), "", ""]
     result: list[Quantity] = []
     for position, token in enumerate(tokens):

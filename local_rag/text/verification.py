@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from local_rag.core.answer import QuoteMatch
 from local_rag.text import lexicon
-from local_rag.text.matching import nearly, tidy, verbatim, without_lead
+from local_rag.text.alignment import nearly, tidy, verbatim, without_lead
 from local_rag.text.names import holds_names, written_names
 from local_rag.text.negation import contrary, denies, same_contrast, turns_alike
 from local_rag.text.numbers import TOKEN, holds_quantities, quantities, stems_without_numbers

@@ -121,7 +121,7 @@ class OllamaServer:
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
-        self._http.hang_up()
+        self._http.abort()
         self._bell.close()
         self._ringer.close()
 
@@ -157,7 +157,7 @@ class OllamaServer:
                 raise AssertionError(f"{self._answering} chats were answered, expected {n_chats}")
 
     def wait_idle(self, n_requests: int = 0, seconds: float = 5) -> None:
-        """Until so many requests have come, and all that came have ended; then their `hung_up` is final."""
+        """Until so many requests have come, and all that came have ended; then their `aborted` is final."""
         until = time.monotonic() + seconds
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.requests) >= n_requests, seconds):
@@ -182,7 +182,7 @@ class OllamaServer:
         try:
             self._answer(wire, request, bad)
         except Gone:
-            request.hung_up = True
+            request.aborted = True
             wire.drop()
         except Closed:
             wire.drop()

@@ -45,11 +45,11 @@ class Wire:
                 raise Closed
             if not ready:
                 return
-            if self._hung_up():
+            if self._aborted():
                 raise Gone
             watched = [self._bell]
 
-    def _hung_up(self) -> bool:
+    def _aborted(self) -> bool:
         try:
             return self._handler.connection.recv(1, socket.MSG_PEEK) == b""
         except ConnectionError:
@@ -121,7 +121,7 @@ class Request:
     """Names in small letters."""
     at: float
     """time.monotonic()"""
-    hung_up: bool = False
+    aborted: bool = False
     """The client closed the connection before the reply had ended."""
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when the server is through with it."""
@@ -165,7 +165,7 @@ class Http(ThreadingHTTPServer):
         if failure and not isinstance(failure, (ConnectionError, TimeoutError)):
             self.fail(failure)
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """Wakes every thread that reads from a client, and waits until it has ended."""
         for connection, ended in list(self.open.items()):
             with contextlib.suppress(OSError):

@@ -17,8 +17,8 @@ LOOPBACK = ("127.0.0.1", "::1")
 
 DOWNLOAD = "https://ollama.com/download"
 
-KNOCK = 0.5
-"""Seconds for a connection to this machine; one that takes longer is left to the client with its patience."""
+PROBE_SECONDS = 0.5
+"""Seconds that a probe waits for a connection to this machine; what takes longer is left to the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def check_local(where: Address, allowed: Collection[str]) -> None:
         )
 
 
-def knock(where: Address) -> None:
-    """Raise ServerDown if this machine refuses a connection there, which takes a millisecond to learn."""
+def probe(where: Address) -> None:
+    """Raise ServerDown if this machine refuses a connection there. Takes a millisecond."""
     hosts = LOOPBACK if where.host == "localhost" else (where.host,)
     if where.is_local and all(_refuses(host, where.port) for host in hosts):
         raise down(where)
@@ -92,7 +92,7 @@ def down(where: Address) -> ServerDown:
 
 def _refuses(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), KNOCK).close()
+        socket.create_connection((host, port), PROBE_SECONDS).close()
     except ConnectionRefusedError:
         return True
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One call to a model: streamed on a thread of its own, watched, hung up when told to, and judged by how it ended.
+"""One call to a model: streamed on a thread of its own, watched, aborted when told to, and checked for how it ended.
 
 langchain-ollama blocks while a model is loaded and a prompt is read, and returns normally from a stream that broke
 off. So the reading is done elsewhere; who asked waits with an eye on the clock and on Ctrl-C, and looks at `done`.
@@ -21,11 +21,22 @@ from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.ollama.clients import chat_ollama, ollama
 from local_rag.engines.ollama.context_window import Use, estimate, too_long
 from local_rag.engines.ollama.model_loads import Loads, duration
-from local_rag.engines.ollama.replies import AGAIN, Ask, BrokenOff, Overlong, Reply, Unusable, call_of, judged
-from local_rag.engines.ollama.server import Server, explained, same_model
+from local_rag.engines.ollama.model_names import same_model
+from local_rag.engines.ollama.replies import (
+    AGAIN,
+    BrokenOff,
+    ChatRequest,
+    Overlong,
+    Reply,
+    Unusable,
+    call_of,
+    check_end,
+)
+from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.server_errors import project_error
 from local_rag.engines.ollama.thinking import Thoughts
 from local_rag.engines.ollama.token_probabilities import Token, tokens_of
-from local_rag.engines.ollama.transport import CONNECT, Line, NoTransport, on
+from local_rag.engines.ollama.transport import CONNECT, Connection, NoTransport, over
 
 if TYPE_CHECKING:
     from langchain_ollama import ChatOllama
@@ -33,8 +44,8 @@ if TYPE_CHECKING:
 POLL = 0.05
 """Seconds between two looks at the stop button while nothing arrives."""
 
-LETTING_GO = 1.0
-"""Seconds that a call which was hung up may take to end; milliseconds are usual."""
+ABORT_SECONDS = 1.0
+"""Seconds that an aborted call may take to end; milliseconds are usual."""
 
 READING = 5.0
 """Tokens per second that the slowest machine reads of a prompt.
@@ -53,24 +64,24 @@ class Caller:
         self.settings = settings
         self._turn = threading.Lock()
         self._chats: dict[tuple[Use, int, int], ChatOllama] = {}
-        self._lines: set[Line] = set()
+        self._connections: set[Connection] = set()
         self.loads = Loads(settings.keep_alive)
         self._preloading: set[str] = set()
         self._closed = False
 
     def close(self) -> None:
-        """Hang up every call, also those that wait for their turn; there are no further ones."""
+        """Abort every call, also those that wait for their turn; there are no further ones."""
         self._closed = True
-        for line in list(self._lines):
-            line.hang_up()
+        for connection in list(self._connections):
+            connection.abort()
         # A socket that is closed while its thread still reads leaves that thread on a number that others get anew.
-        if self._turn.acquire(timeout=LETTING_GO):
+        if self._turn.acquire(timeout=ABORT_SECONDS):
             self._turn.release()
             self.server.close()
 
-    def ask(self, ask: Ask) -> Reply:
+    def ask(self, request: ChatRequest) -> Reply:
         """The whole reply. Raises Overlong, BrokenOff, Empty, EngineError, Stopped."""
-        stream = self.stream(ask)
+        stream = self.stream(request)
         while True:
             try:
                 next(stream)
@@ -78,15 +89,15 @@ class Caller:
                 reply: Reply = end.value
                 return reply
 
-    def stream(self, ask: Ask) -> Generator[Token | None, None, Reply]:
+    def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
         """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew.
 
-        Closing it hangs up. A bit has a log-probability where it is one token, and the server gave one.
+        Closing it aborts the call. A bit has a log-probability where it is one token, and the server gave one.
         """
         cancel.check()
         started = time.perf_counter()
         thoughts, last, tokens = Thoughts(), dict[str, Any](), list[Token]()
-        chunks = self._chunks(ask)
+        chunks = self._chunks(request)
         try:
             for token, about in chunks:
                 last = about if about.get("done") else last
@@ -100,11 +111,11 @@ class Caller:
                 yield Token(text)
             if self._closed and not last:
                 raise EngineError(_CLOSED)
-            cut = judged(ask, thoughts.text, last)
-            call, note = self.loads.counted(call_of(ask, last, time.perf_counter() - started))
+            cut = check_end(request, thoughts.text, last)
+            call, note = self.loads.counted(call_of(request, last, time.perf_counter() - started))
             return Reply(thoughts.text.strip(), cut, call, note, tuple(tokens))
         except Unusable as error:
-            error.call = call_of(ask, last, time.perf_counter() - started)
+            error.call = call_of(request, last, time.perf_counter() - started)
             raise
         finally:
             chunks.close()
@@ -114,20 +125,23 @@ class Caller:
         if use.model in self._preloading or self.loads.stayed(use.model, time.monotonic()):
             return
         self._preloading.add(use.model)
-        line = Line()
-        self._lines.add(line)
+        connection = Connection()
+        self._connections.add(connection)
         threading.Thread(
-            target=contextvars.Context().run, args=(self._preload, use, line), name="local-rag-preload", daemon=True
+            target=contextvars.Context().run,
+            args=(self._preload, use, connection),
+            name="local-rag-preload",
+            daemon=True,
         ).start()
 
     # --- the thread that reads ------------------------------------------------------------------------------------
 
-    def _preload(self, use: Use, line: Line) -> None:
-        if not self._take_turn(line):
+    def _preload(self, use: Use, connection: Connection) -> None:
+        if not self._take_turn(connection):
             return self._preloading.discard(use.model)
         started = time.perf_counter()
         try:
-            with on(line):
+            with over(connection):
                 there = self._in_memory(use)
                 patience = self.settings.load_seconds + self.settings.idle_seconds
                 self.server.preload(use.model, use.options, duration(self.settings.keep_alive), patience)
@@ -135,7 +149,7 @@ class Caller:
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
-            self._lines.discard(line)
+            self._connections.discard(connection)
             self._preloading.discard(use.model)
             self._turn.release()
 
@@ -145,22 +159,24 @@ class Caller:
             same_model(one.name, use.model) and one.window in (None, use.num_ctx) for one in self.server.loaded()
         )
 
-    def _take_turn(self, line: Line) -> bool:
-        while not (line.hung_up or self._closed):
+    def _take_turn(self, connection: Connection) -> bool:
+        while not (connection.aborted or self._closed):
             if self._turn.acquire(timeout=POLL):
                 return True
         return False
 
-    def _read(self, ask: Ask, line: Line, out: queue.SimpleQueue[Any]) -> None:
-        if not self._take_turn(line):
+    def _read(self, request: ChatRequest, connection: Connection, out: queue.SimpleQueue[Any]) -> None:
+        if not self._take_turn(connection):
             return out.put(StopIteration())
         try:
             from langsmith.run_helpers import tracing_context
 
             out.put(None)
-            with on(line), tracing_context(enabled=False):
-                for chunk in self._chat(ask).stream(list(ask.messages), format=ask.schema, **_figures(ask)):
-                    if line.hung_up:
+            with over(connection), tracing_context(enabled=False):
+                for chunk in self._chat(request).stream(
+                    list(request.messages), format=request.schema, **_figures(request)
+                ):
+                    if connection.aborted:
                         break
                     about = dict(chunk.response_metadata)
                     for token in tokens_of(str(chunk.content), about.pop("logprobs", None)):
@@ -171,18 +187,18 @@ class Caller:
         finally:
             self._turn.release()
 
-    def _chat(self, ask: Ask) -> ChatOllama:
+    def _chat(self, request: ChatRequest) -> ChatOllama:
         """The client for these options, built once: `bind(options=…)` would replace the whole set, `num_ctx` too."""
-        key = (ask.use, ask.cap, ask.variant)
+        key = (request.use, request.cap, request.variant)
         if key not in self._chats:
             self._chats[key] = chat_ollama()(
-                model=ask.use.model,
+                model=request.use.model,
                 base_url=self.server.address.url,
-                num_ctx=ask.use.num_ctx,
-                num_predict=ask.cap + ask.use.thoughts,
-                temperature=0.7 if ask.variant else 0.0,
-                seed=SEED + ask.variant,
-                reasoning=ask.use.think,
+                num_ctx=request.use.num_ctx,
+                num_predict=request.cap + request.use.thoughts,
+                temperature=0.7 if request.variant else 0.0,
+                seed=SEED + request.variant,
+                reasoning=request.use.think,
                 keep_alive=duration(self.settings.keep_alive),
                 sync_client_kwargs={
                     "transport": self.server.transport,
@@ -196,30 +212,33 @@ class Caller:
 
     # --- who asked ------------------------------------------------------------------------------------------------
 
-    def _chunks(self, ask: Ask) -> Generator[tuple[Token, dict[str, Any]], None, None]:
-        line, out = Line(), queue.SimpleQueue[Any]()
-        self._lines.add(line)
+    def _chunks(self, request: ChatRequest) -> Generator[tuple[Token, dict[str, Any]], None, None]:
+        connection, out = Connection(), queue.SimpleQueue[Any]()
+        self._connections.add(connection)
         thread = threading.Thread(
-            target=contextvars.Context().run, args=(self._read, ask, line, out), name="local-rag-call", daemon=True
+            target=contextvars.Context().run,
+            args=(self._read, request, connection, out),
+            name="local-rag-call",
+            daemon=True,
         )
         thread.start()
         try:
-            for item in self._arriving(ask, out, thread):
+            for item in self._arriving(request, out, thread):
                 if isinstance(item, BaseException):
-                    raise self._meaning(ask, item) from item
+                    raise self._meaning(request, item) from item
                 yield item
         finally:
-            self._lines.discard(line)
-            line.hang_up()
+            self._connections.discard(connection)
+            connection.abort()
             thread.join(POLL)
 
-    def _arriving(self, ask: Ask, out: queue.SimpleQueue[Any], thread: threading.Thread) -> Iterator[Any]:
+    def _arriving(self, request: ChatRequest, out: queue.SimpleQueue[Any], thread: threading.Thread) -> Iterator[Any]:
         """What the reading thread sends, until its end; silence beyond what the prompt explains is an error.
 
         While a model is being loaded the clock of the question stands still.
         """
         idle = self.settings.idle_seconds
-        reading = idle + self.settings.load_seconds + estimate(ask.messages) / READING
+        reading = idle + self.settings.load_seconds + estimate(request.messages) / READING
         since, patience = time.monotonic(), float("inf")
         while True:
             try:
@@ -233,7 +252,7 @@ class Caller:
                         "the thread that reads Ollama's replies has died", hint="local-rag doctor"
                     ) from None
                 if time.monotonic() - since > patience:
-                    raise self._silent(ask, patience, patience == idle) from None
+                    raise self._silent(request, patience, patience == idle) from None
                 continue
             cancel.check()
             if isinstance(item, StopIteration):
@@ -242,14 +261,14 @@ class Caller:
             if item is not None:
                 yield item
 
-    def _silent(self, ask: Ask, seconds: float, started: bool) -> EngineError:
+    def _silent(self, request: ChatRequest, seconds: float, started: bool) -> EngineError:
         what = "stopped in the middle of its reply" if started else "sent nothing"
         return EngineError(
-            f"{ask.use.model} {what} for {seconds:.0f} s, so the connection was closed",
+            f"{request.use.model} {what} for {seconds:.0f} s, so the connection was closed",
             hint="ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time",
         )
 
-    def _meaning(self, ask: Ask, error: BaseException) -> BaseException:
+    def _meaning(self, request: ChatRequest, error: BaseException) -> BaseException:
         if isinstance(error, LocalRagError) or not isinstance(error, Exception):
             return error
         if self._closed:
@@ -258,18 +277,18 @@ class Caller:
             if said := too_long(error.status_code, error.error):
                 return Overlong(said)
             if error.status_code == -1:
-                return BrokenOff(f"{ask.use.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
+                return BrokenOff(f"{request.use.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
             return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply", hint=AGAIN)
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
-            return BrokenOff(f"{ask.use.model} ended its reply before it began", hint=AGAIN)
-        return explained(error, self.server.address, ask.use.model, "chat")
+            return BrokenOff(f"{request.use.model} ended its reply before it began", hint=AGAIN)
+        return project_error(error, self.server.address, request.use.model, "chat")
 
 
-def _figures(ask: Ask) -> dict[str, Any]:
-    if ask.logprobs is None:
+def _figures(request: ChatRequest) -> dict[str, Any]:
+    if request.logprobs is None:
         return {}
-    return {"logprobs": True} | ({"top_logprobs": ask.logprobs} if ask.logprobs else {})
+    return {"logprobs": True} | ({"top_logprobs": request.logprobs} if request.logprobs else {})
 
 
 _CLOSED = "the engine was closed while it was asked"

@@ -16,12 +16,13 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
-from local_rag.engines.ollama import critique_scores, prompts, schemas
+from local_rag.engines.ollama import prompts, schemas, scores
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Message, Use
 from local_rag.engines.ollama.grader import YES_NO, Grader
+from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
-from local_rag.engines.ollama.server import Server, check_name, check_remote, digests, lists_logprobs
+from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
@@ -110,7 +111,7 @@ class OllamaEngine:
         self._caller.preload(self.uses["grader"])
 
     def close(self) -> None:
-        """Hang up whatever is running."""
+        """Abort whatever is running."""
         self._caller.close()
 
     def route(self, question: str, catalog: Catalog) -> Route:
@@ -131,8 +132,8 @@ class OllamaEngine:
         if self._explain:
             messages, schema = prompts.because(messages), schemas.explained(schema)
         verdict = task.single("router", "router", messages, schema)
-        source: Source = getattr(verdict.found, "datasource", first)
-        steps: Complexity = getattr(verdict.found, "complexity", "single") if source == "vectorstore" else "single"
+        source: Source = getattr(verdict.reply, "datasource", first)
+        steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
 
     def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
@@ -143,8 +144,8 @@ class OllamaEngine:
         if self._explain:
             messages, schema = prompts.because(messages), schemas.explained(schema)
         verdict = task.single("router", "retrieval_decision", messages, schema, scored=True)
-        needed = verdict.found is None or verdict.found.needed == "yes"
-        return Need(needed, critique_scores.yes(verdict.chances(("n",), YES_NO)), verdict.why, task.usage())
+        needed = verdict.reply is None or verdict.reply.needed == "yes"
+        return Need(needed, scores.yes(verdict.probabilities(("n",), YES_NO)), verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""
@@ -195,9 +196,9 @@ class OllamaEngine:
 
         order = range(len(documents))
         verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
-        said = " ".join(verdict.found.sentence.split()) if verdict.found else ""
+        said = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
         first = next((span.of(said) for span in sentences(said)), "")
-        done = not first or verdict.found is None or verdict.found.done or THE_ANSWER in first.casefold()
+        done = not first or verdict.reply is None or verdict.reply.done or THE_ANSWER in first.casefold()
         return Thought(first, done, usage=task.usage())
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
@@ -219,7 +220,7 @@ class OllamaEngine:
         return standalone if standalone.text else Rewrite(question, standalone.usage)
 
     def task(self) -> Task:
-        """A new task, also for calls that no graph makes; see `examiner`."""
+        """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
         return Task(self._caller, self.uses, self._logprobs)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.critique import answered, overall
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
-from local_rag.engines.ollama import critique_scores, prompts, schemas
+from local_rag.engines.ollama import prompts, schemas, scores, tutorial_prompts
 from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.parsed_verdict import Verdict
+from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
@@ -70,11 +70,11 @@ class Grader:
             scored=True,
         )
         verdicts = [
-            Relevance("unparsed", why=verdict.wrong or "left out: the prompt did not fit the window") for _ in documents
+            Relevance("unparsed", why=verdict.error or "left out: the prompt did not fit the window") for _ in documents
         ]
-        if verdict.found:
-            for place, (number, word) in enumerate(zip(verdict.kept, verdict.found.binary_scores, strict=True)):
-                score = critique_scores.yes(verdict.chances(("r", place), YES_NO))
+        if verdict.reply:
+            for place, (number, word) in enumerate(zip(verdict.kept, verdict.reply.binary_scores, strict=True)):
+                score = scores.yes(verdict.probabilities(("r", place), YES_NO))
                 verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(place))
         shown = sorted(verdict.kept)
         rejected = [place for place, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
@@ -82,12 +82,12 @@ class Grader:
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self._task(), self._asked(prompts.each_retrieval(question, document))
+        task, messages = self._task(), self._asked(tutorial_prompts.retrieval(question, document))
         verdict = task.single("grader", "retrieval_grader", messages, self._shape(schemas.GradeDocuments), scored=True)
-        if verdict.found is None:
-            return Relevance("unparsed", why=verdict.wrong, usage=task.usage())
-        score = critique_scores.yes(verdict.chances(("r",), YES_NO))
-        return Relevance(_LABELS[verdict.found.binary_score], score, verdict.why, task.usage())
+        if verdict.reply is None:
+            return Relevance("unparsed", why=verdict.error, usage=task.usage())
+        score = scores.yes(verdict.probabilities(("r",), YES_NO))
+        return Relevance(_LABELS[verdict.reply.binary_score], score, verdict.why, task.usage())
 
     def _levels(
         self, task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]
@@ -98,8 +98,8 @@ class Grader:
             return prompts.chat(prompts.levels_task(len(kept)), question, documents, kept)
 
         verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schemas.levels_of)
-        levels = verdict.found.levels if verdict.found else ()
-        return {number: level / critique_scores.LEVELS for number, level in zip(verdict.kept, levels, strict=False)}
+        levels = verdict.reply.levels if verdict.reply else ()
+        return {number: level / scores.LEVELS for number, level in zip(verdict.kept, levels, strict=False)}
 
     # --- answers --------------------------------------------------------------------------------------------------
 
@@ -126,21 +126,21 @@ class Grader:
         order, spare = _cited_first(layout, shown), layout.spare
         if check == "usefulness":
             useful = self._verdict(task, "answer_grader", prompt, order, lambda _: schemas.GradeUsefulness, spare=spare)
-            level = useful.found.usefulness if useful.found else 0
+            level = useful.reply.usefulness if useful.reply else 0
             return Grade("unparsed", level, why=useful.why, usefulness_score=_usefulness(useful))
         shape = schemas.support_of if check == "support" else schemas.generation_of
         label = "hallucination_grader" if check == "support" else "generation_grader"
         verdict = self._verdict(task, label, prompt, order, shape, len(sentences), spare)
-        if verdict.found is None:
-            return Grade("unparsed", 0, why=verdict.wrong)
-        found: list[Support] = list(verdict.found.support)
-        level = verdict.found.usefulness if isinstance(verdict.found, schemas.GradeGeneration) else 0
+        if verdict.reply is None:
+            return Grade("unparsed", 0, why=verdict.error)
+        found: list[Support] = list(verdict.reply.support)
+        level = verdict.reply.usefulness if isinstance(verdict.reply, schemas.GradeGeneration) else 0
         return Grade(
             overall(found),
             level,
             tuple(found),
             verdict.why,
-            support_score=critique_scores.support([verdict.chances(("s", n), SUPPORTS) for n in range(len(found))]),
+            support_score=scores.support([verdict.probabilities(("s", n), SUPPORTS) for n in range(len(found))]),
             usefulness_score=_usefulness(verdict) if level else None,
         )
 
@@ -154,30 +154,30 @@ class Grader:
         useful = task.single(
             "grader",
             "answer_grader",
-            self._asked(prompts.each_answer(question, generation)),
+            self._asked(tutorial_prompts.answer(question, generation)),
             self._shape(schemas.GradeAnswer),
             scored=True,
         )
-        if useful.found is None:
-            return replace(grade, support="unparsed", why=useful.wrong, support_score=None)
-        odds = useful.chances(("u",), YES_NO)
+        if useful.reply is None:
+            return replace(grade, support="unparsed", why=useful.error, support_score=None)
+        odds = useful.probabilities(("u",), YES_NO)
         return replace(
             grade,
-            usefulness=USEFUL if useful.found.binary_score == "yes" else USELESS,
+            usefulness=USEFUL if useful.reply.binary_score == "yes" else USELESS,
             why="; ".join(filter(None, (grade.why, useful.why))),
             usefulness_score=odds["yes"] - odds["no"] if odds else None,
         )
 
     def _grounded(self, task: Task, documents: Sequence[Document], generation: str) -> Grade:
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return self._asked(prompts.each_hallucination(documents, numbers, generation))
+            return self._asked(tutorial_prompts.hallucination(documents, numbers, generation))
 
         order = _cited_first(_plain(documents), generation)
         verdict = self._verdict(task, "hallucination_grader", prompt, order, lambda _: schemas.GradeHallucinations)
-        if verdict.found is None:
-            return Grade("unparsed", 0, why=verdict.wrong)
-        score = critique_scores.yes(verdict.chances(("s",), YES_NO))
-        return Grade("fully" if verdict.found.binary_score == "yes" else "no", 0, why=verdict.why, support_score=score)
+        if verdict.reply is None:
+            return Grade("unparsed", 0, why=verdict.error)
+        score = scores.yes(verdict.probabilities(("s",), YES_NO))
+        return Grade("fully" if verdict.reply.binary_score == "yes" else "no", 0, why=verdict.why, support_score=score)
 
     # --- both -----------------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Grader:
         shape: Callable[[int], type[R]],
         entries: int = 1,
         spare: int = 0,
-    ) -> Verdict[R]:
+    ) -> ParsedVerdict[R]:
         """A verdict on a generation, with one reason at most."""
         return task.verdict(
             "grader",
@@ -210,8 +210,8 @@ class Grader:
         return schemas.explained(schema, count) if self._explain else schema
 
 
-def _usefulness(verdict: Verdict[R]) -> float | None:
-    return critique_scores.usefulness(verdict.chances(("u",), LEVELS))
+def _usefulness(verdict: ParsedVerdict[R]) -> float | None:
+    return scores.usefulness(verdict.probabilities(("u",), LEVELS))
 
 
 def _plain(documents: Sequence[Document]) -> Layout:

@@ -8,7 +8,7 @@ from typing import Generic
 
 from local_rag.engines.ollama.replies import Reply
 from local_rag.engines.ollama.schemas import R
-from local_rag.engines.ollama.token_probabilities import chances
+from local_rag.engines.ollama.token_probabilities import label_probabilities
 from local_rag.text.display import shorten
 
 LONGEST_REASON = 200
@@ -16,27 +16,27 @@ LONGEST_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Generic[R]):
-    """`found` is None where the reply stayed unusable; `wrong` says why, of the last reply.
+class ParsedVerdict(Generic[R]):
+    """`reply` is None where no reply could be used; `error` says why, of the last one.
 
-    `kept` are the numbers of the passages that the model was shown, `reply` is the one that was used.
+    `kept` are the numbers of the passages that the model was shown, `raw` is the reply as it came.
     """
 
-    found: R | None
+    reply: R | None
     kept: list[int] = field(default_factory=list)
-    wrong: str = ""
-    reply: Reply | None = None
+    error: str = ""
+    raw: Reply | None = None
 
-    def chances(self, path: tuple[str | int, ...], labels: Iterable[str]) -> dict[str, float] | None:
+    def probabilities(self, path: tuple[str | int, ...], labels: Iterable[str]) -> dict[str, float] | None:
         """Probabilities of the labels at a value of the reply, None where they are not known."""
-        return chances(self.reply.tokens, self.reply.text, path, labels) if self.reply else None
+        return label_probabilities(self.raw.tokens, self.raw.text, path, labels) if self.raw else None
 
     @property
     def why(self) -> str:
         """What was wrong with the reply, else the reason that the model gave, if it was asked for one."""
-        return self.wrong or self.reason()
+        return self.error or self.reason()
 
     def reason(self, number: int = 0) -> str:
         """The reason given for the verdict, or for one of them."""
-        given = getattr(self.found, "why", "")
+        given = getattr(self.reply, "why", "")
         return shorten(given[number] if isinstance(given, list) else given, LONGEST_REASON)

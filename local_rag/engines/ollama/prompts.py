@@ -3,8 +3,8 @@
 All prompts about one question begin alike: the same system message, the numbered passages, the question; what is wanted
 comes last. A server that remembers a prompt does not read its beginning again, and reading is what costs time on a
 laptop. The question stands behind the passages, so that a further question about the same ones shares them. Which
-passages are shown is for `layout` to say. What a prompt without passages shows of an index or a chat stands first, too.
-`EACH_*` are the tutorials' calls instead: one per document and one per check, each with the tutorials' inputs.
+passages are shown is for `prompt_layout` to say. What a prompt without passages shows of an index or a chat stands
+first, too.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ def passage(number: int, document: Document, copy_of: int | None = None) -> str:
     web = "the web, not the person's files" if about.get("origin") == "web" else None
     facts = {"from": source, "page": about.get("page"), "heading": about.get("heading"), "found": web}
     shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
-    text = f"The same text as passage {copy_of}." if copy_of else _fenced(document.page_content)
+    text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
     return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
 
 
 def _attribute(value: str) -> str:
-    return shorten(_fenced(value).replace('"', "'"), 100)
+    return shorten(fenced(value).replace('"', "'"), 100)
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
     return re.sub(r"<(?=\s*/?\s*(?:passage|answer)\b)", "‹", text, flags=re.IGNORECASE)
 
 
@@ -152,7 +152,7 @@ def check_task(generation: str, documents: int, check: Check = "both", only: Seq
     listed = f'"s": "{_blanks(len(sentences))}"'
     if check == "usefulness":
         return (
-            f"Judge this answer to the question.\n<answer>\n{_fenced(generation)}\n</answer>\n"
+            f"Judge this answer to the question.\n<answer>\n{fenced(generation)}\n</answer>\n"
             f'{usefulness.format("it")}Answer in JSON: {{"u": …}}'
         )
     numbered = "\n".join(f"{place}. {_claim(one, documents)}" for place, one in enumerate(sentences, start=1))
@@ -170,7 +170,7 @@ def _claim(claim: Claim, documents: int) -> str:
     """A sentence with the numbers of the passages it cites behind it, wherever its marks stood."""
     cited = [str(number) for number in claim.numbers if 1 <= number <= documents]
     mark = f" [{', '.join(cited)}]" if cited else ""
-    return f"{' '.join(_fenced(claim.text).split())}{mark}"
+    return f"{' '.join(fenced(claim.text).split())}{mark}"
 
 
 def because(messages: Sequence[Message], several: bool = False) -> list[Message]:
@@ -264,43 +264,6 @@ DIRECT = (
 )
 
 
-# --- evaluation -----------------------------------------------------------------------------------------------------
-
-LONGEST_REFERENCE = 400
-"""Characters of a reference answer that the judge is shown."""
-
-
-def judge_task(references: Sequence[str], answer: str) -> str:
-    """The judge of a test run: the question stands before it, no passage, and not who wrote the answer."""
-    listed = "\n".join(f"- {_fenced(shorten(reference, LONGEST_REFERENCE))}" for reference in references)
-    which = "this is the right answer" if len(references) == 1 else "each of these is a right answer"
-    return (
-        f"Judge an answer to the question. In the test, {which}:\n{listed}\nThe answer to be judged:\n"
-        f"<answer>\n{_fenced(answer)}\n</answer>\n"
-        '"right" if it says the same thing as a right answer, in whatever words, perhaps with more besides. "wrong" if '
-        "it says something else, contradicts a right answer, leaves out what was asked, or does not answer. "
-        'Answer in JSON: {"j": "…"}'
-    )
-
-
-PROPOSE = (
-    "Write one question for a test of how well these files are searched: a question that a person could ask who does "
-    'not see the passage and that the passage answers. Name the thing that is asked about, never say "the passage", '
-    'and ask in the language of the passage. "q" is the question. "a" are the words of the passage that answer it, '
-    'copied exactly, as few as possible. Answer in JSON: {"q": "…", "a": "…"}'
-)
-MISSING = (
-    "Write one question for a test of how well these files are searched: a question about the matter of the passage "
-    "that a person could well ask, but whose answer does not stand in the passage. Name the thing that is asked about, "
-    'never say "the passage", and ask in the language of the passage. Answer in JSON: {"q": "…"}'
-)
-
-
-def propose(document: Document, task: str) -> list[Message]:
-    """One passage and what is wanted of it."""
-    return chat(task, "", [document], [0])
-
-
 def correction(error: str, shape: str) -> str:
     """What the retry adds after the reply that could not be used."""
     return f"That reply could not be used: {error}. Reply with the JSON object alone: {shape}"
@@ -309,36 +272,3 @@ def correction(error: str, shape: str) -> str:
 def shape(keys: Sequence[str]) -> str:
     """The object that a schema wants, for a person or a model to see."""
     return "{" + ", ".join(f'"{key}": …' for key in keys) + "}"
-
-
-# --- the tutorials' calls ---------------------------------------------------------------------------------------------
-
-EACH_RETRIEVAL = (
-    "You grade whether a retrieved document is relevant to a user's question. If it has keywords or meaning related to "
-    'the question, it is relevant. The test need not be strict: the aim is to filter out stray results. "yes" or "no". '
-    'Answer in JSON: {"r": "…"}'
-)
-EACH_HALLUCINATION = (
-    "You grade whether an answer is grounded in, that is supported by, a set of retrieved facts. "
-    '"yes" or "no". Answer in JSON: {"s": "…"}'
-)
-EACH_ANSWER = (
-    'You grade whether an answer resolves the question that was asked. "yes" or "no". Answer in JSON: {"u": "…"}'
-)
-
-
-def each_retrieval(question: str, document: Document) -> list[Message]:
-    """One document and the question."""
-    text = _fenced(document.page_content)
-    return [("system", EACH_RETRIEVAL), ("user", f"Retrieved document:\n\n{text}\n\nQuestion: {question}")]
-
-
-def each_hallucination(documents: Sequence[Document], numbers: Sequence[int], generation: str) -> list[Message]:
-    """The documents and the generation, not the question."""
-    facts = "\n\n".join(passage(number + 1, documents[number]) for number in numbers)
-    return [("system", EACH_HALLUCINATION), ("user", f"Facts:\n\n{facts}\n\nAnswer: {_fenced(generation)}")]
-
-
-def each_answer(question: str, generation: str) -> list[Message]:
-    """The question and the generation, no documents."""
-    return [("system", EACH_ANSWER), ("user", f"Question:\n\n{question}\n\nAnswer: {_fenced(generation)}")]

@@ -15,7 +15,7 @@ AGAIN = "ask again; if it happens often, try another model: local-rag models"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ChatRequest:
     """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
     temperature 0, others are further tries at temperature 0.7. `logprobs`: ask for each token's log-probability, and
     for so many alternatives to it.
@@ -67,24 +67,24 @@ class Overlong(Exception):
         self.said = said
 
 
-def judged(ask: Ask, text: str, last: Mapping[str, Any]) -> bool:
+def check_end(request: ChatRequest, text: str, last: Mapping[str, Any]) -> bool:
     """Whether a reply was cut at its cap; `last` is the line with `done` and the figures, empty if none came.
 
     Raises BrokenOff without such a line, Overlong where the prompt was cut or filled the window, Empty without a text.
     """
     if not last.get("done"):
         raise BrokenOff(
-            f"the reply of {ask.use.model} broke off without an end, as Ollama does when a model repeats itself",
+            f"the reply of {request.use.model} broke off without an end, as Ollama does when a model repeats itself",
             hint=AGAIN,
         )
     counted, generated = last.get("prompt_eval_count"), int(last.get("eval_count") or 0)
-    if was_cut(ask.messages, counted, ask.use.num_ctx):
+    if was_cut(request.messages, counted, request.use.num_ctx):
         raise Overlong(TooLong())
     cut = last.get("done_reason") == "length"
-    if cut and counted and counted + generated >= ask.use.num_ctx:
-        raise Overlong(TooLong(counted, ask.use.num_ctx))
+    if cut and counted and counted + generated >= request.use.num_ctx:
+        raise Overlong(TooLong(counted, request.use.num_ctx))
     if generated and not text.strip():
-        raise _empty(ask.use, generated)
+        raise _empty(request.use, generated)
     return cut
 
 
@@ -102,19 +102,19 @@ def _empty(use: Use, generated: int) -> Unusable:
     )
 
 
-def call_of(ask: Ask, last: Mapping[str, Any], seconds: float) -> Call:
+def call_of(request: ChatRequest, last: Mapping[str, Any], seconds: float) -> Call:
     """The figures of the server, for the books; `loaded` is for whoever knows what is usual."""
     load = _seconds(last, "load_duration")
     return Call(
-        role=ask.role,
-        model=ask.use.model,
+        role=request.role,
+        model=request.use.model,
         prompt_tokens=int(last.get("prompt_eval_count") or 0),
         output_tokens=int(last.get("eval_count") or 0),
         seconds=seconds,
         load_seconds=load,
         prompt_seconds=_seconds(last, "prompt_eval_duration"),
         output_seconds=_seconds(last, "eval_duration"),
-        retry=ask.retry,
+        retry=request.retry,
     )
 
 

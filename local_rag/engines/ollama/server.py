@@ -9,9 +9,11 @@ from typing import Any
 
 import httpx
 
-from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
-from local_rag.engines.ollama.address import Address, address, down
+from local_rag.core.errors import EngineError, LocalRagError
+from local_rag.engines.ollama.address import Address, address
 from local_rag.engines.ollama.clients import ollama
+from local_rag.engines.ollama.model_names import same_model
+from local_rag.engines.ollama.server_errors import project_error
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport
 
 PATIENCE = 10.0
@@ -87,47 +89,47 @@ class Server:
     def cloud(self) -> Cloud:
         """GET /api/status; both recorded versions have it."""
         try:
-            said = self._get("/api/status").get("cloud")
+            data = self._get("/api/status").get("cloud")
         except EngineError:
             return Cloud(None)
-        if not isinstance(said, dict) or "disabled" not in said:
+        if not isinstance(data, dict) or "disabled" not in data:
             return Cloud(None)
-        return Cloud(bool(said["disabled"]), str(said.get("source", "")))
+        return Cloud(bool(data["disabled"]), str(data.get("source", "")))
 
     def installed(self) -> list[Installed]:
         return [
             Installed(
-                name=str(one.get("name") or one.get("model")),
-                size=int(one.get("size") or 0),
-                parameters=str((one.get("details") or {}).get("parameter_size", "")),
-                quantization=str((one.get("details") or {}).get("quantization_level", "")),
-                remote_host=str(one.get("remote_host", "")),
-                digest=str(one.get("digest", "")),
+                name=str(model.get("name") or model.get("model")),
+                size=int(model.get("size") or 0),
+                parameters=str((model.get("details") or {}).get("parameter_size", "")),
+                quantization=str((model.get("details") or {}).get("quantization_level", "")),
+                remote_host=str(model.get("remote_host", "")),
+                digest=str(model.get("digest", "")),
             )
-            for one in self._models("/api/tags")
+            for model in self._models("/api/tags")
         ]
 
     def loaded(self) -> list[Loaded]:
         return [
             Loaded(
-                str(one.get("name") or one.get("model")),
-                int(one.get("size") or 0),
-                int(one.get("size_vram") or 0),
-                one.get("context_length"),
+                str(model.get("name") or model.get("model")),
+                int(model.get("size") or 0),
+                int(model.get("size_vram") or 0),
+                model.get("context_length"),
             )
-            for one in self._models("/api/ps")
+            for model in self._models("/api/ps")
         ]
 
     def show(self, model: str) -> Shown:
         """POST /api/show. Raises ModelMissing for a model that the server does not have."""
-        said = self._json("POST", "/api/show", model, json={"model": model})
-        about = said.get("model_info") or {}
-        window = about.get(f"{about.get('general.architecture')}.context_length")
+        data = self._json("POST", "/api/show", model, json={"model": model})
+        details = data.get("model_info") or {}
+        window = details.get(f"{details.get('general.architecture')}.context_length")
         return Shown(
             window=int(window) if window else None,
-            capabilities=tuple(said.get("capabilities") or ()),
-            family=str((said.get("details") or {}).get("family", "")),
-            remote_host=str(said.get("remote_host", "")),
+            capabilities=tuple(data.get("capabilities") or ()),
+            family=str((data.get("details") or {}).get("family", "")),
+            remote_host=str(data.get("remote_host", "")),
         )
 
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
@@ -148,13 +150,13 @@ class Server:
             for part in client.pull(model, stream=True):
                 yield part.status or "", part.completed or 0, part.total or 0
         except (ollama().ResponseError, httpx.HTTPError, ConnectionError, ValueError) as error:
-            raise explained(error, self.address, model, "pulling") from error
+            raise project_error(error, self.address, model, "pulling") from error
 
     def _models(self, path: str) -> list[dict[str, Any]]:
-        found = self._get(path).get("models") or []
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        models = self._get(path).get("models") or []
+        if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
             raise EngineError(f"what listens at {self.address} is no Ollama server: {path} lists no models")
-        return found
+        return models
 
     def _get(self, path: str) -> dict[str, Any]:
         return self._json("GET", path)
@@ -163,37 +165,12 @@ class Server:
         try:
             response = self._client.request(method, path, **options)
             response.raise_for_status()
-            said = response.json()
+            data = response.json()
         except (httpx.HTTPError, ValueError) as error:
-            raise explained(error, self.address, model, path) from error
-        if not isinstance(said, dict):
-            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} gave {type(said).__name__}")
-        return said
-
-
-def is_cloud_name(model: str) -> bool:
-    """Whether a name alone sends the prompt to ollama.com: its tag is `cloud` or ends in `-cloud`, in any case."""
-    tag = model.rpartition(":")[2].strip().casefold() if ":" in model else ""
-    return tag == "cloud" or tag.endswith("-cloud")
-
-
-def check_name(model: str, allowed: Collection[str]) -> None:
-    """Raise NotLocal for a cloud model by its name, unless that name is allowed. Nothing has been asked yet."""
-    if is_cloud_name(model) and model not in allowed:
-        raise _sends_away(model, "ollama.com")
-
-
-def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None:
-    """Raise NotLocal for an installed model that answers from elsewhere, unless its name is allowed."""
-    if remote_host and model not in allowed:
-        raise _sends_away(model, remote_host)
-
-
-def _sends_away(model: str, where: str) -> NotLocal:
-    return NotLocal(
-        f"the model {model} would send your question and passages to {where}, so it was not asked",
-        hint="local-rag models shows those that run here; LOCAL_RAG_OLLAMA_ALLOW_CLOUD=NAME allows one by name",
-    )
+            raise project_error(error, self.address, model, path) from error
+        if not isinstance(data, dict):
+            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} gave {type(data).__name__}")
+        return data
 
 
 LOGPROBS = (0, 12, 11)
@@ -202,85 +179,15 @@ LOGPROBS = (0, 12, 11)
 
 def lists_logprobs(version: str) -> bool:
     """Whether a server of this version can say how sure a model was. A build without a number (0.0.0) is a new one."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    number = tuple(map(int, found.groups())) if found else (0, 0, 0)
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    number = tuple(map(int, match.groups())) if match else (0, 0, 0)
     return number >= LOGPROBS or number == (0, 0, 0)
 
 
 def digests(server: Server, models: Collection[str]) -> dict[str, str]:
     """The digest of each of these models, as far as the server tells it."""
     try:
-        there = server.installed()
+        installed = server.installed()
     except LocalRagError:
         return {}
-    return {model: one.digest for model in models for one in there if same_model(one.name, model)}
-
-
-def same_model(one: str, other: str) -> bool:
-    """Whether two names mean one model: a name without a tag means `:latest`."""
-    return _tagged(one) == _tagged(other)
-
-
-def _tagged(name: str) -> str:
-    short = name.strip().casefold().removeprefix("registry.ollama.ai/").removeprefix("library/")
-    return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
-
-
-def explained(error: Exception, where: Address, model: str = "", doing: str = "") -> LocalRagError:
-    """An error of a client library in the words of this project, with what to type."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return _refused(error.response.status_code, _message(error.response), where, model)
-    if isinstance(error, ollama().ResponseError):
-        return _refused(error.status_code, _inner(error.error), where, model)
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
-        return down(where)
-    if isinstance(error, httpx.TimeoutException):
-        return EngineError(f"Ollama at {where} did not answer in time ({doing})", hint="does it hang? ollama ps")
-    if isinstance(error, httpx.HTTPError):
-        return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
-    return EngineError(f"what listens at {where} does not speak as Ollama does: {error}", hint="local-rag doctor")
-
-
-_CAUSES = (
-    (r"does not support chat", "{model} is no chat model", "local-rag models lists those that answer questions"),
-    (r"does not support thinking|think value", "{model} cannot think as it is told to",
-     "take the line 'think' for it out of your models.yaml"),
-    (r"invalid model name", "{model} is no name of a model", "local-rag models lists those that there are"),
-    (r"server busy|pending requests", "Ollama is busy with other questions", "ask again when they are done: ollama ps"),
-    (r"memory|cuda|allocat|\boom\b|signal: killed|unable to load|timed out waiting for llama runner",
-     "Ollama could not run {model}", "take a smaller one: local-rag models lists them with the memory that they need"),
-)  # fmt: skip
-"""Words of an error (read in Ollama's issue tracker and source), what they mean, and what to do."""
-
-
-def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
-    if status == 404 and model and message.startswith("model "):
-        return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
-    if status == 403:
-        return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
-    for words, meaning, hint in _CAUSES:
-        if re.search(words, message, re.IGNORECASE):
-            return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
-    return EngineError(f"Ollama at {where} reports an error{_code(status)}: {message}", hint="local-rag doctor")
-
-
-def _code(status: int) -> str:
-    return f" ({status})" if status > 0 else ""
-
-
-def _message(response: httpx.Response) -> str:
-    try:
-        return _inner(str(response.json()["error"]))
-    except (ValueError, KeyError, TypeError):
-        return response.text[:200] or response.reason_phrase
-
-
-def _inner(message: str) -> str:
-    """New servers put the runner's own JSON into the string of an error."""
-    import json
-
-    try:
-        inner = json.loads(message)["error"]
-        return str(inner["message"] if isinstance(inner, dict) else inner)
-    except (ValueError, KeyError, TypeError):
-        return message
+    return {model: known.digest for model in models for known in installed if same_model(known.name, model)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +15,9 @@ from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Fit, Message, Prompt, Use
-from local_rag.engines.ollama.parsed_verdict import Verdict
-from local_rag.engines.ollama.replies import Ask, BrokenOff, Empty, Overlong, Reply, Unusable
+from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
+from local_rag.engines.ollama.query_line import first_line
+from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Overlong, Reply, Unusable
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural, shorten
@@ -72,7 +72,7 @@ class Task:
         entries: int | None = None,
         spare: int = 0,
         scored: bool = False,
-    ) -> Verdict[R]:
+    ) -> ParsedVerdict[R]:
         """One verdict, or one for each passage.
 
         `label` names the call; `order` lists the passages, the most wanted first, the last `spare` of them read already
@@ -89,9 +89,11 @@ class Task:
             many = count(len(fit.kept))
             shape = schema(many)
             cap = schemas.most_tokens(shape, many)
-            ask = Ask(label, use, fit.messages, cap, schemas.wire(shape), ALTERNATIVES if self._asks(scored) else None)
+            request = ChatRequest(
+                label, use, fit.messages, cap, schemas.wire(shape), ALTERNATIVES if self._asks(scored) else None
+            )
             try:
-                found, reply, wrong = self._strict(ask, shape)
+                found, reply, wrong = self._strict(request, shape)
             except Overlong as over:
                 fit.shrink(over.said)
                 continue
@@ -99,11 +101,11 @@ class Task:
             if found is None:
                 self._unparsed += 1
                 self._note(f"{label}: no usable verdict of {use.model}: {wrong}")
-            return Verdict(found, fit.kept, wrong, reply)
+            return ParsedVerdict(found, fit.kept, wrong, reply)
 
     def single(
         self, role: Role, label: str, messages: Sequence[Message], schema: type[R], *, scored: bool = False
-    ) -> Verdict[R]:
+    ) -> ParsedVerdict[R]:
         """A verdict by a prompt of which nothing can be left out."""
         return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored)
 
@@ -118,20 +120,20 @@ class Task:
         """
         fit = Fit(prompt, order, self._uses["generator"], ANSWER_TOKENS, spare)
         figures = 0 if self._asks(scored) else None
-        ask = Ask(label, self._uses["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
+        request = ChatRequest(label, self._uses["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
         while True:
             try:
-                for piece in self._streamed(replace(ask, messages=fit.messages)):
+                for piece in self._streamed(replace(request, messages=fit.messages)):
                     wrote = piece is not None
                     yield piece
                 return self._note(fit.note)
             except Overlong as over:
                 fit.shrink(over.said)
             except BrokenOff:
-                if ask.retry:
+                if request.retry:
                     raise
-                ask = replace(ask, retry=True, variant=ask.variant + 1)
+                request = replace(request, retry=True, variant=request.variant + 1)
             if wrote:
                 wrote = False
                 yield None
@@ -144,9 +146,9 @@ class Task:
         use, variant = self._uses["rewriter"], 0
         fit = Fit(prompt, order, use, LINE_TOKENS)
         while variant < TRIES:
-            ask = Ask(label, use, fit.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+            request = ChatRequest(label, use, fit.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
             try:
-                line = first_line(self._whole(ask).text)
+                line = first_line(self._whole(request).text)
             except Overlong as over:
                 fit.shrink(over.said)
                 continue
@@ -161,16 +163,16 @@ class Task:
     def _asks(self, scored: bool) -> bool:
         return scored and self._logprobs
 
-    def _strict(self, ask: Ask, schema: type[R]) -> tuple[R | None, Reply | None, str]:
-        """Ask, parse strictly, ask once more with the error quoted: the verdict, its reply, and what was wrong.
+    def _strict(self, request: ChatRequest, schema: type[R]) -> tuple[R | None, Reply | None, str]:
+        """Ask, parse strictly, ask once more with the error quoted: the parsed reply, the raw one, and what was wrong.
 
         No probabilities are asked for then: with the first reply before it, the second one says little of them.
         """
-        messages, wrong = ask.messages, ""
+        messages, wrong = request.messages, ""
         for retry in (False, True):
             said = ""
             try:
-                reply = self._whole(replace(ask, retry=retry))
+                reply = self._whole(replace(request, retry=retry))
             except Empty as error:
                 return None, None, _told(error)
             except BrokenOff as error:
@@ -185,12 +187,12 @@ class Task:
                 if found is not None:
                     return found, reply, ""
             corrected = _corrected(messages, said, wrong, schema)
-            ask = replace(ask, messages=corrected, variant=0 if said else 1, logprobs=None)
+            request = replace(request, messages=corrected, variant=0 if said else 1, logprobs=None)
         return None, None, wrong
 
-    def _streamed(self, ask: Ask) -> Iterator[Token | None]:
+    def _streamed(self, request: ChatRequest) -> Iterator[Token | None]:
         try:
-            reply = yield from self._caller.stream(ask)
+            reply = yield from self._caller.stream(request)
         except Unusable as error:
             self._book(error.call)
             raise
@@ -201,9 +203,9 @@ class Task:
             )
             self._note(f"{told}; ask for less at a time")
 
-    def _whole(self, ask: Ask) -> Reply:
+    def _whole(self, request: ChatRequest) -> Reply:
         try:
-            reply = self._caller.ask(ask)
+            reply = self._caller.ask(request)
         except Unusable as error:
             self._book(error.call)
             raise
@@ -240,20 +242,3 @@ def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"
-
-
-_LABEL = re.compile(
-    r"^(?:[-*•>]\s+|\d+[.)]\s+)?(?:\W*(?:new |rewritten |search |web )*(?:query|question)\W*:\W*)?", re.I
-)
-_PAIRS = {'"': '"', "'": "'", "`": "`", "“": "”", "*": "*"}
-
-
-def first_line(reply: str) -> str:
-    """The line that is meant: not the preamble before it, nor the marks and labels around it."""
-    lines = [line.strip() for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
-    if len(lines) > 1 and lines[0].endswith(":"):
-        del lines[0]
-    line = _LABEL.sub("", lines[0]).strip() if lines else ""
-    while len(line) > 1 and _PAIRS.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
-        line = line[1:-1].strip()
-    return line.strip("*` ")[:300]

@@ -31,7 +31,7 @@ class Token:
     others: tuple[tuple[str, float], ...] = ()
 
 
-def chances(
+def label_probabilities(
     tokens: Sequence[Token], reply: str, path: Sequence[str | int], labels: Iterable[str]
 ) -> dict[str, float] | None:
     """Probabilities of the labels at a value of a JSON reply, those renormalised that can be seen there.

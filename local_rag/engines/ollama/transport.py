@@ -29,17 +29,17 @@ Neither client library can send them. `shift` must be the same in every call: a 
 """
 
 
-class Line:
-    """The connection of one call. `hang_up` may come from any thread and wakes whoever is reading."""
+class Connection:
+    """The connection of one call. `abort` may come from any thread and wakes whoever is reading."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self.hung_up = False
+        self.aborted = False
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         with self._lock:
-            self.hung_up = True
+            self.aborted = True
             self._shut()
 
     def _shut(self) -> None:
@@ -52,25 +52,25 @@ class Line:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
-                if self.hung_up:
+                if self.aborted:
                     self._shut()
 
 
-_line: ContextVar[Line | None] = ContextVar("local_rag_line", default=None)
+_current: ContextVar[Connection | None] = ContextVar("local_rag_current", default=None)
 
 
 @contextmanager
-def on(line: Line) -> Iterator[None]:
-    """Requests made inside go over this line."""
-    token = _line.set(line)
+def over(connection: Connection) -> Iterator[None]:
+    """Requests made inside go over this connection."""
+    token = _current.set(connection)
     try:
         yield
     finally:
-        _line.reset(token)
+        _current.reset(token)
 
 
 class GuardedTransport(httpx.HTTPTransport):
-    """Speaks to one address and to nothing else. A connection per request, so that each can be hung up."""
+    """Speaks to one address and to nothing else. A connection per request, so that each can be aborted."""
 
     def __init__(self, where: Address, allowed: Collection[str] = ()) -> None:
         check_local(where, allowed)
@@ -114,8 +114,8 @@ class NoTransport(httpx.AsyncBaseTransport):
 
 def _to(request: httpx.Request, host: str) -> httpx.Request:
     extensions = dict(request.extensions)
-    if (line := _line.get()) is not None:
-        extensions["trace"] = line.trace
+    if (connection := _current.get()) is not None:
+        extensions["trace"] = connection.trace
     headers = request.headers.copy()
     headers.pop("authorization", None)  # OLLAMA_API_KEY is for ollama.com, which is never asked
     return httpx.Request(

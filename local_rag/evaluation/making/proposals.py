@@ -29,7 +29,7 @@ from local_rag.text.words import words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.ollama.judge import Examiner
+    from local_rag.engines.ollama.question_proposer import QuestionProposer
     from local_rag.index.index import Index
 
 T = TypeVar("T")
@@ -117,12 +117,14 @@ class Proposer:
     that comes again at the very end only.
     """
 
-    def __init__(self, index: Index, known: Sequence[Case], seed: int = 0, examiner: Examiner | None = None) -> None:
+    def __init__(
+        self, index: Index, known: Sequence[Case], seed: int = 0, question_proposer: QuestionProposer | None = None
+    ) -> None:
         self.thrown: Counter[str] = Counter()
         """Replies of the model that were not shown, by why."""
         self.notes: list[str] = []
         """What a person should know of how the proposals are made; whoever shows them takes them out."""
-        self._index, self._seed, self._examiner = index, seed, examiner
+        self._index, self._seed, self._question_proposer = index, seed, question_proposer
         self._given_up = False
         """Whether the model gave nothing usable for too long."""
         self._missing_given_up = False
@@ -204,7 +206,7 @@ class Proposer:
 
         None where a model makes the proposals.
         """
-        if self._examiner and not self._given_up:
+        if self._question_proposer and not self._given_up:
             return
         prose = list(islice(filter(_prose, self._index.passages(self._seed)), SAMPLE))
         if sum(map(is_in_english, prose)) * 2 < len(prose):
@@ -238,7 +240,7 @@ class Proposer:
         return Proposal(case, document(passage), marked, kind)
 
     def _missing_by_rules(self) -> Iterator[tuple[str, str]]:
-        if self._examiner and not self._missing_given_up:
+        if self._question_proposer and not self._missing_given_up:
             return
         terms: dict[str, bool] = {}
         sections: dict[tuple[str, str], None] = {}
@@ -257,7 +259,7 @@ class Proposer:
 
     def _by_model(self) -> Iterator[Proposal]:
         """Prose first, then the rest; ends where the model gives nothing that can be used."""
-        if self._examiner is None:
+        if self._question_proposer is None:
             return
         useful = useless = 0
         for passage in chain(self._walk(_prose), self._walk(_rest)):
@@ -272,8 +274,8 @@ class Proposer:
             self.notes.append(f"the model gave nothing usable {plural(useless, 'time')} in a row; going on with rules")
 
     def _asked(self, passage: Passage) -> Proposal | None:
-        assert self._examiner
-        said = self._examiner.propose(document(passage))
+        assert self._question_proposer
+        said = self._question_proposer.propose(document(passage))
         marked = located(said.answer, passage.text) if said.answer else None
         if not self._is_question(said.question):
             return None
@@ -282,21 +284,21 @@ class Proposer:
             return None
         answer = " ".join(marked.of(passage.text).split())
         quote = sentence_at(passage.text, marked)
-        return self._labelled(passage, said.question, (answer,), quote, marked, self._examiner.engine.name)
+        return self._labelled(passage, said.question, (answer,), quote, marked, self._question_proposer.engine.name)
 
     def _missing_by_model(self) -> Iterator[tuple[str, str]]:
         """Questions that the model raises and then cannot answer from the passages nearest to them."""
-        if self._examiner is None:
+        if self._question_proposer is None:
             return
         useful = useless = 0
         walk = filter(_prose, self._index.passages(self._seed + 1))
         for passage in islice(walk, self._unanswerable, None):
             if self._given_up:
                 break
-            question = self._examiner.propose_missing(document(passage)).question
+            question = self._question_proposer.propose_missing(document(passage)).question
             if self._is_question(question) and not self._answers(question):
                 useful, useless = useful + 1, 0
-                yield question, self._examiner.engine.name
+                yield question, self._question_proposer.engine.name
             elif (useless := useless + 1) >= USELESS:
                 break
         self._missing_given_up = self._given_up or useless >= USELESS or not useful
@@ -305,9 +307,9 @@ class Proposer:
             self.notes.append(f"the model raised no question without an answer {times} in a row; going on with rules")
 
     def _answers(self, question: str) -> bool:
-        assert self._examiner
+        assert self._question_proposer
         passages = self._index.search(question, NEAREST)
-        pieces = self._examiner.engine.answer(question, passages, Attempt())
+        pieces = self._question_proposer.engine.answer(question, passages, Attempt())
         text = ""
         for piece in pieces:
             text = "" if piece.restart else text + piece.text

@@ -23,7 +23,7 @@ from support.ollama_server import OllamaServer
 from local_rag.config.settings import Settings
 from local_rag.core.errors import DiskFull, IndexMissing, UsageError
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.engines.ollama.judge import Examiner
+from local_rag.engines.ollama.question_proposer import QuestionProposer
 from local_rag.evaluation.cases import Case, Target, read_cases
 from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import USELESS, Proposer, named, same, tails
@@ -363,7 +363,7 @@ def proposed(server, index, reply, known=()):
     """(proposals, what was thrown away) where the model answers each chat with `reply(body)`."""
     server.always = reply
     with engine_on(server) as engine:
-        proposer = Proposer(index, known, 0, Examiner(engine))
+        proposer = Proposer(index, known, 0, QuestionProposer(engine))
         return list(proposer.answered()), proposer.thrown
 
 
@@ -399,7 +399,7 @@ def test_a_model_proposes_from_each_passage_once(ollama, index):
 def test_what_a_model_makes_up_is_thrown_away_and_it_is_not_asked_for_ever(ollama, index, reply, why):
     ollama.always = lambda body: reply
     with engine_on(ollama) as engine:
-        proposer = Proposer(index, [], 0, Examiner(engine))
+        proposer = Proposer(index, [], 0, QuestionProposer(engine))
         found, missing = list(proposer.answered()), list(proposer.unanswered())
     assert [one.case for one in found] == [one.case for one in Proposer(index, []).answered()], "rules go on"
     assert [one.case for one in missing] == [one.case for one in Proposer(index, []).unanswered()]
@@ -425,7 +425,7 @@ def test_a_question_that_the_files_answer_is_not_unanswerable(ollama, index):
 
     ollama.always = reply
     with engine_on(ollama) as engine:
-        proposer = Proposer(index, [], 0, Examiner(engine))
+        proposer = Proposer(index, [], 0, QuestionProposer(engine))
         found = [proposal for proposal in islice(proposer.unanswered(), 6)]
     assert [proposal.kind for proposal in found[:4]] == ["ollama/tiny", "foreign"] * 2
     assert proposer.thrown["the files answer what was to have no answer"] >= 1

@@ -53,14 +53,14 @@ def started(settings, tmp_path):
     """A function that makes a Runner; the same folder is taken up again."""
     opened = []
 
-    def start(engine=None, plan=TWO, cases=CASES, examiner=None):
+    def start(engine=None, plan=TWO, cases=CASES, judge=None):
         rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
         opened.append(rag)
         made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
         manifest = manifest_of(made, cases, plan, rag, ["local-rag", "eval"])
         path = tmp_path / "run"
         folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, manifest, cases)
-        return Runner(rag, folder, plan, examiner)
+        return Runner(rag, folder, plan, judge)
 
     yield start
     for rag in opened:
@@ -245,7 +245,7 @@ class Judge:
 
 def test_the_judge_comes_last_and_is_told_no_graph(started):
     judge = Judge()
-    runner = started(scripted(), Plan(("plain",), (), judge="some"), examiner=judge)
+    runner = started(scripted(), Plan(("plain",), (), judge="some"), judge=judge)
     runner.run()
     assert kinds(runner.folder)[-2:] == [("judgement", "1", "plain"), ("judgement", "3", "plain")]
     assert judge.asked[0] == ("What does the blue pump cost?", ("100 euros",), "The blue pump costs 100 euros [1].")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from local_rag.core.errors import ServerDown
-from local_rag.engines.ollama.address import address, knock
+from local_rag.engines.ollama.address import address, probe
 from local_rag.runtime import warm_up
 
 
@@ -51,9 +51,9 @@ def test_one_that_was_imported_meanwhile_stays():
 def test_a_port_that_nobody_listens_on_is_known_before_any_client_is_imported():
     said = python("""
 import sys
-from local_rag.engines.ollama.address import address, knock
+from local_rag.engines.ollama.address import address, probe
 try:
-    knock(address("127.0.0.1:1"))
+    probe(address("127.0.0.1:1"))
 except Exception as error:
     print(error)
 print(sorted(set(sys.modules) & {"httpx", "ollama", "langchain_core"}))
@@ -64,13 +64,13 @@ print(sorted(set(sys.modules) & {"httpx", "ollama", "langchain_core"}))
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_port_that_somebody_listens_on_is_left_to_the_client(host):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        knock(address(f"{host}:{server.getsockname()[1]}"))
+        probe(address(f"{host}:{server.getsockname()[1]}"))
 
 
 def test_nothing_is_knocked_at_but_this_machine():
-    knock(address("203.0.113.7:11434"))
+    probe(address("203.0.113.7:11434"))
 
 
 def test_localhost_is_down_if_both_families_refuse():
     with pytest.raises(ServerDown, match="localhost:1"):
-        knock(address("localhost:1"))
+        probe(address("localhost:1"))

@@ -9,7 +9,7 @@ from support import CHECKOUT
 from support.fakes import passage
 
 from local_rag.core.generation import Attempt
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
 from local_rag.text.marks import claims, marks
 
 BENCHMARKS = CHECKOUT / "scripts" / "benchmarks"
@@ -55,7 +55,9 @@ def test_the_passages_of_a_case_are_rejected_by_ours_and_by_the_tutorials_calls(
     graded = schemas.grades_of(4)
     said = reply(body(prompts.chat("", QUESTION, DOCUMENTS, range(4)), graded), [SECOND])
     assert graded.model_validate_json(said).binary_scores == ["yes", "no", "yes", "yes"]
-    alone = [reply(body(prompts.each_retrieval(QUESTION, one), schemas.GradeDocuments), [SECOND]) for one in DOCUMENTS]
+    alone = [
+        reply(body(tutorial_prompts.retrieval(QUESTION, one), schemas.GradeDocuments), [SECOND]) for one in DOCUMENTS
+    ]
     words = [schemas.GradeDocuments.model_validate_json(one).binary_score for one in alone]
     assert words == ["yes", "no", "yes", "yes"]
 

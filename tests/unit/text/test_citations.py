@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.fakes import passage
 
 from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.text.alignment import verbatim
 from local_rag.text.citations import BETWEEN, check, is_fixed_reply, nearest, remapped, renumbered
-from local_rag.text.matching import verbatim
 from local_rag.text.verification import evidence
 
 WARRANTY = passage(

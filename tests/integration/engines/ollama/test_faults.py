@@ -136,7 +136,7 @@ def test_a_first_token_that_never_comes(ollama, impatient):
         graded(ollama, slow(30, YES), **impatient)
     assert "LOCAL_RAG_OLLAMA_IDLE_SECONDS" in met.value.hint
     ollama.wait_idle()
-    assert ollama.requests[-1].hung_up
+    assert ollama.requests[-1].aborted
 
 
 def test_a_long_prompt_may_take_long_to_read(ollama):
@@ -147,7 +147,7 @@ def test_a_stall_in_the_middle(ollama, impatient):
     with pytest.raises(EngineError, match=r"tiny stopped in the middle of its reply for 0 s"):
         graded(ollama, stall(2, 30), **impatient)
     ollama.wait_idle()
-    assert ollama.requests[-1].hung_up
+    assert ollama.requests[-1].aborted
     ollama.script(stall(2, 30))
     with soon(), engine_on(ollama, **impatient) as engine, pytest.raises(EngineError, match="in the middle"):
         answered(engine)

@@ -10,7 +10,8 @@ from support.ollama_server import cut, empty, error, no_done
 
 from local_rag.core.errors import EngineError
 from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.judge import REFERENCES, Examiner
+from local_rag.engines.ollama.judge import REFERENCES, Judge
+from local_rag.engines.ollama.question_proposer import QuestionProposer
 
 QUESTION = "What does the plan cost?"
 RIGHT, WRONG = '{"j": "right"}', '{"j": "wrong"}'
@@ -34,7 +35,7 @@ GARBAGE = {
 def judged(server, *replies, answer="It costs 100 euros [1].", references=("100 euros",)):
     server.script(*replies)
     with soon(), engine_on(server) as engine:
-        return Examiner(engine).judge(QUESTION, references, answer)
+        return Judge(engine).judge(QUESTION, references, answer)
 
 
 @pytest.mark.parametrize(("reply", "verdict"), [(RIGHT, "right"), (WRONG, "wrong")])
@@ -78,7 +79,7 @@ def test_references_are_shown_once_and_not_without_end(ollama):
 
 def test_a_judge_needs_a_reference(ollama):
     with engine_on(ollama) as engine, pytest.raises(ValueError, match="at least one reference"):
-        Examiner(engine).judge(QUESTION, ["", " "], "It costs 100 euros.")
+        Judge(engine).judge(QUESTION, ["", " "], "It costs 100 euros.")
     assert ollama.chats == []
 
 
@@ -111,21 +112,21 @@ def test_a_server_that_fails_is_an_error(ollama):
     with engine_on(ollama) as engine:
         ollama.close()
         with pytest.raises(EngineError):
-            Examiner(engine).judge(QUESTION, ["100 euros"], "100 euros")
+            Judge(engine).judge(QUESTION, ["100 euros"], "100 euros")
 
 
 def test_an_answer_beyond_the_window_is_an_error_that_says_so(ollama):
     with engine_on(ollama, num_ctx=600) as engine, pytest.raises(EngineError, match="does not fit the window"):
-        Examiner(engine).judge(QUESTION, ["100 euros"], "It costs one hundred euros. " * 400)
+        Judge(engine).judge(QUESTION, ["100 euros"], "It costs one hundred euros. " * 400)
 
 
 def test_a_question_is_proposed_with_the_words_that_answer_it(ollama):
     ollama.script('{"q": "What does the\\n plan cost?", "a": " 100 euros "}', "Here is one: why?", '{"q": "Why?"}')
     with soon(), engine_on(ollama) as engine:
-        examiner = Examiner(engine)
-        found = examiner.propose(passage(1))
+        proposer = QuestionProposer(engine)
+        found = proposer.propose(passage(1))
         assert (found.question, found.answer, found.usage.calls) == ("What does the plan cost?", "100 euros", 1)
-        found = examiner.propose(passage(1))
+        found = proposer.propose(passage(1))
         assert (found.question, found.answer, found.usage.unparsed) == ("", "", 1)
         assert found.why
     told = contents(ollama.chats[0])[1][1]
@@ -138,12 +139,12 @@ def test_a_question_is_proposed_with_the_words_that_answer_it(ollama):
 def test_a_question_without_an_answer_is_proposed(ollama):
     ollama.script('{"q": "Who drew the plan?"}', "no", "no")
     with soon(), engine_on(ollama) as engine:
-        examiner = Examiner(engine)
-        assert examiner.propose_missing(passage(1)).question == "Who drew the plan?"
-        assert examiner.propose_missing(passage(1)).question == ""
+        proposer = QuestionProposer(engine)
+        assert proposer.propose_missing(passage(1)).question == "Who drew the plan?"
+        assert proposer.propose_missing(passage(1)).question == ""
     assert "does not stand in the passage" in contents(ollama.chats[0])[1][1]
 
 
-def test_the_examiner_names_the_judge(ollama):
+def test_the_judge_names_its_model(ollama):
     with engine_on(ollama) as engine:
-        assert Examiner(engine).model == "tiny"
+        assert Judge(engine).model == "tiny"

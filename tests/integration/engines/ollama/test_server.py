@@ -245,12 +245,12 @@ def test_silence_is_felt_and_ends_with_the_client(ollama, client):
         with pytest.raises(httpx.ReadTimeout):
             client.post("/api/chat", json=QUESTION, timeout=IMPATIENT)
     ollama.wait_idle(2)
-    assert [request.hung_up for request in ollama.requests] == [True, True]
+    assert [request.aborted for request in ollama.requests] == [True, True]
     ollama.script(stall(1, 0.01), slow(0.01, "late"))
     assert said(chat(client, stream=True)) == "It costs 100 euros [1]."
     assert said(chat(client)) == "late"
     ollama.wait_idle()
-    assert not ollama.requests[-1].hung_up
+    assert not ollama.requests[-1].aborted
 
 
 def test_hanging_up_in_the_middle_of_a_stream(ollama, client):
@@ -259,7 +259,7 @@ def test_hanging_up_in_the_middle_of_a_stream(ollama, client):
         rows = reply.iter_lines()
         assert '"word"' in next(rows)
     ollama.wait_idle()
-    assert ollama.requests[0].hung_up
+    assert ollama.requests[0].aborted
 
 
 def test_one_chat_at_a_time(ollama):
@@ -278,7 +278,7 @@ def test_one_chat_at_a_time(ollama):
         waiting.join(5)
     ollama.wait_idle(4)
     assert answered == ["second"]
-    assert sorted(request.hung_up for request in ollama.requests) == [False, False, True, True]
+    assert sorted(request.aborted for request in ollama.requests) == [False, False, True, True]
 
 
 def test_waiting_in_vain_is_told(ollama):

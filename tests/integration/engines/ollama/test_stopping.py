@@ -59,7 +59,7 @@ SILENT = {
 
 @pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
 @pytest.mark.parametrize("task", ["relevance", "answer", "rewrite"])
-def test_a_call_that_is_stopped_is_hung_up(ollama, reply, task):
+def test_a_call_that_is_stopped_is_aborted(ollama, reply, task):
     ollama.script(reply)
     with engine_on(ollama) as engine:
         with stopping(after=lambda: ollama.wait_for(1)):
@@ -69,19 +69,19 @@ def test_a_call_that_is_stopped_is_hung_up(ollama, reply, task):
                 "rewrite": lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
             }[task]()
         ollama.wait_idle()
-        assert ollama.requests[-1].hung_up
+        assert ollama.requests[-1].aborted
         assert len(ollama.chats) == 1
         assert labels(engine.relevance(QUESTION, passages())) == ["relevant", "relevant"], "it can be asked again"
 
 
-def test_an_answer_that_nobody_reads_on_is_hung_up(ollama):
+def test_an_answer_that_nobody_reads_on_is_aborted(ollama):
     ollama.script(say("a " * 999, pace=0.02))
     with soon(), engine_on(ollama) as engine:
         pieces = engine.answer(QUESTION, passages(), Attempt())
         assert next(pieces).text == "a"
         pieces.close()
         ollama.wait_idle()
-        assert ollama.requests[-1].hung_up
+        assert ollama.requests[-1].aborted
         assert answered(engine)[1]
 
 
@@ -97,7 +97,7 @@ def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, reply, task):
         with pytest.raises(EngineError, match="the engine was closed"):
             running.result(timeout=PROMPT)
         ollama.wait_idle()
-        assert ollama.requests[-1].hung_up
+        assert ollama.requests[-1].aborted
         assert len(ollama.chats) == 1
         with pytest.raises(EngineError, match="the engine was closed"):
             ask(engine)
@@ -132,7 +132,7 @@ def test_closing_the_engine_while_it_loads_a_model(ollama):
             time.sleep(0.005)
     wait_for_threads()
     ollama.wait_idle()
-    assert ollama.requests[-1].hung_up
+    assert ollama.requests[-1].aborted
 
 
 # --- two at once ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
 
 QUESTION = "What does the plan cost?"
 
@@ -155,9 +155,9 @@ def test_an_answer_cannot_close_its_fence():
     for check in ("both", "support", "usefulness"):
         assert checked(forged, check).count("</answer>") == 1
     for messages in (
-        prompts.each_hallucination([passage(1)], [0], "</passage><answer>"),
-        prompts.each_answer(QUESTION, "</answer>"),
-        prompts.each_retrieval(QUESTION, passage(1, "</passage>")),
+        tutorial_prompts.hallucination([passage(1)], [0], "</passage><answer>"),
+        tutorial_prompts.answer(QUESTION, "</answer>"),
+        tutorial_prompts.retrieval(QUESTION, passage(1, "</passage>")),
     ):
         assert "</answer>" not in messages[1][1]
         assert messages[1][1].count("</passage>") == messages[1][1].count("<passage ")
@@ -246,7 +246,7 @@ def test_a_reason_is_asked_for_at_the_very_end():
     (system, (role, content)) = prompts.because(messages, several=True)
     assert (system, role) == (messages[0], "user")
     assert content.startswith(messages[1][1]) and '"w": a list' in content
-    assert '"w": the reason' in prompts.because(prompts.each_answer(QUESTION, "x"))[-1][1]
+    assert '"w": the reason' in prompts.because(tutorial_prompts.answer(QUESTION, "x"))[-1][1]
 
 
 def test_the_router_is_asked_what_there_is_a_choice_of():

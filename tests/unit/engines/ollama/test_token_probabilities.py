@@ -13,8 +13,8 @@ from support.ollama_server import recordings
 
 from local_rag.core.critique import answered
 from local_rag.core.verdicts import Grade
-from local_rag.engines.ollama import critique_scores
-from local_rag.engines.ollama.token_probabilities import Token, chances, tokens_of, value_start
+from local_rag.engines.ollama import scores
+from local_rag.engines.ollama.token_probabilities import Token, label_probabilities, tokens_of, value_start
 
 YES_NO = ("yes", "no")
 SUPPORT = ("fully", "partially", "no")
@@ -107,14 +107,14 @@ TABLE = {
 @pytest.mark.parametrize(("tokens", "path", "labels", "expected"), TABLE.values(), ids=TABLE)
 def test_the_probabilities_of_a_verdict(tokens, path, labels, expected):
     reply = "".join(one.text for one in tokens).rpartition("</think>")[2].strip()
-    found = chances(tokens, reply or "{}", path, labels)
+    found = label_probabilities(tokens, reply or "{}", path, labels)
     assert found == (pytest.approx(expected) if expected else None)
 
 
 def test_a_reply_that_is_not_in_the_tokens_says_nothing():
     tokens = [*sure('{"r": "'), token("yes", 0.6, no=0.2), *sure('"}')]
-    assert chances(tokens, '{"r":"yes"}', ("r",), YES_NO) is None
-    assert chances(tokens, "", ("r",), YES_NO) is None
+    assert label_probabilities(tokens, '{"r":"yes"}', ("r",), YES_NO) is None
+    assert label_probabilities(tokens, "", ("r",), YES_NO) is None
 
 
 JSON = st.recursive(
@@ -146,7 +146,9 @@ def test_however_a_reply_is_cut_into_tokens_each_verdict_has_its_own_figures(lab
     for place in range(len(labels)):
         at = value_start(reply, ("r", place))
         holder = next(number for number, end in enumerate(cuts[1:]) if end > at)
-        assert chances(tokens, reply, ("r", place), YES_NO)["no"] == pytest.approx(1 / (holder + 3), rel=1e-6)
+        assert label_probabilities(tokens, reply, ("r", place), YES_NO)["no"] == pytest.approx(
+            1 / (holder + 3), rel=1e-6
+        )
 
 
 # --- lines of a stream ------------------------------------------------------------------------------------------------
@@ -174,11 +176,11 @@ def test_the_recorded_stream_has_a_position_and_no_second_label(version):
     reply = "".join(one.text for one in tokens)
     assert json.loads(reply) == {"binary_score": "no"}
     assert all(one.logprob is not None for one in tokens if one.text)
-    assert chances(tokens, reply, ("binary_score",), YES_NO) is None
+    assert label_probabilities(tokens, reply, ("binary_score",), YES_NO) is None
     begins = reply.index("no") - len(reply)
     place = next(n for n in range(len(tokens)) if len("".join(one.text for one in tokens[n:])) == -begins)
     known = Token(tokens[place].text, tokens[place].logprob, (*tokens[place].others, ("yes", tokens[place].logprob)))
-    found = chances([*tokens[:place], known, *tokens[place + 1 :]], reply, ("binary_score",), YES_NO)
+    found = label_probabilities([*tokens[:place], known, *tokens[place + 1 :]], reply, ("binary_score",), YES_NO)
     assert found == pytest.approx({"yes": 0.5, "no": 0.5})
 
 
@@ -186,15 +188,15 @@ def test_the_recorded_stream_has_a_position_and_no_second_label(version):
 
 
 def test_scores_of_self_rag():
-    assert critique_scores.yes({"yes": 0.7, "no": 0.3}) == 0.7
-    assert critique_scores.yes(None) is None
-    assert critique_scores.support(
-        [{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]
-    ) == pytest.approx(0.85)
-    assert critique_scores.support([{"fully": 1.0, "no": 0.0}, None]) is None
-    assert critique_scores.support([]) is None
-    assert critique_scores.usefulness({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
-    assert critique_scores.usefulness(None) is None
+    assert scores.yes({"yes": 0.7, "no": 0.3}) == 0.7
+    assert scores.yes(None) is None
+    assert scores.support([{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]) == pytest.approx(
+        0.85
+    )
+    assert scores.support([{"fully": 1.0, "no": 0.0}, None]) is None
+    assert scores.support([]) is None
+    assert scores.usefulness({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
+    assert scores.usefulness(None) is None
 
 
 ANSWERED = [

@@ -14,8 +14,8 @@ from local_rag.config.settings import Ollama
 from local_rag.core.errors import EngineError
 from local_rag.engines.ollama.context_window import Fit, TooLong, Use, estimate, too_long, was_cut
 from local_rag.engines.ollama.model_loads import duration, lasting
-from local_rag.engines.ollama.server import is_cloud_name, same_model
-from local_rag.engines.ollama.task import first_line
+from local_rag.engines.ollama.model_names import is_cloud_name, same_model
+from local_rag.engines.ollama.query_line import first_line
 from local_rag.engines.ollama.thinking import Thoughts
 
 VERSIONS = ("0.33.0-rc2", "0.24.0")

@@ -12,16 +12,16 @@ from local_rag.core.critique import SUPPORT, USEFULNESS
 LEVELS = 3
 """The highest level of the scale by which passages are graded where no probabilities came."""
 
-Chances = Mapping[str, float] | None
+Probabilities = Mapping[str, float] | None
 """Probabilities by label, None where they are not known."""
 
 
-def yes(chances: Chances) -> float | None:
+def yes(chances: Probabilities) -> float | None:
     """P(yes) / (P(yes) + P(no)), as for Retrieve and ISREL."""
     return chances["yes"] if chances else None
 
 
-def support(sentences: Sequence[Chances]) -> float | None:
+def support(sentences: Sequence[Probabilities]) -> float | None:
     """The mean of s(ISSUP) over the sentences, in [0, 1]; None without any, or where one is not known."""
     if not sentences or any(chances is None for chances in sentences):
         return None
@@ -29,6 +29,6 @@ def support(sentences: Sequence[Chances]) -> float | None:
     return sum(worth) / len(worth)
 
 
-def usefulness(chances: Chances) -> float | None:
+def usefulness(chances: Probabilities) -> float | None:
     """s(ISUSE) in [-1, 1]: the weights of the levels that can be seen, by their probabilities."""
     return sum(USEFULNESS[int(level)] * p for level, p in chances.items()) if chances else None
