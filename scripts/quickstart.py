@@ -30,7 +30,7 @@ def quickstart() -> int:
     recreate = parser.parse_args().recreate
 
     environment = setup.Environment(setup.CHECKOUT)
-    setup.prepare(environment, ["minilm"], recreate=recreate)
+    setup.prepare(environment, ["minilm", "eval"], recreate=recreate)
     say("")
     status = call([environment.program("local-rag"), "demo"], environment.variables, environment.checkout)
     if status == STOPPED:

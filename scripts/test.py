@@ -8,7 +8,7 @@ import sys
 
 import python_version
 
-EXTRAS = ("minilm", "test", "demo-documents")
+EXTRAS = ("minilm", "eval", "test", "demo-documents")
 PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["tests/integration", "tests/unit", "--hypothesis-profile", "quick"]
 

