@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import itertools
 import os
 import signal
 import socket
+import sqlite3
 import sys
 
 import hypothesis
 import pytest
 
 _CALLS_OUT: list[str] = []
+HOMES = itertools.count()
 
 
 def _guard(event, arguments):
@@ -71,27 +75,43 @@ def no_calls_out():
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory):
-    """One cache for the whole run and all its workers: MiniLM is converted once."""
+    """One cache for the whole run and all its workers; settings of the person who runs the tests are never seen."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
+        for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
+            patched.delenv(name)
         patched.setenv("LOCAL_RAG_CACHE_DIR", str(folder))
+        patched.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
+        at_home(patched, tmp_path_factory.mktemp("home"))
         yield folder
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch, cache):
-    """Settings and indexes of the person who runs the tests are never seen."""
-    folder = tmp_path_factory.mktemp("home")
-    for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
-    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
-    monkeypatch.setenv("LOCAL_RAG_CACHE_DIR", str(cache))
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
+    """Each test has settings, indexes and a home folder of its own."""
+    folder = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
+    folder.mkdir(parents=True)
+    return at_home(monkeypatch, folder)
+
+
+def at_home(patched, folder):
+    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
+    patched.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
+    patched.setenv("HOME", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def converted(cache):
+    """The cache with MiniLM converted in it, which takes seconds: once for all workers of a run."""
+    from support.fakes_index import minilm
+
+    with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        minilm().load()
+    return cache
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from support import CHECKOUT
 from local_rag.cli.app import run
 from local_rag.graphs import GRAPHS
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 PLAN = """# Garden plan
 
 ## Costs

@@ -13,6 +13,8 @@ import pytest
 from support import TESTS
 from support.namespaces import NO_ROUTE, namespaces
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 MAIN_JOB = """
 import contextlib, os, sys
 notes, tests = sys.argv[1:]

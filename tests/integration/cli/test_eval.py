@@ -15,6 +15,8 @@ from support.ollama_server import Model
 
 from local_rag.cli.app import run
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 PLAN = "# Garden plan\n\n## Costs\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n"
 LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
 CASES = [

@@ -23,6 +23,8 @@ from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.model_table import model_parts
 from local_rag.terminal.progress import TerminalDisplay
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 GIGABYTE = 1_000_000_000
 SMALL = Model(size=1_000_000, window=16_384)
 

@@ -28,6 +28,8 @@ from local_rag.evaluation.threshold_fit import (
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.calibration import COLUMNS, calibration_lines
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 
 def of(positives, negatives):
     return [*(LabelledScore(one, True, True) for one in positives), *(LabelledScore(one, False) for one in negatives)]

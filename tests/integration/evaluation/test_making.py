@@ -36,6 +36,8 @@ from local_rag.index.store.rows import Passage
 from local_rag.terminal.case_making import RULES_NOTE, make_cases
 from local_rag.text.sentences import Span
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 NOTES = {
     "contract/lease.md": "# Rental contract\n\n## Termination\n\nThe notice period is three months. The notice must be "
     "given in writing to the owner of the house.\n\n## Deposit\n\nThe deposit is a sum that the owner keeps until the "

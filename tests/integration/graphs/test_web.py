@@ -31,6 +31,8 @@ from local_rag.web.extraction import extract as read
 from local_rag.web.fetch import Fetcher, FetchLimits
 from local_rag.web.search import DdgsSearch
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 DRAFT = "Which player did the Chicago Bears draft first in the 2024 NFL draft?"
 """A question of the tutorials that no private file answers."""
 ANSWER = "The Chicago Bears drafted the quarterback Caleb Williams first in the 2024 NFL draft."

@@ -19,6 +19,8 @@ from local_rag.index.index import Index
 from local_rag.index.search import fuse
 from local_rag.index.within import matching
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 KEYS = "source title page heading start end chunk_id score rank_score origin url".split()
 
 NOTES = {

@@ -25,6 +25,8 @@ from local_rag.terminal.console import stderr
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_runner import QuestionRunner
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 
 class Corpus(FakeCorpus):
     def close(self):

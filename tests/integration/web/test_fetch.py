@@ -7,6 +7,7 @@ import ipaddress
 import pytest
 from support.web_server import Names, WebServer, authority, drip, fetcher, head, html, redirect, refusal, reply
 
+from local_rag.web.addresses import is_own
 from local_rag.web.fetch import Fetcher
 
 PAGE = "<html><body><p>Hello from a page.</p></body></html>"
@@ -349,3 +350,7 @@ def test_https_is_not_left_again(tmp_path, web):
 def test_a_handshake_that_never_ends(web):
     url = web.url("/").replace("http:", "https:")
     assert refusal(fetcher(web, seconds=0.4), url).startswith("127.0.0.1 ")
+
+
+def test_the_own_address_is_known_without_sending_anything():
+    assert is_own(ipaddress.ip_address("127.0.0.1"))

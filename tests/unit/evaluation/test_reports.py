@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from lxml import etree, html
-from support import TESTS
 from support.evaluation_run import (
     FOLDER,
     GRAPHS,
@@ -664,23 +660,3 @@ def test_colours_are_seen_on_white_and_on_black():
     for colour in charts.COLOURS:
         assert 1.05 / (light(colour) + 0.05) > 2.8
         assert (light(colour) + 0.05) / (light("#1d2128") + 0.05) > 2.8
-
-
-def test_drawing_says_nothing_and_needs_no_home(tmp_path):
-    program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from support.evaluation_run import summary_of\n"
-        "from local_rag.evaluation.reports.charts import charts\n"
-        "from local_rag.evaluation.reports.drawings import svg\n"
-        "assert 'matplotlib' not in sys.modules\n"
-        "assert svg(charts(summary_of())[2])\n"
-        "assert 'matplotlib.pyplot' not in sys.modules\n"
-    )
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("MPL", "XDG"))}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program, str(TESTS)],
-        capture_output=True,
-        text=True,
-        env=clean | {"HOME": "/dev/null", "TMPDIR": str(tmp_path)},
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 
-from local_rag.web.addresses import is_own, refused_address, refused_name
+from local_rag.web.addresses import refused_address, refused_name
 
 PUBLIC = """93.184.216.34 8.8.8.8 1.1.1.1 172.15.255.255 172.32.0.1 192.167.255.255 192.169.0.1 100.63.255.255
 100.128.0.1 223.255.255.254 2606:4700:4700::1111 2001:4860:4860::8888 2a00:1450:4001:81b::200e 64:ff9b::808:808
@@ -86,7 +86,3 @@ def test_other_names_are_refused_before_they_are_looked_up(name, reason):
 def test_long_names_are_refused():
     assert refused_name("a" * 64 + ".org")
     assert refused_name(".".join(["a" * 60] * 5))
-
-
-def test_the_own_address_is_known_without_sending_anything():
-    assert is_own(ipaddress.ip_address("127.0.0.1"))

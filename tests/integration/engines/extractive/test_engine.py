@@ -16,6 +16,8 @@ from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 
 class SmallCorpus:
     """The three passages as an index: word counts are true, the search returns them all."""

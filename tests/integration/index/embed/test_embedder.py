@@ -20,6 +20,8 @@ from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopp
 from local_rag.index.embed import weights
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
 
 

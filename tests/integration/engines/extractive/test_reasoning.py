@@ -10,6 +10,8 @@ from local_rag.core.documents import Catalog
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reasoning import complexity
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 
 @pytest.fixture(scope="module")
 def embedder():

@@ -18,6 +18,8 @@ from local_rag.text import negation
 from local_rag.text.lexicon import FAILURES
 from local_rag.text.words import stem, words
 
+pytestmark = pytest.mark.usefixtures("converted")
+
 PUMP = passage(
     1,
     "The first Osprey pump was sold in 1983 in Turin. It was allowed in all mines of the north. Tom Marsh, who "

@@ -1,0 +1,27 @@
+"""A unit test starts no process, opens no socket and no database, and loads no model: its level is what it does."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+WATCHED = {"subprocess.Popen", "os.fork", "os.posix_spawn", "socket.bind", "socket.connect", "sqlite3.connect"}
+MODELS = {"openvino", "torch", "sentence_transformers"}
+seen: list[str] = []
+
+
+def _watch(event, arguments):
+    if event in WATCHED or (event == "import" and arguments[0] in MODELS):
+        seen.append(f"{event} {arguments[0]}")
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def light():
+    """What belongs into tests/integration fails here."""
+    before = len(seen)
+    yield
+    assert seen[before:] == [], "this test belongs into tests/integration"
