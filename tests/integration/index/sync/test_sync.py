@@ -15,19 +15,13 @@ import pytest
 from support import TESTS
 from support.fakes_index import HashingEmbedder
 from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
+from support.permissions import bound_by_permissions
 
 from local_rag.core import cancel
 from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store import connection, store
 from local_rag.index.store.connection import write_lock
-
-
-def shut(path):
-    """Take all rights away; root may read it all the same, and then there is nothing to test."""
-    path.chmod(0)
-    if os.access(path, os.R_OK):
-        pytest.skip("this user reads everything")
 
 
 def open_at(tmp_path, embedder=None, **options):
@@ -214,9 +208,9 @@ class TestUnseen:
 
     def test_an_unreadable_folder_is_kept(self, index, notes):
         index.sync([notes])
-        shut(notes / "sub")
+        (notes / "sub").chmod(0)
         try:
-            report = index.sync()
+            report = bound_by_permissions(index.sync)
         finally:
             (notes / "sub").chmod(0o700)
         assert report.removed == () and report.kept[0].path == str(notes / "sub")
@@ -224,8 +218,8 @@ class TestUnseen:
     def test_an_unreadable_file_is_kept(self, index, notes):
         index.sync([notes])
         (notes / "a.txt").write_text("changed", encoding="utf-8")
-        shut(notes / "a.txt")
-        report = index.sync()
+        (notes / "a.txt").chmod(0)
+        report = bound_by_permissions(index.sync)
         assert report.removed == () and report.kept[0].path == str(notes / "a.txt")
 
 
