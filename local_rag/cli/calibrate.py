@@ -65,7 +65,7 @@ def calibrate(
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
     if limit is not None and limit < 1:
-        raise UsageError("--limit starts at 1", hint="local-rag calibrate CASES --limit 200")
+        raise UsageError("--limit must be at least 1", hint="local-rag calibrate CASES --limit 200")
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
     flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
     settings = settings_of(index, models, trust_models_here, **flags)

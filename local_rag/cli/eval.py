@@ -174,12 +174,12 @@ def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, cor
 def _check_plan(limit: int | None, depth: int, unused: str) -> None:
     """Raises UsageError for options out of range, and for one that has no use."""
     if depth < SHALLOW:
-        raise UsageError(f"--depth starts at {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
+        raise UsageError(f"--depth must be at least {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
     if limit is not None and limit < 1:
-        raise UsageError("--limit starts at 1", hint="local-rag eval CASES --limit 20")
+        raise UsageError("--limit must be at least 1", hint="local-rag eval CASES --limit 20")
     if unused:
         raise UsageError(
-            f"with --retrieval-only nothing is answered, so --{unused} has no use", hint="leave one of them out"
+            f"--{unused} has no effect with --retrieval-only, which answers nothing", hint="leave one of them out"
         )
 
 

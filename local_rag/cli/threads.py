@@ -87,7 +87,7 @@ def export(
             file.write(page)
     except FileExistsError as error:
         raise UsageError(
-            f"{out} exists already, so it is left alone", hint=f"name another, or: rm {shlex.quote(str(out))}"
+            f"{out} exists already and is not overwritten", hint=f"name another, or: rm {shlex.quote(str(out))}"
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror or error}", hint="--out chat.md") from error

@@ -46,10 +46,10 @@ class Limits(_Section):
     """How often a graph may try, and how long. A question's own state counts against these."""
 
     rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
-    generations: int = Field(3, ge=1, le=20, description="how many answers may be tried")
-    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be asked; nothing while it is off")
-    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, where a question takes several steps")
-    seconds: float = Field(300.0, gt=0, description="wall clock of one question")
+    generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
+    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be searched; 0 while the web is off")
+    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning in a question that takes several steps")
+    seconds: float = Field(300.0, gt=0, description="longest time for one question")
 
 
 class SelfRag(_Section):
@@ -61,9 +61,9 @@ class SelfRag(_Section):
     candidates: int = Field(1, ge=1, le=8, description="drafts per attempt, each from another part of the passages")
     hard_constraint: bool = Field(False, description="drop sentences without support before drafts are ranked")
     retrieve: Literal["always", "decide"] = Field(
-        "always", description="decide: only where the files are needed; or always"
+        "always", description="always; or decide: only if the files are needed"
     )
-    delta: float = Field(0.2, ge=0, le=1, description="retrieve where the chance that it is needed is above this")
+    delta: float = Field(0.2, ge=0, le=1, description="decide: retrieve if the score of the need is above this")
 
 
 class Crag(_Section):
@@ -71,13 +71,13 @@ class Crag(_Section):
 
     trigger: Literal["any_irrelevant", "thresholds"] = Field(
         "any_irrelevant",
-        description="any_irrelevant: one asks the web (tutorial); thresholds: by scores (paper)",
+        description="any_irrelevant: one irrelevant passage leads to the web; thresholds: scores decide",
     )
     upper: float = Field(0.8, ge=0, le=1, description="correct: some score is above this (0.795 on PopQA)")
     lower: float = Field(
         0.05, ge=0, le=1, validate_default=True, description="incorrect: all scores are below this (0.005 to 0.045)"
     )
-    refine: bool = Field(False, description="keep of each passage only the strips that help")
+    refine: bool = Field(False, description="keep only the strips of each passage that help")
 
     @field_validator("lower")
     @classmethod
@@ -136,7 +136,7 @@ class Ollama(_Section):
     keep_alive: Duration = Field(
         "5m", description="how long a model stays in memory after a call, such as 1h30m; -1: for ever"
     )
-    idle_seconds: float = Field(60.0, gt=0, description="longest silence between two pieces of a reply")
+    idle_seconds: float = Field(60.0, gt=0, description="longest silence within a reply")
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
 
 
@@ -158,11 +158,11 @@ class Web(_Section):
     enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
         "off", description="off, on, or ask: each query must be allowed in the terminal"
     )
-    never: Names = Field((), description="indexes that never go to the web, by name or path")
+    never: Names = Field((), description="indexes whose questions never go to the web, by name or path")
     engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
-    seconds: float = Field(12.0, gt=0, description="wall clock of one web search, without reading the pages")
-    page_seconds: float = Field(10.0, gt=0, description="wall clock of reading one page")
-    cache_hours: float = Field(24.0, ge=0, description="how long what was found is used again; 0: never")
+    seconds: float = Field(12.0, gt=0, description="longest time for one web search, without reading the pages")
+    page_seconds: float = Field(10.0, gt=0, description="longest time for reading one page")
+    cache_hours: float = Field(24.0, ge=0, description="how long search results are used again; 0: never")
     region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,3}$", description="such as us-en; wt-wt for none")
 
     @field_validator("engines")
@@ -185,9 +185,9 @@ class Values(_Section):
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
     chunks: Chunks = Chunks()
-    direct: bool = Field(False, description="allow answers without the files, marked as such, where a graph offers it")
-    strict: bool = Field(False, description="take sentences without support out of an answer instead of marking them")
-    explain: bool = Field(False, description="ask the graders of a language model for a sentence of reason")
+    direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
+    strict: bool = Field(False, description="remove sentences without support instead of marking them")
+    explain: bool = Field(False, description="ask the graders of a language model for a reason")
     limits: Limits = Limits()
     self_rag: SelfRag = SelfRag()
     crag: Crag = Crag()

@@ -44,11 +44,13 @@ class TraceFile:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             os.close(handle)
-            raise UsageError(f"the trace cannot be written to {path}: it is no file", hint="--trace-file run.jsonl")
+            raise UsageError(
+                f"the trace cannot be written to {path}: it is not a regular file", hint="--trace-file run.jsonl"
+            )
         if found.st_size:
             os.close(handle)
             raise UsageError(
-                f"the trace file {path} is there already and no empty file, so it is left alone",
+                f"the trace file {path} exists already and is not empty, so it is not overwritten",
                 hint=f"name another, or: rm {shlex.quote(str(path))}",
             )
         if hasattr(os, "fchmod"):

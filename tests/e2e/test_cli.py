@@ -164,7 +164,7 @@ def test_trace_file_writes_what_happened_and_never_overwrites(here, capsys, tmp_
     capsys.readouterr()
     assert run(["ask", "What?", "--trace-file", str(path)]) == 2
     shown = capsys.readouterr().err.splitlines()
-    assert "is there already" in shown[0]
+    assert "exists already" in shown[0]
     assert shown[1].startswith("hint: name another")
 
 

@@ -112,7 +112,7 @@ def test_only_its_owner_may_read_it(tmp_path):
 def test_a_file_that_holds_something_is_left_alone(tmp_path):
     path = tmp_path / "run.jsonl"
     path.write_text("mine")
-    with pytest.raises(UsageError, match="is there already and no empty file") as caught:
+    with pytest.raises(UsageError, match="exists already and is not empty") as caught:
         TraceFile.open(path)
     assert "rm " in caught.value.hint
     assert path.read_text() == "mine"
@@ -133,7 +133,7 @@ def test_a_pipe_is_refused_at_once(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null here")
 def test_nobody_is_told_to_remove_a_device():
-    with pytest.raises(UsageError, match="it is no file") as caught:
+    with pytest.raises(UsageError, match="it is not a regular file") as caught:
         TraceFile.open(Path("/dev/null"))
     assert "rm " not in caught.value.hint
 
