@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.core.protocols import Embedder
     from local_rag.evaluation.cases import CaseSet
-    from local_rag.index.sync.sync import Progress
+    from local_rag.index.sync.report import Progress
 
 FOLDER = "evaluations"
 """Below the data folder: runs, and the indexes of sets."""

@@ -25,13 +25,13 @@ def catalog(store: Store) -> Catalog:
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     frequent: Counter[str] = Counter()
     for passage in store.read(reads.passages, store.read(reads.sample, _SAMPLE)):
-        told = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
-        frequent.update({stem(word) for word in told})
-        for word in told:
+        spelt = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
+        frequent.update({stem(word) for word in spelt})
+        for word in spelt:
             spellings[stem(word)][word] += 1
     stops = {stem(word) for word in STOP_WORDS}
-    telling = [one for one, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if one not in stops]
-    terms = [spellings[one].most_common(1)[0][0] for one in telling[:_TERMS]]
+    stems = [name for name, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if name not in stops]
+    terms = [spellings[name].most_common(1)[0][0] for name in stems[:_TERMS]]
     titles = tuple(store.read(reads.titles, _TITLES))
     headings = (path.rpartition(" > ")[2] for path in store.read(reads.headings, 2 * _HEADINGS))
     return Catalog(

@@ -1,4 +1,4 @@
-"""Index: the files of a person, and the pages that they chose, searchable."""
+"""Index: files and chosen pages of the web, searchable."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
-from local_rag.core.errors import IndexDamaged, IndexMismatch, UsageError
+from local_rag.core.errors import IndexDamaged, UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
+from local_rag.index import recipes, status
 from local_rag.index import search as searches
-from local_rag.index import status
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
-    from local_rag.index.sync.pages import Read
-    from local_rag.index.sync.sync import Progress
+    from local_rag.index.sync.pages import ReadPage
+    from local_rag.index.sync.report import Progress
+
+CHUNK_SIZE = 250
+"""Tokens of a passage in a new index."""
 
 _READ_AT_ONCE = 50
 """Passages that a walk over the index reads in one go."""
@@ -49,30 +52,27 @@ class Index:
         path: Path,
         embedder: Embedder,
         *,
-        chunk_size: int = 250,
-        chunk_overlap: int = 0,
+        chunk_size: int | None = CHUNK_SIZE,
+        chunk_overlap: int | None = 0,
         create: bool = False,
         reembed: bool = False,
     ) -> Index:
         """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
 
-        `reembed` opens an index of another embedder too, for the method of that name.
+        None for a size is that of the index. `reembed` opens an index of another embedder too, for that method.
         Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or schema, UsageError for
         passages longer than the embedder reads.
         """
-        if chunk_size > embedder.window:
-            raise UsageError(
-                f"passages of {chunk_size} tokens do not fit '{embedder.name}', which reads {embedder.window}",
-                hint=f"local-rag index … --chunk-size {embedder.window}",
-            )
-        if not 0 <= chunk_overlap <= chunk_size // 2:
-            raise UsageError(
-                f"passages of {chunk_size} tokens may share up to {chunk_size // 2}, not {chunk_overlap}",
-                hint="local-rag index … --chunk-overlap 0",
-            )
+        path = path.absolute()
+        store = None if create and not folder.has_database(path) else Store(path)
+        made = store.read(reads.recipe) if store else None
+        if chunk_size is None:
+            chunk_size = made.size if made else CHUNK_SIZE
+        if chunk_overlap is None:
+            chunk_overlap = made.overlap if made else 0
+        recipes.check_sizes(embedder, chunk_size, chunk_overlap)
         recipe = Recipe(embedder.name, embedder.fingerprint, embedder.dimension, chunk_size, chunk_overlap)
-        store = Store.create(path.absolute(), recipe) if create else Store(path.absolute())
-        index = cls(store, embedder, recipe)
+        index = cls(store or Store.create(path, recipe), embedder, recipe)
         if not reembed:
             index._check()
         return index
@@ -127,8 +127,7 @@ class Index:
         """
         from local_rag.index.sync.sync import Sync
 
-        with write_lock(self.path):
-            self._check()
+        with self._locked():
             known = self._store.read(reads.roots)
             if paths:
                 roots = [Root(_named(path, known), tuple(excludes), secrets) for path in paths]
@@ -145,17 +144,17 @@ class Index:
                 self._store.refresh()
             return report
 
-    def sync_pages(self, urls: Iterable[str], read: Read, *, prune: bool = False) -> SyncReport:
+    def sync_pages(self, urls: Iterable[str], read: ReadPage, *, prune: bool = False) -> SyncReport:
         """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.
 
         A page is stored under the URL it was found at in the end. One that `read` raises FileSkipped for is reported,
         and kept if it is in the index, unless `prune`. Raises IndexBusy, DiskFull, and Stopped; each page is written
         in one step.
         """
-        from local_rag.index.sync.pages import Pages
+        from local_rag.index.sync.pages import PageSync
 
         self._check()
-        return Pages(self._store, self._embedder, self._recipe, self._held).run(urls, read, prune=prune)
+        return PageSync(self._store, self._embedder, self._recipe, self._locked).run(urls, read, prune=prune)
 
     def sync_texts(
         self,
@@ -169,11 +168,10 @@ class Index:
         `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
         Raises IndexBusy, DiskFull, and Stopped; what was committed stays.
         """
-        from local_rag.index.sync.texts import Texts
+        from local_rag.index.sync.texts import TextSync
 
-        with write_lock(self.path):
-            self._check()
-            return Texts(self._store, self._embedder, self._recipe, whole, progress).run(texts)
+        with self._locked():
+            return TextSync(self._store, self._embedder, self._recipe, whole, progress).run(texts)
 
     def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
         """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
@@ -188,7 +186,8 @@ class Index:
                 if isinstance(path, str) and is_url(path):
                     below = [page.path for page in self._store.read(reads.pages, (normal(path),))]
                 else:
-                    below = [one for one in [*files, *roots] if Path(one).is_relative_to(_resolved(Path(path)))]
+                    resolved = _resolved(Path(path))
+                    below = [known for known in [*files, *roots] if Path(known).is_relative_to(resolved)]
                 if not below:
                     raise UsageError(f"nothing of {path} is indexed", hint="local-rag status lists what is")
                 gone += below
@@ -212,7 +211,7 @@ class Index:
                 self._check()
             return reembed(self._store, self._embedder, self._recipe, progress)
 
-    # --- asking it
+    # --- searching it
 
     def search(
         self,
@@ -255,12 +254,12 @@ class Index:
 
         keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
         known = self._store.read(reads.vectors_named, keys)
-        found: list[Vectors | None] = []
+        vectors: list[Vectors | None] = []
         for key, document in zip(keys, documents, strict=True):
             digest, blob = known.get(key, (b"", b""))
             same = digest == writes.digest(document.page_content)
-            found.append(np.frombuffer(blob, dtype="<f4") if same else None)
-        return found
+            vectors.append(np.frombuffer(blob, dtype="<f4") if same else None)
+        return vectors
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as the index stems it."""
@@ -279,9 +278,9 @@ class Index:
 
     def verify(self) -> None:
         """Read the whole database once. Raises IndexDamaged if it is not whole."""
-        found = self._store.read(reads.damage)
-        if found:
-            raise IndexDamaged(f"the index at {self.path} is damaged: {found}", hint=folder.rebuild(self.path))
+        damage = self._store.read(reads.damage)
+        if damage:
+            raise IndexDamaged(f"the index at {self.path} is damaged: {damage}", hint=folder.rebuild(self.path))
 
     def files(self) -> list[IndexedFile]:
         return self._store.read(reads.indexed_files)
@@ -295,44 +294,26 @@ class Index:
         dice.shuffle(turns)
         for chunks in turns:
             dice.shuffle(chunks)
-        places = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
-        ordered = [chunk for _, _, chunk in sorted(places)]
+        in_turns = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
+        ordered = [chunk for _, _, chunk in sorted(in_turns)]
         for first in range(0, len(ordered), _READ_AT_ONCE):
             yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
 
     def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
         """The same search as a LangChain retriever."""
-        from local_rag.index.retriever import retriever
+        from local_rag.index.retriever import IndexRetriever
 
-        return retriever(self, k, within)
+        return IndexRetriever(index=self, k=k, within=tuple(within))
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         with write_lock(self.path):
             self._check()
             yield
 
     def _check(self) -> None:
         """Raises IndexMismatch unless this embedder and this chunking made the index."""
-        made, wanted = self._store.read(reads.recipe), self._recipe
-        if (made.fingerprint, made.dimension, made.size, made.overlap) == (
-            wanted.fingerprint,
-            wanted.dimension,
-            wanted.size,
-            wanted.overlap,
-        ):
-            return
-        if (made.size, made.overlap) == (wanted.size, wanted.overlap):
-            raise IndexMismatch(
-                f"the index at {self.path} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
-                f"not with '{wanted.embedder}' ({wanted.fingerprint})",
-                hint=f"local-rag index --reembed --index {folder.quoted(self.path)}",
-            )
-        raise IndexMismatch(
-            f"the index at {self.path} has passages of {made.size} tokens with {made.overlap} shared, "
-            f"not {wanted.size} with {wanted.overlap}",
-            hint=folder.rebuild(self.path, self._store.read(reads.named)),
-        )
+        recipes.check_same(self._store, self._recipe)
 
 
 def _named(path: Path, known: Sequence[Root]) -> str:

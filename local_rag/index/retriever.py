@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
-
-if TYPE_CHECKING:
-    from local_rag.index.index import Index
 
 
 class IndexRetriever(BaseRetriever):
@@ -35,9 +31,5 @@ class IndexRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        found: list[Document] = self.index.search(query, self.k if k is None else k, within=self.within)
-        return found
-
-
-def retriever(index: Index, k: int, within: Sequence[str]) -> IndexRetriever:
-    return IndexRetriever(index=index, k=k, within=tuple(within))
+        documents: list[Document] = self.index.search(query, self.k if k is None else k, within=self.within)
+        return documents

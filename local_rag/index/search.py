@@ -1,4 +1,4 @@
-"""Hybrid search: vectors and words, fused by their ranks."""
+"""Hybrid search: dense and sparse rankings, fused by reciprocal rank."""
 
 from __future__ import annotations
 
@@ -45,24 +45,23 @@ def search(
     (keys of passages) narrow the search. Identical texts come once, from the place that ranks first, unless `repeats`.
     """
     left_out = store.read(reads.chunks_named, exclude) if exclude else []
-    words = terms_of(query) if mode != "dense" else []
+    terms = terms_of(query) if mode != "dense" else []
     deep = max(_DEEP, 4 * k)
     while True:
         rankings = []
         if mode != "words":
             rankings.append(store.nearest(vector, deep, files, left_out))
-        if words:
-            rankings.append(store.matching(words, deep, files, left_out))
+        if terms:
+            rankings.append(store.matching(terms, deep, files, left_out))
         fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
         kept = list(fused)[:k] if repeats else _distinct(store, list(fused), k)
         if len(kept) == k or all(len(ranking) < deep for ranking in rankings):
             break
         deep *= 4
     cosines = store.cosines(vector, kept)
-    found = store.read(reads.passages, kept)
     return [
         document(passage, score=cosines[passage.id], rank_score=fused[passage.id])
-        for passage in found
+        for passage in store.read(reads.passages, kept)
         if passage.id in cosines
     ]
 
@@ -77,17 +76,16 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
     return dict(sorted(scores.items(), key=lambda item: (-item[1], first.get(item[0], len(first)), item[0])))
 
 
-def chosen_files(store: Store, wishes: Sequence[str]) -> set[int] | None:
-    """The ids of the files that `within` means, None for all. Raises UsageError if it means none."""
-    if not wishes:
+def chosen_files(store: Store, patterns: Sequence[str]) -> set[int] | None:
+    """The ids of the files that `within.matching` gives, None for all. Raises UsageError if there is none."""
+    if not patterns:
         return None
     ids = {file.path: file.id for file in store.read(reads.files)}
-    found = {ids[path] for path in within.matching(ids, wishes)}
-    if not found:
-        raise UsageError(
-            f"no indexed file matches {joined(map(repr, wishes), 'or')}", hint="local-rag status lists what is indexed"
-        )
-    return found
+    files = {ids[path] for path in within.matching(ids, patterns)}
+    if not files:
+        names = joined(map(repr, patterns), "or")
+        raise UsageError(f"no indexed file matches {names}", hint="local-rag status lists what is indexed")
+    return files
 
 
 def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
@@ -104,7 +102,7 @@ def document(passage: Passage, **scores: float) -> Document:
     """A passage with the metadata that `protocols.Corpus` lists; a search adds `score` and `rank_score`."""
     from langchain_core.documents import Document
 
-    about = {
+    metadata = {
         "source": passage.source,
         "title": passage.title,
         "page": passage.page,
@@ -116,4 +114,4 @@ def document(passage: Passage, **scores: float) -> Document:
         "origin": "files",
         "url": passage.source if is_page(passage.source) else "",
     }
-    return Document(passage.text, metadata=about)
+    return Document(passage.text, metadata=metadata)

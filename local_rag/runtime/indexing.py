@@ -18,8 +18,8 @@ from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
-    from local_rag.index.sync.pages import Read
-    from local_rag.index.sync.sync import Progress
+    from local_rag.index.sync.pages import ReadPage
+    from local_rag.index.sync.report import Progress
     from local_rag.web.fetch import Fetcher
 
 LEAST_SHARE = 0.02
@@ -113,7 +113,7 @@ def listed_urls(file: Path) -> list[str]:
     return [line for line in stripped if line]
 
 
-def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> Read:
+def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> ReadPage:
     """What gets a page for the index; each URL is shown before it is fetched."""
     from local_rag.web.extraction import extract
     from local_rag.web.fetch import Fetcher, FetchLimits, FetchRefused

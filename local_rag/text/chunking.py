@@ -1,10 +1,11 @@
-"""A document -> passages: spans of its text, cut where its structure allows, never longer than the embedder reads."""
+"""A document -> chunks: spans of its text, cut where its structure allows, never longer than the embedder reads."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from local_rag.core.documents import LoadedDocument
 from local_rag.text.sentences import Span, sentences, stripped
 
 _TINY = 8
-"""A passage under size / 8 is filled up across a paragraph or a small section rather than left alone."""
+"""A chunk under size / 8 is filled up across a paragraph or a small section rather than left alone."""
 
 _WIDE = 16
 """Code points per token at most (English prose has 4 to 5): bounds what a tokenizer takes for one unknown word."""
@@ -36,7 +37,7 @@ class Chunk(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A piece to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens."""
+    """A span to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens."""
 
     start: int
     end: int
@@ -54,12 +55,12 @@ class _Section(NamedTuple):
 
 
 def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: int, window: int) -> list[Chunk]:
-    """Cut a document into passages of at most `size` tokens, overlap included, with no white space at their ends.
+    """Cut a document into chunks of at most `size` tokens, overlap included, with no white space at their ends.
 
-    `ends` are where the text's tokens end, in order: SentencePiece starts them at the blank before the word.
-    `overlap` is in tokens and stays within a section;
-    with 0 each non-blank character is in exactly one passage. A heading stays with the text below it, and a tiny
-    section shares its passage with the next one: `heading` is the path of the first section with text of its own.
+    `ends` are where the text's tokens end, in order: SentencePiece starts them at the blank before the word. `overlap`
+    is in tokens and stays within a section; with 0 each non-blank character is in exactly one chunk. A heading stays
+    with the text below it, and a tiny section shares its chunk with the next one: `heading` is the path of the first
+    section with text of its own.
     Raises ValueError if `size` is above `window`, or `overlap` above half of `size`.
     """
     if not 0 < size <= window or not 0 <= overlap <= size // 2:
@@ -86,7 +87,7 @@ def _sections(document: LoadedDocument) -> Iterator[_Section]:
 
 
 class _Packer:
-    """Fills one passage after the other."""
+    """Fills one chunk after the other."""
 
     def __init__(self, text: str, ends: Sequence[int], size: int) -> None:
         self.chunks: list[Chunk] = []
@@ -124,14 +125,14 @@ class _Packer:
 
     @property
     def _closable(self) -> bool:
-        """Whether the passage in hand may stand alone: a heading may not, unless it is longer than many a text."""
+        """Whether the chunk in hand may stand alone: a heading may not, unless it is longer than many a text."""
         wide = self._end - self._start
         if self._heading is None:
             return self._used > self._size // 2 or wide > self._widest // 2
         return self._used >= self._size // _TINY or wide > self._widest // _TINY
 
     def _add(self, unit: _Unit, level: int) -> None:
-        """Take a unit; begin a new passage if it does not fit, and take it in parts if it fits in none."""
+        """Take a unit; begin a new chunk if it does not fit, and take it in parts if it fits in none."""
         if unit.end <= unit.start:
             return
         if self._closable and (self._used >= self._target or not self._fits(unit)):
@@ -148,7 +149,7 @@ class _Packer:
         """The outermost unit that is too long is shared out evenly, so that no scrap is left over at its end."""
         before = self._target
         if before == self._size:
-            total = self._used + bisect_right(self._ends, unit.end) - bisect_right(self._ends, unit.start)
+            total = self._used + self._tokens(unit)
             self._target = ceil(total / ceil(total / self._size)) if total else before
         for part in _PARTS[level](self._text, unit, self._tokens(unit), self._size):
             self._add(part, level + 1)
@@ -184,19 +185,14 @@ def _between(pattern: re.Pattern[str], text: str, span: Span) -> Iterator[Span]:
 
 
 def _by_sentences(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
-    """From one sentence to the next: `sentences` leaves rulers and the like out, passages leave nothing out."""
+    """From one sentence to the next: `sentences` leaves rulers and the like out, chunks leave nothing out."""
     starts = [unit.start + span.start for span in sentences(text[unit.start : unit.end])]
     for start, end in pairwise([unit.start, *starts[1:], unit.end]):
         yield _Unit(*stripped(text, start, end), unit.body)
 
 
-def _by_lines(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
-    for start, end in _between(_LINE, text, Span(unit.start, unit.end)):
-        yield _Unit(start, end, unit.body)
-
-
-def _by_words(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
-    for start, end in _between(_BLANK, text, Span(unit.start, unit.end)):
+def _by(pattern: re.Pattern[str], text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    for start, end in _between(pattern, text, Span(unit.start, unit.end)):
         yield _Unit(start, end, unit.body)
 
 
@@ -220,23 +216,23 @@ def _by_force(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]
 
 _PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
     _by_sentences,
-    _by_lines,
-    _by_words,
+    partial(_by, _LINE),
+    partial(_by, _BLANK),
     _by_runs,
     _by_force,
 )
 
 
 def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:
-    """Let every passage begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
+    """Let every chunk begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
     text = document.text
     headings = sorted(heading.start for heading in document.headings)
-    found = chunks[:1]
+    overlapping = chunks[:1]
     for before, this in pairwise(chunks):
         inside_word = text[this.start - 1].isalnum() and text[this.start].isalnum()
         new_section = bisect_left(headings, before.end) < bisect_right(headings, this.start)
         if inside_word or new_section:
-            found.append(this)
+            overlapping.append(this)
             continue
         least = bisect_right(ends, this.start) - overlap
         region = text[before.start : this.start]
@@ -245,5 +241,5 @@ def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[i
             [before.start + start for start in kind if start and bisect_right(ends, before.start + start) >= least]
             for kind in starts
         )
-        found.append(this._replace(start=next((min(kind) for kind in near if kind), this.start)))
-    return found
+        overlapping.append(this._replace(start=next((min(kind) for kind in near if kind), this.start)))
+    return overlapping

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import Writer, write
-from local_rag.index.parse.markup import parse_html, parse_xml
+from local_rag.index.parse.html_text import TextBuilder, add_tree
+from local_rag.index.parse.markup import html_text_of, parse_xml
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 
 MAX_UNZIPPED = 200_000_000
@@ -30,7 +30,7 @@ _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"
 
 
 def measured(path: Path) -> zipfile.ZipFile:
-    """The opened zip file, once all of it was unzipped in small pieces and found small enough.
+    """The opened zip file, once all of it was unzipped part by part and is small enough.
 
     The sizes in the directory may lie, so they only serve to refuse early.
     Raises FileSkipped for a bomb, a password and damage.
@@ -68,8 +68,8 @@ def _measure(archive: zipfile.ZipFile, packed: int) -> None:
     unzipped = 0
     for member in members:
         with archive.open(member) as file:
-            while piece := file.read(1 << 20):
-                unzipped += len(piece)
+            while part := file.read(1 << 20):
+                unzipped += len(part)
                 _refuse_bomb(unzipped, packed)
 
 
@@ -90,17 +90,15 @@ def load_docx(path: Path) -> ParsedFile:
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
         no_pictures = mammoth.images.img_element(lambda image: {})
         try:
-            made = mammoth.convert_to_html(file, convert_image=no_pictures, style_map=styles)
+            converted = mammoth.convert_to_html(file, convert_image=no_pictures, style_map=styles)
         except (KeyError, AttributeError, TypeError, ValueError, OSError) as error:
             raise FileSkipped(f"is damaged ({type(error).__name__} while reading it as Word)") from error
-    writer = Writer()
-    if (tree := parse_html(clean(made.value))) is not None:
-        write(tree, writer)
-    text = writer.text.removesuffix("↑")
-    lost = any("}oMath" in message.message for message in made.messages)
+    builder = html_text_of(clean(converted.value))
+    text = builder.text.removesuffix("↑")
+    lost = any("}oMath" in message.message for message in converted.messages)
     warnings = ("its equations were not read",) if lost else ()
-    first = writer.headings[0].text if writer.headings else ""
-    return ParsedFile((document(text, title or first, headings=writer.headings),), warnings)
+    first = builder.headings[0].text if builder.headings else ""
+    return ParsedFile((document(text, title or first, headings=builder.headings),), warnings)
 
 
 def _core_title(archive: zipfile.ZipFile) -> str:
@@ -197,29 +195,29 @@ def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[s
     return labels
 
 
-def _chapter(data: bytes, label: str) -> Writer:
-    writer = Writer()
+def _chapter(data: bytes, label: str) -> TextBuilder:
+    builder = TextBuilder()
     tree = parse_xml(data)
     body = None if tree is None else tree.find("{*}body")
     if body is None:
-        return writer
-    write(body, writer)
-    if label and writer.text and not writer.headings:
-        headed = Writer()
+        return builder
+    add_tree(body, builder)
+    if label and builder.text and not builder.headings:
+        headed = TextBuilder()
         headed.open_heading(1)
-        headed.say(clean(label))
+        headed.add(clean(label))
         headed.close_heading()
         headed.block(2)
-        write(body, headed)
+        add_tree(body, headed)
         return headed
-    return writer
+    return builder
 
 
 def _text(tree: Any, path: str) -> str:
-    found = None if tree is None else tree.find(path)
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    node = None if tree is None else tree.find(path)
+    return " ".join("".join(node.itertext()).split()) if node is not None else ""
 
 
 def _attribute(tree: Any, path: str, name: str) -> str:
-    found = tree.find(path)
-    return found.get(name, "") if found is not None else ""
+    node = tree.find(path)
+    return node.get(name, "") if node is not None else ""

@@ -25,7 +25,7 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECAS
 
 
 @dataclass
-class Writer:
+class TextBuilder:
     """Text as it grows: white space collapsed, blocks on lines of their own, the cells of a row on one line."""
 
     parts: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Writer:
     _space: bool = False
     _lead: str = ""
     _row: bool = False
-    _said: bool = False
+    _filled: bool = False
     _lists: int = 0
     _level: int = 0
     _from: tuple[int, int] | None = None
@@ -44,28 +44,29 @@ class Writer:
     def text(self) -> str:
         return "".join(self.parts)
 
-    def say(self, raw: str, verbatim: bool = False) -> None:
+    def add(self, raw: str, verbatim: bool = False) -> None:
+        """Text as it stands in the tree; `verbatim` keeps its lines."""
         raw = clean(raw)  # an entity can be any character
-        said = raw.strip("\n") if verbatim else " ".join(raw.split())
-        if not said:
+        text = raw.strip("\n") if verbatim else " ".join(raw.split())
+        if not text:
             self._space = self._space or bool(raw)
             return
         self._space = self._space or raw[0].isspace()
         self._flush()
         if self._level and self._from is None:
             self._from = (self.length, len(self.parts))
-        self._put(said)
-        self._said, self._space = True, raw[-1].isspace()
+        self._put(text)
+        self._filled, self._space = True, raw[-1].isspace()
 
     def block(self, breaks: int) -> None:
-        """A new line (1) or a new paragraph (2) before what is said next; inside a row just a blank."""
+        """A new line (1) or a new paragraph (2) before what is added next; inside a row just a blank."""
         if self._row:
             self._space = True
         else:
             self._breaks = max(self._breaks, breaks)
 
     def lead(self, mark: str) -> None:
-        """A mark before what is said next, if anything is; none inside a row."""
+        """A mark before what is added next, if anything is; none inside a row."""
         if not self._row:
             self._lead = mark
 
@@ -73,11 +74,11 @@ class Writer:
         """The end of a cell: a rule before the next one of the row, a line where the table is a page's layout."""
         if not self._row:
             self.block(1)
-        elif self._said:
+        elif self._filled:
             self._lead = " | "
 
     def row(self, inside: bool) -> None:
-        self._row, self._lead, self._said = False, "", False
+        self._row, self._lead, self._filled = False, "", False
         self.block(1)
         self._row = inside
 
@@ -113,8 +114,8 @@ class Writer:
         self.length += len(part)
 
 
-def write(tree: Any, writer: Writer, skip: frozenset[str] = DROPPED) -> None:
-    """Say the visible text of an lxml tree; never recursive, whatever the depth of the tree."""
+def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) -> None:
+    """Add the visible text of an lxml tree; never recursive, whatever the depth of the tree."""
     from lxml import etree
 
     verbatim = 0
@@ -126,50 +127,50 @@ def write(tree: Any, writer: Writer, skip: frozenset[str] = DROPPED) -> None:
                 walk.skip_subtree()
                 continue
             verbatim += tag == "pre"
-            _open(writer, tag, node)
-            writer.say(node.text or "", verbatim > 0)
+            _open(builder, tag, node)
+            builder.add(node.text or "", verbatim > 0)
             continue
         if event == "end" and tag not in skip and not _hidden(node):
             verbatim -= tag == "pre"
-            _close(writer, tag)
+            _close(builder, tag)
         if node is not tree:
-            writer.say(node.tail or "", verbatim > 0)
+            builder.add(node.tail or "", verbatim > 0)
 
 
-def _open(writer: Writer, tag: str, node: Any) -> None:
-    _separate(writer, tag, 1)
+def _open(builder: TextBuilder, tag: str, node: Any) -> None:
+    _separate(builder, tag, 1)
     if tag in _HEADINGS:
-        writer.open_heading(_HEADINGS[tag])
+        builder.open_heading(_HEADINGS[tag])
     elif tag == "li":
-        writer.lead("- ")
+        builder.lead("- ")
     elif tag == "tr":
-        writer.row(_is_data(node))
+        builder.row(_is_data(node))
 
 
-def _close(writer: Writer, tag: str) -> None:
+def _close(builder: TextBuilder, tag: str) -> None:
     if tag in _HEADINGS:
-        writer.close_heading()
+        builder.close_heading()
     elif tag == "tr":
-        writer.row(False)
+        builder.row(False)
     elif tag in ("td", "th"):
-        writer.cell()
-    _separate(writer, tag, -1)
+        builder.cell()
+    _separate(builder, tag, -1)
 
 
-def _separate(writer: Writer, tag: str, step: int) -> None:
+def _separate(builder: TextBuilder, tag: str, step: int) -> None:
     if tag in _PARAGRAPH:
-        writer.block(2)
+        builder.block(2)
     elif tag in _LINE:
-        writer.block(1)
+        builder.block(1)
     elif tag in _LIST:
-        writer.nest(step)
+        builder.nest(step)
 
 
 def _is_data(row: Any) -> bool:
     """A row that reads as one line: a page laid out with tables has headings, tables or articles in its cells."""
     if next(row.iter("table", *_HEADINGS), None) is not None:
         return False
-    return sum(len(piece) for piece in row.itertext()) <= 2000
+    return sum(len(text) for text in row.itertext()) <= 2000
 
 
 def _tag(node: Any) -> str:

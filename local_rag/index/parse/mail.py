@@ -12,24 +12,13 @@ from typing import IO
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import Writer, write
-from local_rag.index.parse.markup import parse_html
+from local_rag.index.parse.markup import html_text_of
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.display import joined, shorten
 from local_rag.text.encoding import decode
 
 _SHOWN = ("From", "To", "Cc", "Date")
-_KNOWN = {
-    b"from",
-    b"to",
-    b"subject",
-    b"date",
-    b"received",
-    b"return-path",
-    b"message-id",
-    b"mime-version",
-    b"delivered-to",
-}
+_KNOWN = set(b"from to subject date received return-path message-id mime-version delivered-to".split())
 
 
 def load_eml(path: Path) -> ParsedFile:
@@ -88,10 +77,10 @@ def _body(message: EmailMessage) -> str:
 
 def _part(message: EmailMessage, kind: str) -> EmailMessage | None:
     try:
-        found = message.get_body((kind,))
+        part = message.get_body((kind,))
     except (AttributeError, KeyError, ValueError):  # a malformed Content-Type
-        found = None
-    return found if isinstance(found, EmailMessage) else None
+        return None
+    return part if isinstance(part, EmailMessage) else None
 
 
 def _content(part: EmailMessage) -> str:
@@ -104,10 +93,7 @@ def _content(part: EmailMessage) -> str:
         return ""
     if part.get_content_subtype() != "html":
         return text
-    writer = Writer()
-    if (tree := parse_html(text)) is not None:
-        write(tree, writer)
-    return writer.text
+    return html_text_of(text).text
 
 
 def _warnings(messages: list[EmailMessage]) -> tuple[str, ...]:

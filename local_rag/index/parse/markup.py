@@ -1,4 +1,4 @@
-"""HTML to text with headings at their offsets: one writer for web pages, DOCX (through mammoth) and EPUB chapters."""
+"""HTML to text with headings at their offsets: web pages, DOCX (through mammoth) and EPUB chapters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.index.parse.html_text import AROUND, DROPPED, Writer, write
+from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
@@ -32,7 +32,7 @@ from .977 to .986, for a precision of .866 instead of .878.
 """
 
 MAX_PARTS = 30_000
-"""Pieces of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
+"""Parts of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
 
 _GRAM = 3
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
@@ -50,6 +50,14 @@ def parse_html(source: str) -> Any:
         return etree.fromstring(_DECLARATION.sub("", source), parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):
         return None
+
+
+def html_text_of(source: str) -> TextBuilder:
+    """The text of a page and its headings."""
+    builder = TextBuilder()
+    if (tree := parse_html(source)) is not None:
+        add_tree(tree, builder)
+    return builder
 
 
 def parse_xml(data: bytes) -> Any:
@@ -81,10 +89,10 @@ def html_document(source: str) -> LoadedDocument:
     tree = parse_html(source)
     if tree is None:
         return document(_bare(source))
-    whole, visible, own = Writer(), Writer(), Writer()
-    write(tree, whole)
-    write(tree, visible, DROPPED | AROUND)
-    write(tree, own, DROPPED | AROUND | {"a"})
+    whole, visible, own = TextBuilder(), TextBuilder(), TextBuilder()
+    add_tree(tree, whole)
+    add_tree(tree, visible, DROPPED | AROUND)
+    add_tree(tree, own, DROPPED | AROUND | {"a"})
     if not whole.text:
         return document(_bare(source), _title(tree))
     title = _title(tree) or (whole.headings[0].text if whole.headings else "")
@@ -93,10 +101,10 @@ def html_document(source: str) -> LoadedDocument:
     return document(text, title, headings=headings)
 
 
-def _main(source: str, visible: Writer, own: int) -> tuple[str, list[Heading]] | None:
-    """The visible lines that trafilatura counts to the main text, small gaps filled; None where it found too little.
+def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:
+    """The visible lines that trafilatura counts to the main text, small gaps filled; None where they are too few.
 
-    Trafilatura decides, but does not speak: its own text lacks captions, code and parts of tables.
+    Its own text is not used: it lacks captions, code and parts of tables.
     """
     from trafilatura import extract
 
@@ -105,10 +113,10 @@ def _main(source: str, visible: Writer, own: int) -> tuple[str, list[Heading]] |
     lines = [Span(*match.span()) for match in re.finditer(r"[^\n]+", visible.text)]
     counts, kept = [], []
     for number, line in enumerate(lines):
-        said = words(line.of(visible.text))
-        grams = _grams(said)
-        counts.append(len(said))
-        if len(said) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):
+        tokens = words(line.of(visible.text))
+        grams = _grams(tokens)
+        counts.append(len(tokens))
+        if len(tokens) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):
             kept.append(number)
     total = sum(counts[number] for number in kept)
     if not kept or total < MAIN_SHARE * max(own, len(main)):
@@ -129,19 +137,19 @@ def _bare(source: str) -> str:
     return clean("\n".join(filter(None, (" ".join(line.split()) for line in html.unescape(text).split("\n")))))
 
 
-def _grams(said: list[str]) -> list[tuple[str, ...]]:
-    return list(zip(*(said[place:] for place in range(_GRAM)), strict=False))
+def _grams(tokens: list[str]) -> list[tuple[str, ...]]:
+    return list(zip(*(tokens[offset:] for offset in range(_GRAM)), strict=False))
 
 
-def _picked(writer: Writer, lines: list[Span]) -> tuple[str, list[Heading]]:
+def _picked(builder: TextBuilder, lines: list[Span]) -> tuple[str, list[Heading]]:
     """Some lines of a text, neighbours as far apart as they were, and the headings among them at their new places."""
     parts: list[str] = []
-    length, headings, end = 0, iter(writer.headings), 0
+    length, headings, end = 0, iter(builder.headings), 0
     picked: list[Heading] = []
     heading = next(headings, None)
     for line in lines:
-        between = writer.text[end : line.start] if parts else ""
-        parts += ["\n\n" if between.strip() else between, line.of(writer.text)]
+        between = builder.text[end : line.start] if parts else ""
+        parts += ["\n\n" if between.strip() else between, line.of(builder.text)]
         length += len(parts[-2])
         while heading and heading.start < line.end:
             if heading.start >= line.start:
@@ -152,5 +160,5 @@ def _picked(writer: Writer, lines: list[Span]) -> tuple[str, list[Heading]]:
 
 
 def _title(tree: Any) -> str:
-    found = tree.find(".//title")
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    node = tree.find(".//title")
+    return " ".join("".join(node.itertext()).split()) if node is not None else ""

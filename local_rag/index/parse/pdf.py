@@ -54,8 +54,8 @@ def load_pdf(path: Path) -> ParsedFile:
         warnings.append(f"{ranges(scanned)} {'have' if len(scanned) > 1 else 'has'} no text layer (scanned?)")
     if failed:
         warnings.append(f"{ranges(failed)} could not be read (damaged)")
-    found = (document(text, title, page=number) for number, text in enumerate(texts, 1) if text)
-    return ParsedFile(tuple(found), tuple(warnings))
+    documents = (document(text, title, page=number) for number, text in enumerate(texts, 1) if text)
+    return ParsedFile(tuple(documents), tuple(warnings))
 
 
 def _nothing(pages: int, failed: int, blank: int) -> str:

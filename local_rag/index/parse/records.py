@@ -95,10 +95,10 @@ def _title(value: Any) -> str:
 
 def _records(value: Any) -> Iterator[str]:
     """Paragraphs: one per element of a list of objects, one per key of an object."""
-    for place, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _place(leaf[0])):
-        where = ".".join(str(step) for step in place if isinstance(step, str))
-        pairs = "; ".join(_pair(path[len(place) :], text) for path, text in leaves)
-        yield f"{where}: {pairs}" if where else pairs
+    for record, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _record_path(leaf[0])):
+        name = ".".join(str(step) for step in record if isinstance(step, str))
+        pairs = "; ".join(_pair(path[len(record) :], text) for path, text in leaves)
+        yield f"{name}: {pairs}" if name else pairs
 
 
 def _leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -119,7 +119,7 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _place(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """What a record shares: the way to the innermost element of a list, else to the parent object."""
     numbers = [index for index, step in enumerate(path) if isinstance(step, int)]
     return path[: numbers[-1] + 1] if numbers else path[:1] if len(path) > 1 else ()

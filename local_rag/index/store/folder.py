@@ -29,6 +29,11 @@ def prepare(folder: Path) -> None:
     folder.chmod(0o700)
 
 
+def has_database(folder: Path) -> bool:
+    """Whether there is an index."""
+    return (folder / DATABASE).is_file()
+
+
 def is_ours(name: str) -> bool:
     """Whether a file of that name in the folder of an index is a part of it, SQLite's own side files included."""
     return name.startswith((DATABASE, DRAFT, LOCK, VECTORS))
@@ -59,7 +64,7 @@ def delete_other_vectors(folder: Path, token: str) -> None:
 
 def must_be_index(folder: Path) -> None:
     """Raises IndexMissing for a folder that we did not make: other programs have an index.sqlite, but not our lock."""
-    if not ((folder / DATABASE).is_file() and (folder / LOCK).is_file()):
+    if not (has_database(folder) and (folder / LOCK).is_file()):
         raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
 
 

@@ -19,7 +19,7 @@ from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, Loc
 from local_rag.index.store import bm25, quantized_vectors, reads, schema, vector_index, writes
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.connection import connect, create_database, is_locked, translated_errors, write_lock
-from local_rag.index.store.folder import DATABASE, LOCK, delete_other_vectors, rebuild, vectors_file
+from local_rag.index.store.folder import LOCK, delete_other_vectors, has_database, rebuild, vectors_file
 from local_rag.index.store.rows import Recipe
 from local_rag.index.store.vector_index import VectorIndex
 
@@ -48,7 +48,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another schema."""
-        if not (folder / DATABASE).is_file():
+        if not has_database(folder):
             raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
         self.folder = folder
         self._threads = threading.local()
@@ -66,12 +66,12 @@ class Store:
     @classmethod
     def create(cls, folder: Path, recipe: Recipe) -> Store:
         """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files."""
-        if (folder / DATABASE).is_file():
+        if has_database(folder):
             return cls(folder)
         with translated_errors(folder):
             index_folder.prepare(folder)
         with write_lock(folder), translated_errors(folder):
-            if not (folder / DATABASE).is_file():
+            if not has_database(folder):
                 create_database(folder, recipe)
         return cls(folder)
 

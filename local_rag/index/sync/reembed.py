@@ -11,7 +11,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store import folder, reads, writes
 from local_rag.index.store.rows import Passage, Recipe
 from local_rag.index.store.store import Store
-from local_rag.index.sync.sync import Progress
+from local_rag.index.sync.report import Progress
 
 _BATCH = 128
 

@@ -18,7 +18,7 @@ from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.usage import Call, Usage
 from local_rag.core.verdicts import Graded
-from local_rag.index.sync.sync import Progress
+from local_rag.index.sync.report import Progress
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag

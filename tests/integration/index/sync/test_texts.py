@@ -60,7 +60,7 @@ def test_whole_texts_are_one_passage_each(opened):
 
 def test_a_stopped_run_keeps_what_was_embedded(opened, monkeypatch):
     index, _ = opened
-    monkeypatch.setattr(texts, "_BATCH", 10)
+    monkeypatch.setattr(texts, "BATCH", 10)
     many = [(str(number), LoadedDocument(f"Text number {number}.")) for number in range(100)]
     stop, told = cancel.Cancel(), []
 

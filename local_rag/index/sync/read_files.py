@@ -1,0 +1,102 @@
+"""Files read and cut into chunks that wait for their vectors; what is wrong with a file is told, not raised."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from local_rag.core import cancel
+from local_rag.core.documents import LoadedDocument
+from local_rag.core.errors import FileSkipped
+from local_rag.core.protocols import Embedder
+from local_rag.index.embed.weights import sha256
+from local_rag.index.parse.parser import Parser
+from local_rag.index.store.rows import FileRow, Recipe
+from local_rag.text.chunking import Chunk, chunk
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read and cut: `documents` with their chunks."""
+
+    row: FileRow
+    documents: Sequence[tuple[LoadedDocument, Sequence[Chunk]]]
+
+    @property
+    def path(self) -> str:
+        return self.row.path
+
+    @property
+    def chunk_count(self) -> int:
+        return sum(len(chunks) for _, chunks in self.documents)
+
+    def texts(self) -> list[str]:
+        """The text of every chunk, in order."""
+        return [document.text[chunk.start : chunk.end] for document, chunks in self.documents for chunk in chunks]
+
+
+@dataclass(frozen=True)
+class SameFile:
+    """The content is that of `old`; only its time of change, or its root, is new in `row`."""
+
+    row: FileRow
+    old: FileRow
+
+    @property
+    def path(self) -> str:
+        return self.row.path
+
+
+@dataclass(frozen=True)
+class UnreadFile:
+    """Nothing can be had from the file. `closed`: it could not even be opened, and may be well another time."""
+
+    path: str
+    reason: str
+    closed: bool = False
+
+
+def read_files(
+    paths: Mapping[str, str], known: Mapping[str, FileRow], parser: Parser, embedder: Embedder, recipe: Recipe
+) -> Iterator[ReadFile | SameFile | UnreadFile]:
+    """What became of each of `paths` (path -> root), in their order. Raises Stopped."""
+    for path, root in paths.items():
+        cancel.check()
+        yield _read_file(path, root, known.get(path), parser, embedder, recipe)
+
+
+def _read_file(
+    path: str, root: str, old: FileRow | None, parser: Parser, embedder: Embedder, recipe: Recipe
+) -> ReadFile | SameFile | UnreadFile:
+    try:
+        row = fingerprinted(path, root)
+    except OSError as error:
+        return UnreadFile(path, f"cannot be opened ({error.strerror or error})", closed=True)
+    if old is not None and old.sha256 == row.sha256:
+        return SameFile(replace(row, warnings=old.warnings), old)
+    try:
+        file = parser.parse(Path(path))
+        titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
+        documents = [(document, cut(document, embedder, recipe)) for document in titled]
+        if not any(chunks for _, chunks in documents):
+            raise FileSkipped("has no text in it")
+    except FileSkipped as error:
+        return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error))
+    return ReadFile(replace(row, warnings=file.warnings), documents)
+
+
+def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:
+    """The chunks of a document, as this index makes them."""
+    ends = embedder.token_ends(document.text)
+    return chunk(document, ends, size=recipe.size, overlap=recipe.overlap, window=embedder.window)
+
+
+def fingerprinted(path: str, root: str) -> FileRow:
+    """The file with its SHA-256; size and time are read before it, so that a later change shows. Raises OSError."""
+    now, status = time.time(), Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a regular file")
+    return FileRow(path, root, sha256(Path(path)), status.st_size, status.st_mtime_ns, indexed_at=now)

@@ -1,0 +1,57 @@
+"""What a sync did, while it is doing it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from local_rag.core.documents import Skipped, SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sync is: `done` of `total` files stored or skipped, `chunks` embedded, the file in hand, seconds.
+
+    `share` in [0, 1] is that of the bytes of these files: a better measure of the time left than their number.
+    """
+
+    done: int
+    total: int
+    chunks: int
+    path: str
+    seconds: float
+    share: float = 0.0
+
+
+@dataclass
+class GrowingReport:
+    """The fields of a `SyncReport`, to be filled."""
+
+    new: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    kept: list[Skipped] = field(default_factory=list)
+    ignored: dict[str, int] = field(default_factory=dict)
+    unchanged: int = 0
+    chunks: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since it was started."""
+        return time.monotonic() - self.started
+
+    def finished(self) -> SyncReport:
+        """The report as it is told."""
+        return SyncReport(
+            new=tuple(self.new),
+            updated=tuple(self.updated),
+            unchanged=self.unchanged,
+            removed=tuple(self.removed),
+            skipped=tuple(self.skipped),
+            kept=tuple(self.kept),
+            ignored=self.ignored,
+            chunks=self.chunks,
+            seconds=self.seconds,
+        )
