@@ -6,7 +6,6 @@ Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 e
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -32,12 +31,10 @@ from local_rag.cli.remove import remove
 from local_rag.cli.search import search
 from local_rag.cli.status import status
 from local_rag.cli.threads import threads_app
+from local_rag.core import process
 from local_rag.core.errors import LocalRagError
 
 INTERRUPTED = 130
-
-GARBAGE = 100_000
-"""New objects between two garbage collections; Python's own number is 700."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,10 +58,9 @@ def main() -> None:
     """The program `local-rag`.
 
     It leaves without taking the interpreter down module by module: with PyTorch loaded that takes over a second, and
-    there is nothing left to do once `run` has closed what it opened. Garbage is collected seldom: what is imported
-    makes none, and looking for it takes a fifth of the time until the first answer.
+    there is nothing left to do once `run` has closed what it opened.
     """
-    gc.set_threshold(GARBAGE)
+    process.prepare_own_process(process.CONVERTING)
     code = run(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):

@@ -21,8 +21,8 @@ def ask(
     options: QuestionOptions,
 ) -> int:
     """Answer a question from your files, with citations, or say that the files do not answer it."""
+    from local_rag.core.process import import_langgraph
     from local_rag.runtime.rag import Rag
-    from local_rag.runtime.warm_up import import_langgraph
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write, write_json
     from local_rag.terminal.question_runner import QuestionRunner, open_trace

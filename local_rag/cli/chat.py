@@ -11,9 +11,9 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
 
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
+    from local_rag.core.process import import_langgraph
     from local_rag.graphs.threads import thread_name
     from local_rag.runtime.rag import Rag
-    from local_rag.runtime.warm_up import import_langgraph
     from local_rag.terminal.chat import Chat
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
@@ -138,6 +139,19 @@ def _made_by(settings: Settings) -> IndexStatus | None:
         return None
 
 
+def _warm(embedder: SentenceTransformerEmbedder) -> threading.Thread:
+    """Load the embedder on a thread, if that takes a moment only; what goes wrong is told where it is used."""
+
+    def load() -> None:
+        with suppress(Exception):
+            if embedder.ready:
+                embedder.load()
+
+    thread = threading.Thread(target=load, name="local-rag-warm", daemon=True)
+    thread.start()
+    return thread
+
+
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
 
@@ -170,13 +184,12 @@ class Rag:
         was named that is not there or not on this machine.
         """
         from local_rag.runtime.engine_choice import choose_engine
-        from local_rag.runtime.warm_up import warm
 
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
         embedder = open_embedder(settings)
-        warming = warm(embedder)
+        warming = _warm(embedder)
         try:
             index = open_index(settings, embedder)
             try:

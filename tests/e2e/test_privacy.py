@@ -169,6 +169,57 @@ def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
     assert done.stdout.endswith("NOTHING LEFT\n")
 
 
+LIBRARY = """
+import gc, os, sys
+calls = []
+def guard(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        calls.append((event, str(arguments[1:])))
+        raise OSError("called out")
+sys.addaudithook(guard)
+environment, garbage = dict(os.environ), gc.get_threshold()
+
+def unchanged(modules):
+    assert dict(os.environ) == environment
+    assert gc.get_threshold() == garbage and gc.isenabled()
+    assert {name: sys.modules.get(name) for name in modules} == modules
+    assert None not in sys.modules.values(), "every module can be imported"
+
+modules = dict(sys.modules)
+from local_rag import Rag
+unchanged(modules)
+modules = dict(sys.modules)
+with Rag.open() as rag:
+    unchanged(modules)
+    modules = dict(sys.modules)
+    for graph in ("plain", "self-rag", "crag", "adaptive"):
+        assert "4,200" in rag.ask("What does the greenhouse cost?", graph=graph).text
+    unchanged(modules)
+    in_process = type(rag.embedder)(rag.embedder.spec)
+    assert in_process.embed_queries(["greenhouse"]).shape == (1, 384), "without a cache PyTorch computes here"
+own = {name: os.environ[name] for name in os.environ.keys() - environment.keys()}
+assert all(name.startswith(("KMP_", "TORCH")) for name in own), f"what PyTorch and others set: {own}"
+environment |= own
+unchanged(modules)
+from local_rag.engines.ollama.clients import chat_ollama
+chat_ollama()
+import openvino
+assert openvino.convert_model, "of a library that others may use nothing is missing"
+unchanged(modules)
+assert not calls, calls
+print("NOTHING CHANGED")
+"""
+
+
+def test_a_program_that_uses_the_library_stays_as_it_is_and_nothing_leaves_it(notes):
+    indexed = subprocess.run([sys.executable, "-m", "local_rag", "index", str(notes)], capture_output=True, text=True)
+    assert indexed.returncode == 0, indexed.stderr
+    command = [sys.executable, "-W", "error", "-c", LIBRARY]
+    done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "NOTHING CHANGED\n"
+
+
 @pytest.mark.namespace
 @pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces (unshare -rn)")
 @pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])

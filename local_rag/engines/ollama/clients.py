@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from functools import cache
 from typing import TYPE_CHECKING
+
+from local_rag.core import process
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,25 +18,16 @@ if TYPE_CHECKING:
 _QUIET = {"NO_PROXY": "*", "no_proxy": "*", "OLLAMA_HOST": "127.0.0.1"}
 """`NO_PROXY=*` is httpx's word for "no proxy at all", also none of the system's settings."""
 
-_lock = threading.Lock()
-
 
 @cache
 def ollama() -> ModuleType:
-    """ollama-python."""
-    with _lock:
-        before = {name: os.environ.get(name) for name in _QUIET}
-        os.environ |= _QUIET
-        try:
-            import ollama
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
-    module: ModuleType = ollama
-    return module
+    """ollama-python. Its import needs help only where a variable of the shell makes it fail."""
+    try:
+        import ollama as library
+    except (ImportError, ValueError):
+        with process.environment(_QUIET):
+            import ollama as library
+    return library
 
 
 def chat_ollama() -> type[ChatOllama]:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_rag.core import child_process
+from local_rag.core import child_process, process
 from local_rag.index.embed import weights
 from local_rag.index.embed.openvino_runtime import Precision
 
@@ -144,7 +144,7 @@ def _run(converter: str, model: Path, longest: int, draft: Path) -> dict[str, ob
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
-            env=child_process.environment(),
+            env={**child_process.environment(), **process.OFFLINE},
             creationflags=child_process.NO_WINDOW,
             start_new_session=True,  # a Ctrl-C is for the question that waits, and it comes again
         )

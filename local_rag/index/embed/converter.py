@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core import process
 from local_rag.core.child_process import reply_stream
 from local_rag.index.embed import encoders
 from local_rag.index.embed.conversion import SAME, Conversion
-from local_rag.index.embed.openvino_runtime import Precision, has_bfloat16, hiding
+from local_rag.index.embed.openvino_runtime import Precision, has_bfloat16, import_openvino
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def run(convert: Callable[[Path, int, Path], dict[str, Any]]) -> None:
     `convert` gets MODEL, LONGEST and FOLDER, writes model.xml and model.bin, and returns the fields of `Conversion`,
     or {"why": reason}. What it raises travels as a reason: "why" for good, "passing" for what may be tried again.
     """
+    process.prepare_own_process(process.TELEMETRY)
     replies = reply_stream()
     try:
         reply = convert(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
@@ -88,9 +90,8 @@ def convert(model: Path, longest: int, folder: Path) -> dict[str, Any]:
 
 def write_openvino(module: Any, inputs: dict[str, Any], folder: Path) -> None:
     """Write a PyTorch module as model.xml and model.bin; `inputs` are example tensors (n, tokens) by name, in order."""
-    with hiding(["openvino_telemetry"]):
-        import openvino
-    if "openvino_telemetry" in sys.modules:
+    openvino = import_openvino()
+    if sys.modules.get(process.TELEMETRY):
         raise RuntimeError("this OpenVINO brings its telemetry along in another way")
     import torch
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from local_rag.index.embed import weights
 from local_rag.index.embed.openvino_runtime import Precision, compiled
 from local_rag.text.display import shorten
 
@@ -104,7 +103,6 @@ class TorchEncoder:
 
 def sentence_transformer(folder: Path, longest: int) -> Any:
     """A SentenceTransformer, loaded quietly and from disk alone; `longest` is in tokens, special ones included."""
-    weights.offline()
     from sentence_transformers import SentenceTransformer
 
     with _quiet():

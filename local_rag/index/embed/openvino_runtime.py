@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
+
+from local_rag.core import process
 
 Precision = Literal["f32", "bf16"]
 
@@ -17,28 +17,11 @@ BLOBS = "compiled"
 OpenVINO notices one that is cut off or of another processor; it is no more protected than the program itself."""
 
 
-def openvino() -> Any:
-    """The package openvino without its telemetry, which `import openvino` brings along with the converting tools.
-
-    `openvino_telemetry` calls its maker.
-    """
-    with hiding(["openvino_telemetry", "openvino.tools.ovc"]):
-        import openvino as library
-
-        return library
-
-
-@contextmanager
-def hiding(names: Sequence[str]) -> Iterator[None]:
-    """Let imports of these modules fail, as where they are not installed: None in sys.modules cannot be imported."""
-    modules: dict[str, Any] = sys.modules
-    new = [name for name in names if name not in modules]
-    modules.update(dict.fromkeys(new))
-    try:
-        yield
-    finally:
-        for name in new:
-            modules.pop(name, None)
+def import_openvino() -> Any:
+    """The package openvino, which must not report to its maker while it is imported."""
+    with process.hidden(process.TELEMETRY):
+        import openvino
+    return openvino
 
 
 def compiled(model: Path, precision: Precision, keep: bool) -> Any:
@@ -46,7 +29,7 @@ def compiled(model: Path, precision: Precision, keep: bool) -> Any:
 
     The properties: https://docs.openvino.ai, "CPU Device", supported properties.
     """
-    core = openvino().Core()
+    core = import_openvino().Core()
     properties = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     if keep and precision == "f32" and os.access(model.parent, os.W_OK):
         with suppress(RuntimeError):  # a kept one that is damaged, or no room for it
@@ -56,4 +39,4 @@ def compiled(model: Path, precision: Precision, keep: bool) -> Any:
 
 def has_bfloat16() -> bool:
     """Whether this processor computes in bfloat16."""
-    return "BF16" in openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return "BF16" in import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")

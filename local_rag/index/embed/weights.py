@@ -70,16 +70,8 @@ def _in_package(spec: WeightsSpec) -> Path | None:
     return Path(next(iter(package.submodule_search_locations))) / spec.path
 
 
-def offline() -> None:
-    """Keep Hugging Face's libraries from looking anything up. They read these variables once, when imported."""
-    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-        os.environ[variable] = "1"
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-
-
 def _in_cache(name: str) -> Path | None:
     """Hugging Face's cache keeps the files of a name in a folder per commit; `main` says which one is in force."""
-    offline()
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

@@ -1,0 +1,112 @@
+"""What is changed for a whole process, and why. It is all in this module.
+
+`prepare_own_process` is for processes of our own: `cli.main` and the converter call it before they import anything
+large. `import local_rag` and `Rag` never do: in somebody's program os.environ, gc and sys.modules stay as they are.
+What it guarantees holds there by other means: models are loaded with `local_files_only`, graphs run in a tracing
+context that is off (`graphs.untraced`), and children get an environment of their own.
+
+Two libraries act while they are imported, so the modules that import them use `hidden` and `environment`. Both undo
+what they did once the import is done.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import cast
+
+GARBAGE = 100_000
+"""New objects between two looks for garbage; Python's own number is 700."""
+
+OFFLINE: Mapping[str, str] = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""Keeps Hugging Face's libraries from looking anything up, and from a warning when a child is started."""
+
+TELEMETRY = "openvino_telemetry"
+"""`import openvino` reports to its maker through this module (its own stub takes its place where it is missing)."""
+
+CONVERTING = "openvino.tools.ovc"
+"""The converting tools, half of `import openvino`; only the converter needs them."""
+
+_lock = threading.RLock()
+
+
+def prepare_own_process(*without: str) -> None:
+    """Set up a process of our own: offline, collecting garbage seldom, and with these modules not to be imported.
+
+    What is imported makes no garbage, and looking for it takes a fifth of the time until the first answer.
+    """
+    gc.set_threshold(GARBAGE)
+    os.environ.update(OFFLINE)
+    for name in without:
+        cast("dict[str, ModuleType | None]", sys.modules).setdefault(name, None)
+
+
+@contextmanager
+def hidden(name: str) -> Iterator[None]:
+    """Let imports of a module fail inside, as where it is not installed; one that is imported already stays."""
+    modules = cast("dict[str, ModuleType | None]", sys.modules)
+    with _lock:
+        if name in modules:
+            yield
+            return
+        modules[name] = None
+        try:
+            yield
+        finally:
+            del modules[name]
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """These variables inside, those of before afterwards."""
+    with _lock:
+        before = {name: os.environ.get(name) for name in values}
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+def import_langgraph() -> None:
+    """Import LangGraph without the models of LangSmith's service, a third of its import: nothing is traced here.
+
+    For a process of our own: no other thread should look for those models meanwhile. Where a version of LangGraph needs
+    them after all, the ordinary import follows.
+    """
+    if "langgraph.graph" not in sys.modules:
+        with suppress(ImportError), hollow("langsmith.types"):
+            import langgraph.graph  # noqa: F401
+
+
+@contextmanager
+def hollow(package: str) -> Iterator[None]:
+    """Let the modules of a package be imported without running its `__init__`, which imports all the others.
+
+    Whoever imports the package afterwards gets it whole; one that is there already, or not installed, is left alone.
+    """
+    spec = importlib.util.find_spec(package) if package not in sys.modules else None
+    if spec is None:
+        yield
+        return
+    shell = sys.modules[package] = importlib.util.module_from_spec(spec)
+    try:
+        yield
+    finally:
+        if sys.modules.get(package) is shell:
+            del sys.modules[package]
