@@ -21,14 +21,14 @@ def ask(
     options: QuestionOptions,
 ) -> int:
     """Answer a question from your files, with citations, or say that the files do not answer it."""
-    from local_rag.core.process import import_langgraph
+    from local_rag.core import process
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write, write_json
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
     with open_trace(options.trace_file) as trace_file, Rag.open(options.settings()) as rag:
-        import_langgraph()
+        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         label = rag.index.path_labels()
         runner = QuestionRunner(
             rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True, label=label

@@ -11,7 +11,7 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
 
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
-    from local_rag.core.process import import_langgraph
+    from local_rag.core import process
     from local_rag.graphs.threads import thread_name
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.chat import Chat
@@ -20,7 +20,7 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     settings = options.settings()
     name = "" if options.thread is None else thread_name(options.thread)
     with open_trace(options.trace_file) as trace_file, Rag.open(settings) as rag:
-        import_langgraph()
+        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
         runner = QuestionRunner(
             rag, stderr_display(), options.within or (), options.trace, trace_file, label=rag.index.path_labels()

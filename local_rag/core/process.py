@@ -12,6 +12,7 @@ what they did once the import is done.
 from __future__ import annotations
 
 import gc
+import importlib
 import importlib.util
 import os
 import sys
@@ -83,15 +84,17 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                     os.environ[name] = value
 
 
-def import_langgraph() -> None:
-    """Import LangGraph without the models of LangSmith's service, a third of its import: nothing is traced here.
+LANGSMITH_MODELS = "langsmith.types"
+"""The models of LangSmith's service, a third of `import langgraph.graph`; nothing is traced here."""
 
-    For a process of our own: no other thread should look for those models meanwhile. Where a version of LangGraph needs
-    them after all, the ordinary import follows.
+
+def import_lean(module: str, *, without: str) -> None:
+    """Import a module while the package `without` is hollow; where it needs the package after all, another import will.
+
+    For a process of our own: no other thread should look for that package meanwhile.
     """
-    if "langgraph.graph" not in sys.modules:
-        with suppress(ImportError), hollow("langsmith.types"):
-            import langgraph.graph  # noqa: F401
+    with suppress(ImportError), hollow(without):
+        importlib.import_module(module)
 
 
 @contextmanager

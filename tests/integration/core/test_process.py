@@ -20,8 +20,8 @@ def python(code):
 def test_langgraph_comes_without_langsmiths_models_and_they_can_be_had_afterwards():
     said = python("""
 import sys
-from local_rag.core.process import import_langgraph
-import_langgraph()
+from local_rag.core import process
+process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
 import langgraph.graph
 print(sum(name.startswith("langsmith.types.") for name in sys.modules) < 10, "langsmith.types" in sys.modules)
 from langsmith import types
