@@ -49,6 +49,9 @@ sys.addaudithook(_guard)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background; programs under test would be deaf
     signal.signal(signal.SIGINT, signal.default_int_handler)
 socket.setdefaulttimeout(60)
+for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
+    del os.environ[name]
+os.environ["LOCAL_RAG_CONFIG_DIR"] = os.devnull  # some tests read the models of the package when they are collected
 hypothesis.settings.register_profile("all", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("quick", max_examples=20, deadline=None)
 hypothesis.settings.load_profile("all")
@@ -80,8 +83,6 @@ def cache(tmp_path_factory):
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patched:
-        for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
-            patched.delenv(name)
         patched.setenv("LOCAL_RAG_CACHE_DIR", str(folder))
         patched.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
         at_home(patched, tmp_path_factory.mktemp("home"))

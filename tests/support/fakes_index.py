@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 from functools import cache
 
 import numpy as np
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
+from local_rag.index.embed import weights
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
 
 
 class HashingEmbedder:
@@ -41,3 +46,17 @@ class HashingEmbedder:
 def minilm():
     settings = Settings.load()
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)
+
+
+def copy_of_minilm(folder, **changes):
+    """A spec of the same weights elsewhere; links, for they are 90 MB."""
+    spec = load_models(Settings.load()).embedder("minilm")
+    shutil.copytree(weights.folder(spec), folder, copy_function=os.symlink)
+    return spec.model_copy(update={"package": "", "path": str(folder)} | changes)
+
+
+def converted_copy_of_minilm(folder, **changes):
+    """The same weights under another spec, with the conversion of MiniLM itself: converting takes seconds."""
+    embedder = SentenceTransformerEmbedder(copy_of_minilm(folder / "model", sha256="", **changes), folder)
+    shutil.copytree(minilm().conversion_folder, embedder.conversion_folder)
+    return embedder

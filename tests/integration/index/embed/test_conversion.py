@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from integration.index.embed.test_embedder import TEXTS, copy_of_minilm
+from support.fakes_index import copy_of_minilm
 from tokenizers import Tokenizer
 
 from local_rag.config.models import load_models
@@ -25,13 +25,6 @@ SPEC = load_models(Settings.load()).embedder("minilm")
 
 
 @pytest.fixture
-def converted(cache):
-    """The cache of this run, MiniLM converted in it."""
-    SentenceTransformerEmbedder(SPEC, cache).load()
-    return cache
-
-
-@pytest.fixture
 def copy(converted, tmp_path):
     """A cache of one's own with the same conversion, to be damaged."""
     source = SentenceTransformerEmbedder(SPEC, converted).conversion_folder
@@ -40,16 +33,6 @@ def copy(converted, tmp_path):
 
 def tokenizer():
     return Tokenizer.from_file(str(weights.folder(SPEC) / "tokenizer.json"))
-
-
-def test_its_vectors_are_those_of_sentence_transformers(converted):
-    reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
-    plain = SentenceTransformerEmbedder(SPEC, converted)
-    assert (plain.embed_documents(TEXTS) * reference).sum(axis=1).min() > 0.9999
-    assert (plain.embed_queries(TEXTS) * reference).sum(axis=1).min() > 0.9999
-    assert plain.served_by.startswith("OpenVINO")
-    quick = SentenceTransformerEmbedder(SPEC, converted, precision="bf16")
-    assert (quick.embed_documents(TEXTS * 5) * np.tile(reference, (5, 1))).sum(axis=1).min() > 0.999
 
 
 def test_the_record_says_how_near_it_is_and_what_made_it(converted):
@@ -110,25 +93,6 @@ def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
         blob.write_bytes(b"nothing of use")
     again = SentenceTransformerEmbedder(SPEC, copy.parents[1])
     assert np.allclose(again.embed_queries(["lamp"]), embedder.embed_queries(["lamp"]), atol=1e-5)
-
-
-def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, monkeypatch):
-    odd, gone = tmp_path / FOLDER / "0123", tmp_path / FOLDER / "4567"
-    (tmp_path / "odd").mkdir()
-    (tmp_path / "odd" / "modules.json").write_text("[{}]")
-    refused = conversion.convert(odd, CONVERTER, tmp_path / "odd", 256)
-    assert refused.why and "cannot be converted" in refused.describe
-    assert conversion.find(odd) == refused
-    missing = conversion.convert(gone, CONVERTER, tmp_path / "no model here", 256)
-    assert missing.why and conversion.find(gone) is None  # it may come
-    assert not list(tmp_path.glob("embedders/*.*"))
-    spec = copy_of_minilm(tmp_path / "model", name="other", query_prefix="query: ")
-    embedder = SentenceTransformerEmbedder(spec, tmp_path)
-    odd.rename(embedder.conversion_folder)
-    assert not embedder.ready
-    monkeypatch.setattr(conversion, "convert", lambda *_: pytest.fail("it was tried again"))
-    assert embedder.embed_queries(["lamp"]).shape == (1, 384)
-    assert embedder.served_by.startswith("sentence-transformers")
 
 
 def test_without_openvino_sentence_transformers_stays(tmp_path, monkeypatch):

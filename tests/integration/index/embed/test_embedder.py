@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import threading
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.fakes_index import HashingEmbedder, minilm
+from support.fakes_index import TEXTS, HashingEmbedder, converted_copy_of_minilm, copy_of_minilm, minilm
 
-from local_rag.config.models import load_models
-from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
-from local_rag.index.embed import weights
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 pytestmark = pytest.mark.usefixtures("converted")
-
-TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
 
 
 @pytest.fixture(params=[HashingEmbedder, minilm], ids=["hashing", "minilm"])
@@ -63,30 +54,6 @@ class TestContract:
         assert 0 < len(embedder.fingerprint) < 60 and embedder.window > 16
 
 
-def test_making_one_loads_nothing_and_loading_says_nothing():
-    code = """
-import sys
-from local_rag.config.settings import Settings
-from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-from local_rag.config.models import load_models
-embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
-assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
-assert "torch" not in sys.modules and "transformers" not in sys.modules
-embedder.embed_documents(["word " * 2000])
-import os
-assert os.environ["HF_HUB_OFFLINE"] == os.environ["TRANSFORMERS_OFFLINE"] == "1"
-"""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def copy_of_minilm(folder, **changes):
-    """A spec of the same weights elsewhere; links, for they are 90 MB."""
-    spec = load_models(Settings.load()).embedder("minilm")
-    shutil.copytree(weights.folder(spec), folder, copy_function=os.symlink)
-    return spec.model_copy(update={"package": "", "path": str(folder)} | changes)
-
-
 def test_other_weights_than_promised_are_refused(tmp_path):
     spec = copy_of_minilm(tmp_path / "model", sha256="0" * 64)
     with pytest.raises(ModelChanged, match="SHA-256 000000000000… expected, 53aa51172d14… in"):
@@ -94,7 +61,7 @@ def test_other_weights_than_promised_are_refused(tmp_path):
 
 
 def test_a_wrong_dimension_is_an_error_not_a_mess(tmp_path):
-    embedder = SentenceTransformerEmbedder(copy_of_minilm(tmp_path / "model", dimension=100))
+    embedder = converted_copy_of_minilm(tmp_path, dimension=100)
     with pytest.raises(ConfigError, match="100 dimensions, but it gives 384"):
         embedder.embed_documents(["text"])
 
@@ -112,8 +79,7 @@ def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
     assert SentenceTransformerEmbedder(spec, tmp_path).fingerprint != ""
     unnamed = SentenceTransformerEmbedder(spec, tmp_path).fingerprint
     assert unnamed == known
-    prefixed = spec.model_copy(update={"document_prefix": "passage: "})
-    embedder = SentenceTransformerEmbedder(prefixed, tmp_path)
+    embedder = converted_copy_of_minilm(tmp_path / "prefixed", document_prefix="passage: ")
     assert embedder.fingerprint != known and embedder.window == 252
     assert not np.allclose(embedder.embed_documents(["lamp"]), embedder.embed_queries(["lamp"]), atol=0.01)
 

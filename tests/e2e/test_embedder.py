@@ -1,0 +1,63 @@
+"""What loads PyTorch: the converter in its process, and sentence-transformers where nothing is converted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support.fakes_index import TEXTS, copy_of_minilm
+
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.index.embed import conversion
+from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransformerEmbedder
+
+SPEC = load_models(Settings.load()).embedder("minilm")
+
+
+def test_making_one_loads_nothing_and_loading_says_nothing():
+    code = """
+import sys
+from local_rag.config.settings import Settings
+from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.config.models import load_models
+embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
+assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
+assert "torch" not in sys.modules and "transformers" not in sys.modules
+embedder.embed_documents(["word " * 2000])
+import os
+assert os.environ["HF_HUB_OFFLINE"] == os.environ["TRANSFORMERS_OFFLINE"] == "1"
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_its_vectors_are_those_of_sentence_transformers(converted):
+    reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
+    plain = SentenceTransformerEmbedder(SPEC, converted)
+    assert (plain.embed_documents(TEXTS) * reference).sum(axis=1).min() > 0.9999
+    assert (plain.embed_queries(TEXTS) * reference).sum(axis=1).min() > 0.9999
+    assert plain.served_by.startswith("OpenVINO")
+    quick = SentenceTransformerEmbedder(SPEC, converted, precision="bf16")
+    assert (quick.embed_documents(TEXTS * 5) * np.tile(reference, (5, 1))).sum(axis=1).min() > 0.999
+
+
+def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, monkeypatch):
+    odd, gone = tmp_path / FOLDER / "0123", tmp_path / FOLDER / "4567"
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "modules.json").write_text("[{}]")
+    refused = conversion.convert(odd, CONVERTER, tmp_path / "odd", 256)
+    assert refused.why and "cannot be converted" in refused.describe
+    assert conversion.find(odd) == refused
+    missing = conversion.convert(gone, CONVERTER, tmp_path / "no model here", 256)
+    assert missing.why and conversion.find(gone) is None  # it may come
+    assert not list(tmp_path.glob("embedders/*.*"))
+    spec = copy_of_minilm(tmp_path / "model", name="other", query_prefix="query: ")
+    embedder = SentenceTransformerEmbedder(spec, tmp_path)
+    odd.rename(embedder.conversion_folder)
+    assert not embedder.ready
+    monkeypatch.setattr(conversion, "convert", lambda *_: pytest.fail("it was tried again"))
+    assert embedder.embed_queries(["lamp"]).shape == (1, 384)
+    assert embedder.served_by.startswith("sentence-transformers")
