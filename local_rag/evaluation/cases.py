@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from local_rag.core.errors import UsageError
+from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Source
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _KEYS = {"id", "question", "answers", "answerable", "relevant", "route", "hops",
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place that a right answer stands in: a file (the end of its path, or a URL), a page of it, words of it.
+    """Where a right answer stands: a file (the end of its path, or a URL), a page of it, words of it.
 
     At least one of `file` and `quote` is given. `gain` is how relevant it is, for graded collections (nDCG).
     """
@@ -38,7 +39,7 @@ class Case:
     """One question with its labels; what is not known is empty, and no figure is computed from it.
 
     `answers` are alternatives, each right on its own. `answerable` says whether the files contain the answer; None
-    where nobody said. `hops` is how many places an answer has to be put together from.
+    where nobody said. `hops` is how many passages an answer has to be put together from.
     """
 
     id: str
@@ -90,14 +91,14 @@ def read_cases(path: Path) -> tuple[Case, ...]:
 
 def distinct(cases: Iterable[Case], path: Path) -> tuple[Case, ...]:
     """The cases. Raises UsageError where there are none, or two have one id."""
-    found: dict[str, Case] = {}
+    by_id: dict[str, Case] = {}
     for case in cases:
-        if case.id in found:
+        if case.id in by_id:
             raise UsageError(f"{path} has two cases with the id {case.id!r}", hint="give each case an id of its own")
-        found[case.id] = case
-    if not found:
+        by_id[case.id] = case
+    if not by_id:
         raise UsageError(f"{path} holds no case", hint=SHAPE)
-    return tuple(found.values())
+    return tuple(by_id.values())
 
 
 def case_of(value: object, default_id: str) -> Case:
@@ -112,7 +113,7 @@ def case_of(value: object, default_id: str) -> Case:
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"question must be a text, not {question!r}")
     answers = _list(value.get("answers"), "answers")
-    if not all(isinstance(one, str) and one.strip() for one in answers):
+    if not all(isinstance(answer, str) and answer.strip() for answer in answers):
         raise ValueError(f"answers must be a list of texts, not {answers!r}")
     answerable, route, hops = value.get("answerable"), value.get("route"), value.get("hops", 1)
     if answerable is not None and not isinstance(answerable, bool):
@@ -121,7 +122,7 @@ def case_of(value: object, default_id: str) -> Case:
         raise ValueError(f"route must be one of {', '.join(get_args(Source))}, not {route!r}")
     if not isinstance(hops, int) or isinstance(hops, bool) or hops < 1:
         raise ValueError(f"hops must be a number from 1, not {hops!r}")
-    relevant = tuple(_target(one) for one in _list(value.get("relevant"), "relevant"))
+    relevant = tuple(_target(target) for target in _list(value.get("relevant"), "relevant"))
     if answerable is False and (relevant or answers):
         raise ValueError("a case that is not answerable can have no answers and nothing relevant")
     if answerable is None and (relevant or answers):
@@ -165,33 +166,13 @@ def _target(value: object) -> Target:
 
 def plain_case(case: Case) -> dict[str, Any]:
     """A case as the object of a JSON line, without what is empty."""
-    relevant = [
-        {
-            key: found
-            for key, found in (
-                ("file", one.file),
-                ("page", one.page),
-                ("quote", one.quote),
-                ("gain", one.gain if one.gain != 1 else None),
-            )
-            if found
-        }
-        for one in case.relevant
+    plain = to_plain(case)
+    plain["relevant"] = [
+        {key: value for key, value in target.items() if value and (key, value) != ("gain", 1)}
+        for target in plain["relevant"]
     ]
-    row: dict[str, Any] = {"id": case.id, "question": case.question}
-    if case.answers:
-        row["answers"] = list(case.answers)
-    if case.answerable is not None:
-        row["answerable"] = case.answerable
-    if relevant:
-        row["relevant"] = relevant
-    if case.route:
-        row["route"] = case.route
-    if case.hops != 1:
-        row["hops"] = case.hops
-    if case.note:
-        row["note"] = case.note
-    return row
+    kept = {key: value for key, value in plain.items() if value not in (None, "", []) and (key, value) != ("hops", 1)}
+    return {"id": case.id, "question": case.question} | kept
 
 
 def line_of(case: Case) -> str:

@@ -60,11 +60,11 @@ def once_graded(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
     Of several the first that could be parsed counts.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    grades: dict[str, Mapping[str, Any]] = {}
     for grade in record["grades"]:
-        if found.setdefault(grade["chunk_id"], grade)["verdict"] == "unparsed":
-            found[grade["chunk_id"]] = grade
-    return list(found.values())
+        if grades.setdefault(grade["chunk_id"], grade)["verdict"] == "unparsed":
+            grades[grade["chunk_id"]] = grade
+    return list(grades.values())
 
 
 def _ranked(metric: Callable[[Sequence[str], Mapping[str, float]], float]) -> Of:
@@ -99,22 +99,22 @@ def _grounded(case: Case, record: Mapping[str, Any]) -> float | None:
 
 
 def _verified(case: Case, record: Mapping[str, Any]) -> float | None:
-    return _share([one["verified"] for one in record["cited"]])
+    return _share([citation["verified"] for citation in record["cited"]])
 
 
 def _cited_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
-    return _share([bool(one["holds"]) for one in record["cited"]]) if case.relevant else None
+    return _share([bool(citation["holds"]) for citation in record["cited"]]) if case.relevant else None
 
 
 def _cited_of_all(case: Case, record: Mapping[str, Any]) -> float | None:
     if not case.relevant or not is_answered(record):
         return None
-    return len({target for one in record["cited"] for target in one["holds"]}) / len(case.relevant)
+    return len({target for citation in record["cited"] for target in citation["holds"]}) / len(case.relevant)
 
 
 def _sentences(case: Case, record: Mapping[str, Any]) -> float | None:
-    said = record["sentences"]
-    return said["verified"] / said["total"] if said["total"] else None
+    sentences = record["sentences"]
+    return sentences["verified"] / sentences["total"] if sentences["total"] else None
 
 
 def _graded_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
@@ -134,183 +134,67 @@ def _used(name: str) -> Of:
     return lambda case, record: float(record["answer"]["usage"][name])
 
 
-def _share(found: Sequence[bool]) -> float | None:
-    return sum(found) / len(found) if found else None
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
 
 
 _ALL = (
-    Measure(
-        "recall@5",
-        "recall@5",
-        "share of what is relevant among the first 5 (trec_eval: recall_5)",
-        "retrieval",
-        _ranked(lambda units, gains: recall(units, gains, 5)),
-    ),
-    Measure(
-        "recall@10",
-        "recall@10",
-        "share of what is relevant among the first 10 (trec_eval: recall_10)",
-        "retrieval",
-        _ranked(lambda units, gains: recall(units, gains, 10)),
-    ),
+    # --- retrieval
+    Measure("recall@5", "recall@5", "share of what is relevant among the first 5 (trec_eval: recall_5)",
+            "retrieval", _ranked(lambda units, gains: recall(units, gains, 5))),
+    Measure("recall@10", "recall@10", "share of what is relevant among the first 10 (trec_eval: recall_10)",
+            "retrieval", _ranked(lambda units, gains: recall(units, gains, 10))),
     Measure("ndcg", "nDCG@10", "discounted gain of the first 10 over the best order's", "retrieval", _ranked(ndcg)),
     Measure("rr", "reciprocal rank", "1 / rank of the first relevant thing", "retrieval", _ranked(reciprocal_rank)),
-    Measure(
-        "ap", "average precision", "mean precision at each relevant thing", "retrieval", _ranked(average_precision)
-    ),
-    Measure(
-        "search_seconds",
-        "seconds per search",
-        "seconds of a search",
-        "retrieval",
-        lambda case, record: float(record["seconds"]),
-        "less",
-        "seconds",
-    ),
-    Measure(
-        "route",
-        "right route",
-        "the router chose the source that the case names",
-        "route",
-        _routed,
-        did="chose the right route",
-    ),
-    Measure(
-        "exact_match",
-        "exact match",
-        "the text is a reference answer, after SQuAD's normalisation; an abstention counts 0",
-        "answer",
-        _written(exact_match),
-        did="gave exactly a reference answer",
-    ),
-    Measure(
-        "f1",
-        "token F1",
-        "words shared with the best reference answer; an abstention counts 0",
-        "answer",
-        _written(token_f1),
-    ),
-    Measure(
-        "containment",
-        "contains an answer",
-        "the text contains a reference answer, normalised alike; an abstention counts 0",
-        "answer",
-        _written(containment),
-        did="gave a text with a reference answer in it",
-    ),
-    Measure(
-        "answered",
-        "answered where possible",
-        "an answerable question was answered, rightly or not",
-        "answer",
-        _answered,
-        did="answered",
-    ),
-    Measure(
-        "refused",
-        "refused where right",
-        "an unanswerable question was refused",
-        "answer",
-        _refused,
-        did="refused",
-    ),
-    Measure(
-        "decision",
-        "right to answer or refuse",
-        "answered where the files have the answer, refused where they have not",
-        "answer",
-        _decided,
-        did="decided rightly whether to answer",
-    ),
-    Measure(
-        "grounded",
-        "called grounded",
-        "an answer that the graph itself calls grounded",
-        "answer",
-        _grounded,
-        did="called its answer grounded",
-    ),
-    Measure(
-        "verified", "citations verified", "share of an answer's citations that code could verify", "answer", _verified
-    ),
-    Measure(
-        "citation_precision",
-        "citation precision",
-        "share of an answer's citations whose passage holds something relevant",
-        "answer",
-        _cited_rightly,
-    ),
-    Measure(
-        "citation_recall",
-        "citation recall",
-        "share of the relevant places that an answer cites",
-        "answer",
-        _cited_of_all,
-    ),
-    Measure(
-        "sentences", "sentences backed", "share of an answer's sentences with a verified citation", "answer", _sentences
-    ),
-    Measure(
-        "grading",
-        "grader accuracy",
-        "share of a question's verdicts on passages that agree with the labels",
-        "answer",
-        _graded_rightly,
-    ),
-    Measure(
-        "judged",
-        "judged right",
-        "the judge called the answer right; an abstention is not",
-        "judgement",
-        _judged,
-        did="was called right by the judge",
-    ),
-    Measure(
-        "unparsed",
-        "unparsed verdicts",
-        "verdicts per question that stayed unusable after a retry",
-        "answer",
-        _used("unparsed"),
-        "less",
-        "number",
-    ),
-    Measure(
-        "calls",
-        "calls to a model",
-        "calls to a language model per question",
-        "answer",
-        _used("calls"),
-        "less",
-        "number",
-    ),
-    Measure(
-        "prompt_tokens",
-        "prompt tokens",
-        "tokens of all prompts of a question",
-        "answer",
-        _used("prompt_tokens"),
-        "less",
-        "tokens",
-    ),
-    Measure(
-        "output_tokens",
-        "output tokens",
-        "tokens written for a question",
-        "answer",
-        _used("output_tokens"),
-        "less",
-        "tokens",
-    ),
-    Measure(
-        "seconds",
-        "seconds",
-        "seconds of a question",
-        "answer",
-        lambda case, record: float(record["answer"]["seconds"]),
-        "less",
-        "seconds",
-    ),
-)
+    Measure("ap", "average precision", "mean precision at each relevant thing",
+            "retrieval", _ranked(average_precision)),
+    Measure("search_seconds", "seconds per search", "seconds of a search",
+            "retrieval", lambda case, record: float(record["seconds"]), "less", "seconds"),
+    # --- the router
+    Measure("route", "right route", "the router chose the source that the case names",
+            "route", _routed, did="chose the right route"),
+    # --- answers
+    Measure("exact_match", "exact match",
+            "the text is a reference answer, after SQuAD's normalisation; an abstention counts 0",
+            "answer", _written(exact_match), did="gave exactly a reference answer"),
+    Measure("f1", "token F1", "words shared with the best reference answer; an abstention counts 0",
+            "answer", _written(token_f1)),
+    Measure("containment", "contains an answer",
+            "the text contains a reference answer, normalised alike; an abstention counts 0",
+            "answer", _written(containment), did="gave a text with a reference answer in it"),
+    Measure("answered", "answered where possible", "an answerable question was answered, rightly or not",
+            "answer", _answered, did="answered"),
+    Measure("refused", "refused where right", "an unanswerable question was refused",
+            "answer", _refused, did="refused"),
+    Measure("decision", "right to answer or refuse",
+            "answered where the files have the answer, refused where they have not",
+            "answer", _decided, did="decided rightly whether to answer"),
+    Measure("grounded", "called grounded", "an answer that the graph itself calls grounded",
+            "answer", _grounded, did="called its answer grounded"),
+    Measure("verified", "citations verified", "share of an answer's citations that code could verify",
+            "answer", _verified),
+    Measure("citation_precision", "citation precision",
+            "share of an answer's citations whose passage holds something relevant", "answer", _cited_rightly),
+    Measure("citation_recall", "citation recall", "share of what is relevant that an answer cites",
+            "answer", _cited_of_all),
+    Measure("sentences", "sentences backed", "share of an answer's sentences with a verified citation",
+            "answer", _sentences),
+    Measure("grading", "grader accuracy", "share of a question's verdicts on passages that agree with the labels",
+            "answer", _graded_rightly),
+    Measure("judged", "judged right", "the judge called the answer right; an abstention is not",
+            "judgement", _judged, did="was called right by the judge"),
+    # --- cost
+    Measure("unparsed", "unparsed verdicts", "verdicts per question that stayed unusable after a retry",
+            "answer", _used("unparsed"), "less", "number"),
+    Measure("calls", "calls to a model", "calls to a language model per question",
+            "answer", _used("calls"), "less", "number"),
+    Measure("prompt_tokens", "prompt tokens", "tokens of all prompts of a question",
+            "answer", _used("prompt_tokens"), "less", "tokens"),
+    Measure("output_tokens", "output tokens", "tokens written for a question",
+            "answer", _used("output_tokens"), "less", "tokens"),
+    Measure("seconds", "seconds", "seconds of a question",
+            "answer", lambda case, record: float(record["answer"]["seconds"]), "less", "seconds"),
+)  # fmt: skip
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
 """By name, in the order in which they are shown."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.evaluation.reports.figures import mean, seconds, share
-from local_rag.evaluation.reports.labels import place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +63,7 @@ def cost_chart(graphs: Figures) -> Chart:
     }
     if not known:
         return Chart(name, title, "No plot: no answerable case with a reference answer was asked.")
-    told = "; ".join(
+    alt = "; ".join(
         f"{graph}: {seconds(figures['cost']['seconds']['p50'])} s, {mean(figures['cost']['calls'])} calls, "
         f"token F1 {share(figures['answers']['f1'])}, containment {share(figures['answers']['containment'])}"
         for graph, figures in known.items()
@@ -77,7 +76,7 @@ def cost_chart(graphs: Figures) -> Chart:
     if any(figures["cost"]["calls"] for figures in known.values()):
         costs.append(("calls to a language model per question", lambda figures: float(figures["cost"]["calls"] or 0)))
     styles = dict(_styled(known, graphs))
-    return Chart(name, title, reading, told, lambda figure: _draw_cost(figure, known, styles, costs))
+    return Chart(name, title, reading, alt, lambda figure: _draw_cost(figure, known, styles, costs))
 
 
 def _draw_cost(
@@ -89,19 +88,16 @@ def _draw_cost(
     figure.set_size_inches(SIZE[0], SIZE[1] * (1 if len(costs) == 1 else 1.75))
     for number, (label, cost) in enumerate(costs, start=1):
         axes = figure.add_subplot(len(costs), 1, number)
-        points: list[tuple[str, float, float]] = []
         for graph, style in styles.items():
             answers, x = known[graph]["answers"], cost(known[graph])
             look: dict[str, Any] = {"color": style.colour, "markersize": style.size, "zorder": 3}
             axes.plot([x, x], [answers["f1"], answers["containment"]], color=style.colour, linewidth=1, zorder=2)
-            axes.plot([x], [answers["f1"]], style.marker, **look)
+            axes.plot([x], [answers["f1"]], style.marker, label=graph, **look)
             axes.plot([x], [answers["containment"]], style.marker, fillstyle="none", **look)
-            points += [(graph, x, answers["f1"]), ("", x, answers["containment"])]
-        most = max(x for _, x, _ in points)
-        axes.set_xlim(0, most * 1.18 or 1)
+        axes.set_xlim(0, max(map(cost, known.values())) * 1.18 or 1)
         axes.set_ylim(0, 1.04)
         _dress(axes, label, "token F1 (filled), containment (hollow)")
-        place(figure, axes, points)
+        _name(axes, "best")
 
 
 def refusal_chart(graphs: Figures, curve: Sequence[Figures]) -> Chart:
@@ -119,7 +115,7 @@ def refusal_chart(graphs: Figures, curve: Sequence[Figures]) -> Chart:
     ]
     if not known:
         return Chart(name, title, "No plot: it needs cases that are answerable and cases that are not.")
-    told = "; ".join(f"{graph}: answer rate {share(x)}, refusal recall {share(y)}" for graph, (x, y) in known.items())
+    alt = "; ".join(f"{graph}: answer rate {share(x)}, refusal recall {share(y)}" for graph, (x, y) in known.items())
     reading = "Up and right is better. Dotted: refusing at random. "
     if line:
         reading += "The line: refuse whenever the best cosine is below a threshold, the best one picked afterwards. "
@@ -128,7 +124,7 @@ def refusal_chart(graphs: Figures, curve: Sequence[Figures]) -> Chart:
         name,
         title,
         reading.strip(),
-        told,
+        alt,
         lambda figure: _draw_refusals(figure, known, dict(_styled(known, graphs)), line),
     )
 
@@ -146,12 +142,12 @@ def _draw_refusals(
         across, up = zip(*line, strict=True)
         axes.plot(across, up, color=INK, linewidth=1.4, label="cosine threshold", zorder=2)
     for graph, style in styles.items():
-        axes.plot(*known[graph], style.marker, color=style.colour, markersize=style.size, zorder=3, clip_on=False)
+        look: dict[str, Any] = {"color": style.colour, "markersize": style.size, "zorder": 3}
+        axes.plot(*known[graph], style.marker, label=graph, clip_on=False, **look)
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 1.04)
     _dress(axes, "answer rate: share of answerable questions answered", "refusal recall: share of unanswerable refused")
-    axes.legend(loc="lower left", frameon=False, fontsize=9, labelcolor=INK)
-    place(figure, axes, [(graph, x, y) for graph, (x, y) in known.items()])
+    _name(axes, "lower left")
 
 
 def recall_chart(retrieval: Figures) -> Chart:
@@ -164,14 +160,14 @@ def recall_chart(retrieval: Figures) -> Chart:
     known = {mode: curve for mode, curve in known.items() if curve}
     if not known:
         return Chart(name, title, "No plot: no case names what is relevant.")
-    told = "; ".join(
+    alt = "; ".join(
         f"{mode}: " + ", ".join(f"{share(value)} at {cut}" for cut, value in sorted(curve.items()))
         for mode, curve in known.items()
     )
     reading = "Up is better: the share of what is relevant among the first k things found. Where a curve is flat, "
     reading += "a larger k brings nothing more."
     styles = dict(_styled(known, retrieval))
-    return Chart(name, title, reading, told, lambda figure: _draw_recall(figure, known, styles))
+    return Chart(name, title, reading, alt, lambda figure: _draw_recall(figure, known, styles))
 
 
 def _draw_recall(figure: Figure, known: Mapping[str, Mapping[int, float]], styles: Mapping[str, Style]) -> None:
@@ -185,7 +181,7 @@ def _draw_recall(figure: Figure, known: Mapping[str, Mapping[int, float]], style
     axes.set_xticks([], minor=True)
     axes.set_ylim(0, 1.04)
     _dress(axes, "k: how many things found are looked at (log scale)", "recall@k")
-    axes.legend(loc="lower right", frameon=False, fontsize=10, labelcolor=INK)
+    _name(axes, "lower right")
 
 
 def grader_chart(graphs: Figures) -> Chart:
@@ -193,28 +189,28 @@ def grader_chart(graphs: Figures) -> Chart:
     name, title = "grader", "Calibration of the grader's scores"
     known: dict[str, list[Figures]] = {}
     for graph, figures in graphs.items():
-        bins = [one for one in (figures["grading"] or {}).get("bins") or () if _scored(one)]
+        bins = [entry for entry in (figures["grading"] or {}).get("bins") or () if _scored(entry)]
         if bins:
             known[graph] = bins
     if not known:
         graded = any((figures["grading"] or {}).get("labelled") for figures in graphs.values())
         why = "the engine gives verdicts without scores" if graded else "no graded passage has a label"
         return Chart(name, title, f"No plot: {why}.")
-    told = "; ".join(
+    alt = "; ".join(
         f"{graph}: "
-        + ", ".join(f"{share(one['relevant'])} of {one['verdicts']} at {share(one['score'])}" for one in bins)
+        + ", ".join(f"{share(entry['relevant'])} of {entry['verdicts']} at {share(entry['score'])}" for entry in bins)
         for graph, bins in known.items()
     )
     reading = "On the dotted line a score is a probability: of the passages scored .8, 8 in 10 are labelled relevant. "
     reading += "Below it the grader is too sure, above it too shy. The bars say how many verdicts a point stands for."
-    if any(one["verdicts"] < FEW for bins in known.values() for one in bins):
+    if any(entry["verdicts"] < FEW for bins in known.values() for entry in bins):
         reading += f" Hollow: fewer than {FEW} verdicts, too few to go by."
     styles = dict(_styled(known, graphs))
-    return Chart(name, title, reading, told, lambda figure: _draw_grader(figure, known, styles))
+    return Chart(name, title, reading, alt, lambda figure: _draw_grader(figure, known, styles))
 
 
-def _scored(one: Figures) -> bool:
-    return bool(one["verdicts"]) and one["score"] is not None and one["relevant"] is not None
+def _scored(entry: Figures) -> bool:
+    return bool(entry["verdicts"]) and entry["score"] is not None and entry["relevant"] is not None
 
 
 def _draw_grader(figure: Figure, known: Mapping[str, Sequence[Figures]], styles: Mapping[str, Style]) -> None:
@@ -224,26 +220,26 @@ def _draw_grader(figure: Figure, known: Mapping[str, Sequence[Figures]], styles:
     bars = figure.add_subplot(grid[1], sharex=axes)
     axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":")
     for number, (graph, style) in enumerate(styles.items()):
-        bins = sorted(known[graph], key=lambda one: float(one["score"]))
+        bins = sorted(known[graph], key=lambda entry: float(entry["score"]))
         line: dict[str, Any] = {"linestyle": style.dash, "label": graph}
         for few, look in ((False, line), (True, {"linestyle": "none", "fillstyle": "none"})):
-            held = [one for one in bins if (one["verdicts"] < FEW) is few]
-            points = [one["score"] for one in held], [one["relevant"] for one in held]
+            held = [entry for entry in bins if (entry["verdicts"] < FEW) is few]
+            points = [entry["score"] for entry in held], [entry["relevant"] for entry in held]
             axes.plot(*points, marker=style.marker, color=style.colour, **look)
-        wide = min(one["to"] - one["from"] for one in bins) * 0.8 / len(known)
-        middle = [(one["from"] + one["to"]) / 2 + (number - (len(known) - 1) / 2) * wide for one in bins]
-        bars.bar(middle, [one["verdicts"] for one in bins], wide, color=style.colour)
+        wide = min(entry["to"] - entry["from"] for entry in bins) * 0.8 / len(known)
+        middle = [(entry["from"] + entry["to"]) / 2 + (number - (len(known) - 1) / 2) * wide for entry in bins]
+        bars.bar(middle, [entry["verdicts"] for entry in bins], wide, color=style.colour)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.04)
     axes.tick_params(labelbottom=False)
     _dress(axes, "", "share labelled relevant")
     _dress(bars, "the grader's score (mean of a bin)", "verdicts")
-    axes.legend(loc="upper left", frameon=False, fontsize=10, labelcolor=INK)
+    _name(axes, "upper left")
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a graph or a mode is drawn; `size` of a marker shrinks, so that one on another leaves a rim."""
+    """How a graph or a mode is drawn; markers shrink, so that one on another leaves a rim."""
 
     colour: str
     marker: str
@@ -252,13 +248,13 @@ class Style:
 
 
 def _styled(known: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, Style]]:
-    """The names that are known, each styled by its place among all names: alike in every chart."""
+    """The names that are known, each styled by its position among all names: alike in every chart."""
     shown = set(known)
     for number, name in enumerate(names):
         if name in shown:
-            place_of = number % len(COLOURS)
-            dash = ("-", "--", "-.", ":")[place_of]
-            yield name, Style(COLOURS[place_of], MARKERS[place_of], dash, 12.0 - 1.8 * place_of)
+            position = number % len(COLOURS)
+            dash = ("-", "--", "-.", ":")[position]
+            yield name, Style(COLOURS[position], MARKERS[position], dash, 12.0 - 1.8 * position)
 
 
 def _dress(axes: Axes, across: str, up: str) -> None:
@@ -268,3 +264,8 @@ def _dress(axes: Axes, across: str, up: str) -> None:
     axes.grid(visible=True, color=INK, alpha=0.15, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _name(axes: Axes, corner: Literal["best", "lower left", "lower right", "upper left"]) -> None:
+    """Say which marker stands for which graph or mode."""
+    axes.legend(loc=corner, frameon=False, fontsize=10, labelcolor=INK)

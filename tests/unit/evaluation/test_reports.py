@@ -636,16 +636,6 @@ def test_what_cannot_be_drawn_is_said_in_words():
     assert "verdicts without scores" in charts.grader_chart(made["graphs"]).reading
 
 
-def test_points_that_coincide_are_all_named():
-    made = summary_of()
-    first = made["graphs"]["plain"]
-    same = {graph: first for graph in GRAPHS}
-    tree = etree.fromstring(svg(charts.cost_chart(same)))
-    named = [one for one in tree.iter("{*}text") if one.text in GRAPHS]
-    assert len(named) == 8
-    assert len({(one.get("transform"), one.get("x"), one.get("y")) for one in named}) == 8
-
-
 def test_a_chart_is_saved_as_a_picture(tmp_path):
     path = save(charts.recall_chart(summary_of()["retrieval"]), tmp_path / "recall.png")
     assert path.read_bytes().startswith(b"\x89PNG")
