@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
-from local_rag.engines.extractive import engine, scoring
+from local_rag.engines.extractive import engine, scoring, selection
 from local_rag.engines.extractive.answerability import FILE, Answerability, read
 from local_rag.engines.extractive.evidence import Evidence, evidence
 from local_rag.engines.extractive.quotes import as_written, quotes
@@ -66,7 +66,7 @@ def rows(asked: Sequence[Asked], open_to_all: Answerability) -> list[Row]:
         if not reading.quotes:
             continue
         best = int(np.argmax(reading.answers))
-        chosen = engine.choose(reading, "", open_to_all, 0.0) or [reading.quotes[best]]
+        chosen = selection.choose(reading, "", open_to_all, 0.0) or [reading.quotes[best]]
         quoted = " ".join(as_written(quote, set(reading.weights)) for quote in chosen)
         right = not one.outside and any(gold in quoted for gold in one.question.gold)
         cosine = max(features.cosine for features in reading.features)
@@ -145,7 +145,7 @@ def answered(asked: Sequence[Asked], vectors: scoring.TextVectors, models: Answe
             if scoring.probability(logit) >= engine.RELEVANT
         ]
         reading = scoring.Reading(one.question.text, kept, quotes(kept), vectors, one.corpus) if kept else None
-        chosen = engine.choose(reading, "", models, 0.0) if reading else []
+        chosen = selection.choose(reading, "", models, 0.0) if reading else []
         if reading is None or not chosen:
             found.append(Answered(kind_of(one), 0.0, False))
             continue

@@ -27,7 +27,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt
 from local_rag.engines.extractive import engine as extractive_engine
-from local_rag.engines.extractive import scoring
+from local_rag.engines.extractive import scoring, selection
 from local_rag.engines.extractive.answerability import Judged, shipped
 from local_rag.engines.extractive.quotes import as_written, quotes
 from local_rag.graphs import rules
@@ -194,7 +194,7 @@ def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
         ]
         best = max(relevant, key=lambda place: reading.answers[place], default=None)
         judged = Judged(0.0, 0.0) if best is None else shipped().judge(reading, best)
-        decides = judged.present if judged.score >= extractive_engine.ANSWERS else 0.0
+        decides = judged.present if judged.score >= selection.ANSWERS else 0.0
         kinds[1 if outside else 0 if question.gold else 2].append(decides)
     return np.array(kinds[0]), np.array(kinds[1]), np.array(kinds[2])
 
@@ -202,7 +202,7 @@ def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
 def report(name: str, asked: Sequence[Asked]) -> None:
     """Refusals of the final decision, and how many answers hold the gold string."""
     inside, outside, adversarial = scores(asked)
-    limit = extractive_engine.PRESENT
+    limit = selection.PRESENT
     refused, wrongly = int((outside < limit).sum()), int((inside < limit).sum())
     print(
         f"{name}: not in the corpus: precision {refused / (refused + wrongly):.3f} recall {refused / len(outside):.3f}"
@@ -217,9 +217,7 @@ def report(name: str, asked: Sequence[Asked]) -> None:
     rest = (adversarial < limit).mean(), (inside < limit).mean()
     print("  adversarial: refused {:.3f}; answerable: refused {:.3f}".format(*rest))
     answers = [
-        (a.question, a.reading, extractive_engine.choose(a.reading, ""))
-        for a in asked
-        if a.question.gold and not a.outside
+        (a.question, a.reading, selection.choose(a.reading, "")) for a in asked if a.question.gold and not a.outside
     ]
     texts = [(q.gold, " ".join(as_written(quote, set(r.weights)) for quote in chosen)) for q, r, chosen in answers]
     hits = sum(any(gold in answer for gold in golds) for golds, answer in texts)

@@ -198,7 +198,7 @@ def _open(request: CalibrationRequest) -> CaseSet:
 
 def _in_force(settings: Settings, fingerprint: str, engine: str) -> float:
     """The threshold for answers up to now: set, calibrated before, or the engine's own."""
-    from local_rag.engines.extractive.engine import ANSWERS
+    from local_rag.engines.extractive.selection import ANSWERS
 
     known = thresholds_for(settings, fingerprint).answer
     return known if known is not None else ANSWERS if engine == "extractive" else 0.0

@@ -58,7 +58,8 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
 
 def open_extractive(settings: Settings, embedder: Embedder, corpus: Corpus) -> ExtractiveEngine:
     """The extractive engine with the thresholds that are in force for it."""
-    from local_rag.engines.extractive.engine import ANSWERS, RELEVANT, ExtractiveEngine
+    from local_rag.engines.extractive.engine import RELEVANT, ExtractiveEngine
+    from local_rag.engines.extractive.selection import ANSWERS
 
     plain = ExtractiveEngine(embedder, corpus)
     found = thresholds_for(settings, plain.fingerprint)

@@ -39,7 +39,7 @@ class Logistic:
 class Answerability:
     """`present`: the passages are about the question at all. `answers`: given that, the quote says what is asked.
 
-    `score` weighs the logits of the two: the chance that the quotes hold the right answer.
+    `score` weighs the logits of the two: the probability that the quotes hold the right answer.
     """
 
     present: Logistic
@@ -51,14 +51,14 @@ class Answerability:
         """Changes with the coefficients."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
-    def judge(self, reading: Reading, place: int) -> Judged:
-        """The verdict on the `place`-th quote of a reading."""
-        return self.of(evidence(reading, place), reading.refused)
+    def judge(self, reading: Reading, number: int) -> Judged:
+        """The verdict on the `number`-th quote of a reading."""
+        return self.of(evidence(reading, number), reading.refused)
 
-    def of(self, found: Evidence, refused: float = 0.0) -> Judged:
+    def of(self, features: Evidence, refused: float = 0.0) -> Judged:
         """`refused` is added to the logit of `present`: small talk has no answer in any file."""
-        features = found._asdict()
-        logits = {"present": self.present.logit(features) + refused, "answers": self.answers.logit(features)}
+        values = features._asdict()
+        logits = {"present": self.present.logit(values) + refused, "answers": self.answers.logit(values)}
         return Judged(_probability(logits["present"]), _probability(self.score.logit(logits)))
 
 

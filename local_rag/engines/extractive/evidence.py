@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive import questions
-from local_rag.engines.extractive.quotes import about
+from local_rag.engines.extractive import answer_kind
+from local_rag.engines.extractive.quotes import head
 from local_rag.text import negation
 from local_rag.text.lexicon import FAILURES
 from local_rag.text.numbers import numbers as numbers_of
@@ -48,27 +48,27 @@ class Evidence(NamedTuple):
     lacks_kind: float
 
 
-def evidence(reading: Reading, place: int) -> Evidence:
-    """The evidence for the `place`-th quote of a reading."""
-    quote, document = reading.quotes[place], reading.documents[reading.quotes[place].document]
-    asked, said = words(reading.question), words(quote.text)
-    stems = {stem_of(word) for word in said}
-    passage = f"{about(document)} {document.page_content}"
+def evidence(reading: Reading, number: int) -> Evidence:
+    """The evidence for the `number`-th quote of a reading."""
+    quote, document = reading.quotes[number], reading.documents[reading.quotes[number].document]
+    question, quoted = words(reading.question), words(quote.text)
+    stems = {stem_of(word) for word in quoted}
+    passage = f"{head(document)} {document.page_content}"
     held = {stem_of(word) for word in words(passage)}
     around = set(content_stems(quote.context))
     numbers = numbers_of(reading.question)
-    denied = negation.denies(asked, FAILURES)
+    denied = negation.denies(question, FAILURES)
     lacking = [weight for stem, weight in reading.weights.items() if stem not in around]
     return Evidence(
         *reading.features[quote.document],
-        *reading.quote(place),
+        *reading.quote(number),
         rarest_missing=max(lacking, default=0.0),
         numbered=float(bool(numbers)),
         number_missing=float(bool(numbers - numbers_of(quote.text))),
         denied=float(denied),
-        denied_alone=float(denied and not negation.denies(said, FAILURES)),
-        opposite=float(negation.has_antonym({stem_of(word) for word in asked}, stems)),
-        negated=float(negation.prefix_differs(asked, said)),
+        denied_alone=float(denied and not negation.denies(quoted, FAILURES)),
+        opposite=float(negation.has_antonym({stem_of(word) for word in question}, stems)),
+        negated=float(negation.prefix_differs(question, quoted)),
         narrower=float(any(stem_of(word) not in held for word in negation.narrowing(reading.question))),
-        lacks_kind=float(questions.lacks_kind(reading.asked, reading.question, quote.text)),
+        lacks_kind=float(answer_kind.lacks_kind(reading.kind, reading.question, quote.text)),
     )

@@ -47,8 +47,8 @@ _MAX_SYMBOLS = 0.25  # per word
 class Quote:
     """A span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
-    `order` is its place among the sentences of the passage; `context` holds title, heading and the sentences around it.
-    `listed` says that it holds list items, whose lines are kept.
+    `order` is its position among the sentences of the passage; `context` holds title, heading and the sentences around
+    it. `listed` says that it holds list items, whose lines are kept.
     """
 
     document: int
@@ -64,7 +64,7 @@ def quotes(documents: Sequence[Document]) -> list[Quote]:
     return [quote for number, document in enumerate(documents) for quote in _of_passage(number, document)]
 
 
-def about(document: Document) -> str:
+def head(document: Document) -> str:
     """Title and headings of a passage in one line."""
     return " ".join(str(document.metadata.get(key) or "") for key in ("title", "heading")).strip()
 
@@ -73,7 +73,7 @@ def _of_passage(number: int, document: Document) -> list[Quote]:
     passage = document.page_content
     spans = sentences(passage)
     titles = {_plain(str(document.metadata.get(key) or "")) for key in ("title", "heading")}
-    found: list[Quote] = []
+    result: list[Quote] = []
     for order, span in enumerate(spans):
         last = _list_end(passage, spans, order)
         whole = Span(span.start, spans[last].end) if last > order else _without_bullet(passage, span)
@@ -81,13 +81,13 @@ def _of_passage(number: int, document: Document) -> list[Quote]:
         if alone or not quotable(whole.of(passage) if last > order else span.of(passage)):
             continue
         around = spans[max(0, order - 1) : last + 2]
-        context = f"{about(document)} {passage[around[0].start : around[-1].end]}"
-        found.append(Quote(number, order, whole, whole.of(passage), context, last > order))
-    return found
+        context = f"{head(document)} {passage[around[0].start : around[-1].end]}"
+        result.append(Quote(number, order, whole, whole.of(passage), context, last > order))
+    return result
 
 
-def _plain(piece: str) -> str:
-    return " ".join(words(piece))
+def _plain(text: str) -> str:
+    return " ".join(words(text))
 
 
 def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
@@ -99,28 +99,28 @@ def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
     if not table and not spans[first].of(passage).endswith(":"):
         return first
     end, count = first, len(spans[first].of(passage).split())
-    for place in range(first + 1, len(spans)):
-        count += len(spans[place].of(passage).split())
+    for position in range(first + 1, len(spans)):
+        count += len(spans[position].of(passage).split())
         if count > MAX_LIST_WORDS or not (
-            _ROW.search(spans[place].of(passage)) if table else _goes_on(passage, spans, first, place)
+            _ROW.search(spans[position].of(passage)) if table else _goes_on(passage, spans, first, position)
         ):
             break
-        end = place
+        end = position
     return end
 
 
-def _is_head_of_table(passage: str, spans: Sequence[Span], place: int) -> bool:
-    before = spans[place - 1].of(passage) if place else ""
-    return bool(_ROW.search(spans[place].of(passage))) and not _ROW.search(before)
+def _is_head_of_table(passage: str, spans: Sequence[Span], position: int) -> bool:
+    before = spans[position - 1].of(passage) if position else ""
+    return bool(_ROW.search(spans[position].of(passage))) and not _ROW.search(before)
 
 
-def _goes_on(passage: str, spans: Sequence[Span], first: int, place: int) -> bool:
+def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> bool:
     """Whether a sentence belongs to the list: an item, the rest of one, or the line below the introduction."""
-    if _BULLET.match(spans[place].of(passage)):
+    if _BULLET.match(spans[position].of(passage)):
         return True
-    breaks = passage[spans[place - 1].end : spans[place].start].count("\n")
-    if place == first + 1:
-        return breaks <= 1 and quotable(spans[place].of(passage))
+    breaks = passage[spans[position - 1].end : spans[position].start].count("\n")
+    if position == first + 1:
+        return breaks <= 1 and quotable(spans[position].of(passage))
     return breaks == 0
 
 
@@ -132,25 +132,25 @@ def _without_bullet(passage: str, span: Span) -> Span:
 def quotable(sentence: str) -> bool:
     """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
     plain = _LINK.sub("", sentence).strip()
-    found = plain.split()
+    written = plain.split()
     if len(words(plain)) < 3 or plain.endswith("?") or _HEADING.match(plain) or _CAPTION.match(plain):
         return False
     if _REFERENCE.match(plain) or _LEADERS.search(plain):
         return False
-    if fold(found[-1]) in _OPEN_ENDS:
+    if fold(written[-1]) in _OPEN_ENDS:
         return False
     symbols = sum(len(match) for match in _SYMBOLS.findall(plain))
-    if symbols > max(2, _MAX_SYMBOLS * len(found)) and "|" not in plain:
+    if symbols > max(2, _MAX_SYMBOLS * len(written)) and "|" not in plain:
         return False
-    return bool(_SENTENCE_END.search(plain)) or not _looks_like_heading(plain, found)
+    return bool(_SENTENCE_END.search(plain)) or not _looks_like_heading(plain, len(written))
 
 
-def _looks_like_heading(plain: str, found: Sequence[str]) -> bool:
+def _looks_like_heading(plain: str, count: int) -> bool:
     """A few words without a full stop, a number or a colon: "Notice period"; not "Rent: 900 EUR"."""
     bullet = _BULLET.match(plain)
     if re.search(r"[:|=]\s|\d", plain[bullet.end() :] if bullet else plain):
         return False
-    return len(found) <= (5 if bullet else 9)
+    return count <= (5 if bullet else 9)
 
 
 def as_written(quote: Quote, wanted: set[str]) -> str:
@@ -168,7 +168,7 @@ def as_written(quote: Quote, wanted: set[str]) -> str:
 
 def _best_part(line: str, wanted: set[str]) -> str:
     """Neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
-    clauses = [piece for clause in _CLAUSE.split(line) for piece in _pieces(clause)]
+    clauses = [part for clause in _CLAUSE.split(line) for part in _parts(clause)]
     best, most = "", -1
     for first in range(len(clauses)):
         part = ""
@@ -183,6 +183,6 @@ def _best_part(line: str, wanted: set[str]) -> str:
     return best
 
 
-def _pieces(clause: str) -> list[str]:
-    found = clause.split(" ")
-    return [" ".join(found[start : start + MAX_WORDS]) for start in range(0, len(found), MAX_WORDS)]
+def _parts(clause: str) -> list[str]:
+    written = clause.split(" ")
+    return [" ".join(written[start : start + MAX_WORDS]) for start in range(0, len(written), MAX_WORDS)]

@@ -25,7 +25,7 @@ _COMPARED = re.compile(
     re.IGNORECASE,
 )
 LEAST_WORDS = 6
-"""Subject words from which a question with a clause in it may need two places."""
+"""Subject words from which a question with a clause in it may need two passages."""
 _NEW_NAMES = 6
 
 
@@ -43,12 +43,12 @@ def next_step(reading: Reading, thoughts: Sequence[str]) -> Thought:
 
     `done` where every word that tells what the question is about is covered, or nothing new is named.
     """
-    said = {" ".join(words(thought)) for thought in thoughts}
-    ranked = sorted(range(len(reading.quotes)), key=lambda place: (-reading.answers[place], place))
+    known = {" ".join(words(thought)) for thought in thoughts}
+    ranked = sorted(range(len(reading.quotes)), key=lambda number: (-reading.answers[number], number))
     wanted = set(reading.weights)
-    for place in ranked:
-        sentence = " ".join(as_written(reading.quotes[place], wanted).split())
-        if " ".join(words(sentence)) in said:
+    for number in ranked:
+        sentence = " ".join(as_written(reading.quotes[number], wanted).split())
+        if " ".join(words(sentence)) in known:
             continue
         return _going_on(reading.question, sentence, thoughts)
     return Thought("", done=True)

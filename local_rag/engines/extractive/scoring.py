@@ -1,8 +1,6 @@
 """How well passages and sentences answer a question: similarity, word coverage and kind of answer, as probabilities.
 
-The weights are logistic regressions fitted by `scripts/measure_extractive.py` on the SQuAD v2 development questions of
-the project's sample (831 answerable questions, 5 articles, all-MiniLM-L6-v2), each asked of the four nearest passages,
-once with its article in the index and once without it, in an index of 201 passages and in one of 1,189.
+The weights are logistic regressions by `scripts/measure_extractive.py` on SQuAD v2 dev; see docs/measurements.md.
 """
 
 from __future__ import annotations
@@ -12,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core import cancel
-from local_rag.engines.extractive import questions
-from local_rag.engines.extractive.quotes import Quote, about, quotes
+from local_rag.engines.extractive import answer_kind, questions
+from local_rag.engines.extractive.quotes import Quote, head, quotes
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems
@@ -53,28 +51,18 @@ class QuoteFeatures(NamedTuple):
 
 PASSAGE_WEIGHTS = PassageFeatures(7.786, 9.341, 3.700, 4.376, -1.828)
 PASSAGE_BIAS = -10.010
-"""Retrieved gold passages (1,431) against those retrieved where the article was left out (6,648), weighted alike."""
-
 QUOTE_WEIGHTS = QuoteFeatures(3.364, 3.318, 1.429, 0.576, 0.149)
 QUOTE_BIAS = -5.637
-"""Fitted before `questions.fits` was read more strictly: the script now prints (3.350, 3.301, 1.448, 0.639, 0.139) and
--5.619. Sentences that hold the gold answer (2,596) against all others of the four nearest passages (25,845)."""
-
 PASSAGE_SHARE = 0.5
-"""What the logit of a passage adds to that of its sentences: of 0, 1/4, 1/2, 1 and 2 the best refusals on dev."""
+"""What the logit of a passage adds to that of its sentences (SQuAD v2 dev)."""
 ANSWER_BIAS = 1.9
-"""Puts wrong answers and wrong refusals in balance at 0.5, between an index of 201 passages and one of 1,189 (dev).
-
-It sets the levels of usefulness; what is refused is decided by `answerability`, which reads more.
-"""
+"""Balances wrong answers and wrong refusals at 0.5 (SQuAD v2 dev). It sets the levels of usefulness alone."""
+SMALL_TALK = -40.0
+"""A logit that no similarity outweighs: a greeting has no answer in any file."""
 
 
 def probability(logit: float) -> float:
     return round(1.0 / (1.0 + math.exp(-logit)), 12)
-
-
-SMALL_TALK = -40.0
-"""A logit that no similarity outweighs: a greeting has no answer in any file."""
 
 
 class TextVectors:
@@ -113,35 +101,35 @@ class Reading:
         self,
         question: str,
         documents: Sequence[Document],
-        found: Sequence[Quote],
+        candidates: Sequence[Quote],
         text_vectors: TextVectors,
         corpus: Corpus | None,
     ) -> None:
-        question = questions.topic(question, [f"{about(document)} {document.page_content}" for document in documents])
+        question = questions.topic(question, [f"{head(document)} {document.page_content}" for document in documents])
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
         self.documents = documents
-        self.quotes = found
-        self.asked = questions.asked_for(question)
+        self.quotes = candidates
+        self.kind = answer_kind.kind_of(question)
         self.weights = stem_weights(question, corpus)
         self._named = names(question) | numbers(question)
         whole = [document.page_content for document in documents]
         stored = corpus.vectors(documents) if corpus else []
-        given = {words: row for words, row in zip(whole, stored, strict=False) if row is not None}
-        vectors = text_vectors.of([*whole, *(quote.text for quote in found)], given)
+        given = {text: vector for text, vector in zip(whole, stored, strict=False) if vector is not None}
+        vectors = text_vectors.of([*whole, *(quote.text for quote in candidates)], given)
         similarity = vectors @ text_vectors.query(question)
         self.vectors = vectors[len(documents) :]
         self._cosines = similarity[: len(documents)]
         self._quote_cosines = similarity[len(documents) :]
-        self._windows = [self.covered(quote.context) for quote in found]
+        self._windows = [self.covered(quote.context) for quote in candidates]
         self.features = [self._passage(number) for number in range(len(documents))]
         self.passages = [PASSAGE_BIAS + self.refused + _dot(PASSAGE_WEIGHTS, features) for features in self.features]
         self.answers = [
             ANSWER_BIAS
             + PASSAGE_SHARE * self.passages[quote.document]
             + QUOTE_BIAS
-            + _dot(QUOTE_WEIGHTS, self.quote(place))
-            for place, quote in enumerate(found)
+            + _dot(QUOTE_WEIGHTS, self.quote(number))
+            for number, quote in enumerate(candidates)
         ]
 
     def covered(self, passage: str) -> float:
@@ -162,27 +150,32 @@ class Reading:
         rare = [word for word in words if word in self._named or self.weights.get(stem_of(word), 0.0) >= least]
         return [word for word in rare if word not in held and stem_of(word) not in held]
 
-    def quote(self, place: int) -> QuoteFeatures:
-        quote = self.quotes[place]
+    def quote(self, number: int) -> QuoteFeatures:
+        quote = self.quotes[number]
         new = set(content_stems(quote.text)) - self.weights.keys()
         return QuoteFeatures(
-            float(self._quote_cosines[place]),
+            float(self._quote_cosines[number]),
             self.covered(quote.text),
-            self._windows[place],
-            questions.fits(self.asked, self.question, quote.text),
+            self._windows[number],
+            answer_kind.fits(self.kind, self.question, quote.text),
             math.log1p(len(new)),
         )
 
     def _passage(self, number: int) -> PassageFeatures:
         cancel.check()
         document = self.documents[number]
-        whole = f"{about(document)} {document.page_content}"
-        mine = [place for place, quote in enumerate(self.quotes) if quote.document == number]
+        whole = f"{head(document)} {document.page_content}"
+        cosine = float(self._cosines[number])
+        own = [
+            (float(similarity), window)
+            for quote, similarity, window in zip(self.quotes, self._quote_cosines, self._windows, strict=True)
+            if quote.document == number
+        ]
         return PassageFeatures(
-            float(self._cosines[number]),
-            max((float(self._quote_cosines[place]) for place in mine), default=float(self._cosines[number])),
+            cosine,
+            max((similarity for similarity, _ in own), default=cosine),
             self.covered(whole),
-            max((self._windows[place] for place in mine), default=0.0),
+            max((window for _, window in own), default=0.0),
             self._missing(whole),
         )
 
@@ -208,9 +201,9 @@ class Readings:
             self._readings[key] = self.read(question, documents, quotes(documents))
         return self._readings[key]
 
-    def read(self, question: str, documents: Sequence[Document], found: Sequence[Quote]) -> Reading:
+    def read(self, question: str, documents: Sequence[Document], candidates: Sequence[Quote]) -> Reading:
         """The question against these quotes."""
-        return Reading(question, documents, found, self._vectors, self._corpus)
+        return Reading(question, documents, candidates, self._vectors, self._corpus)
 
 
 _IDENTITY = ("chunk_id", "title", "heading")

@@ -20,15 +20,15 @@ PART = 0.6
 
 
 def sentence_supports(generation: str, passages: Sequence[str]) -> list[tuple[str, Support]]:
-    """Each of `text.claims(generation)` with its support by the passages that it cites; by all where it cites none."""
+    """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none."""
     plain_passages = [without_marks(passage) for passage in passages]
     folded = [_folded(passage) for passage in plain_passages]
     split = [[span.of(passage) for span in sentences(passage)] for passage in plain_passages]
-    found = []
+    supports = []
     for claim in claims(generation):
         cited = [number - 1 for number in claim.numbers if 0 < number <= len(passages)] or range(len(passages))
-        found.append((claim.text, _support(claim.text, [folded[n] for n in cited], [split[n] for n in cited])))
-    return found
+        supports.append((claim.text, _support(claim.text, [folded[n] for n in cited], [split[n] for n in cited])))
+    return supports
 
 
 def _folded(passage: str) -> str:
@@ -41,10 +41,10 @@ def _support(sentence: str, folded: Sequence[str], passages: Sequence[Sequence[s
     if any(verbatim in passage for passage in folded):
         return "fully"
     stems = _stems(sentence)
-    near = [one for pieces in passages for one in pieces if _held(stems, one) >= PART] or [
-        f"{one} {other}" for pieces in passages for one, other in pairwise(pieces)
+    near = [other for passage in passages for other in passage if _held(stems, other) >= PART] or [
+        f"{first} {second}" for passage in passages for first, second in pairwise(passage)
     ]
-    best = max((_held(stems, one) for one in near if _agrees(sentence, one)), default=0.0)
+    best = max((_held(stems, text) for text in near if _agrees(sentence, text)), default=0.0)
     return "fully" if best >= NEAR else "partially" if best >= PART else "no"
 
 

@@ -10,10 +10,11 @@ from support.fakes_index import minilm
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.extractive.answerability import FILE, Logistic, read, shipped
-from local_rag.engines.extractive.engine import ExtractiveEngine, choose
+from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.evidence import Evidence, evidence
 from local_rag.engines.extractive.quotes import quotes
 from local_rag.engines.extractive.scoring import Reading, TextVectors
+from local_rag.engines.extractive.selection import choose
 from local_rag.text import negation
 from local_rag.text.lexicon import FAILURES
 from local_rag.text.words import stem, words

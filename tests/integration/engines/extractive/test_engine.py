@@ -12,7 +12,7 @@ from local_rag.core import question_memory
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.question_memory import QuestionMemory
-from local_rag.engines.extractive import questions
+from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words
 
@@ -307,7 +307,7 @@ def test_for_a_short_answer_the_best_sentence_comes_first(engine):
     ],
 )
 def test_the_kind_that_a_question_asks_for(question, kind):
-    assert questions.asked_for(question) == kind
+    assert answer_kind.kind_of(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_the_kind_that_a_question_asks_for(question, kind):
     ],
 )
 def test_quotes_that_lack_the_kind_asked_for(kind, quoted, lacks):
-    assert questions.lacks_kind(kind, "", quoted) is lacks
+    assert answer_kind.lacks_kind(kind, "", quoted) is lacks
 
 
 def test_a_rewrite_for_the_files_borrows_words_from_the_nearest_passages(engine):

@@ -1,0 +1,91 @@
+"""How useful an answer is: a level of 1 to 5, the probability that it is right, and why, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from local_rag.engines.extractive import questions
+from local_rag.engines.extractive.answer_kind import SHORT_ANSWERS, lacks_kind
+from local_rag.engines.extractive.answerability import Answerability
+from local_rag.engines.extractive.quotes import Quote, as_written, head
+from local_rag.engines.extractive.scoring import Reading, Readings, probability
+from local_rag.text.display import joined, plural
+from local_rag.text.marks import marks, without_marks
+from local_rag.text.sentences import Span
+from local_rag.text.words import content_stems, stem, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+USEFUL = (0.1, 0.3, 0.5, 0.9)
+"""Probabilities from which an answer has usefulness 2, 3, 4 and 5; what is good enough to be given is useful (4)."""
+DOUBTED = 3
+"""The most that an answer is worth which may be to another question (SQuAD v2; docs/measurements.md)."""
+TELLING = 0.4
+"""Share of the question's weight from which a missing word is one that tells; names and numbers always are."""
+LEAST_COVERED = {True: 0.5, False: 0.3}
+"""Share of the question's weight that the quotes must hold, with title and heading: short answers, others."""
+
+
+def usefulness(
+    readings: Readings, answerability: Answerability, question: str, documents: Sequence[Document], generation: str
+) -> tuple[int, float, str]:
+    """(usefulness, probability of the right answer, why)."""
+    if not documents:
+        return 1, 0.0, "no passages"
+    plain = " ".join(without_marks(generation).split())
+    whole = [Quote(number, 0, Span(0, 0), plain, document.page_content) for number, document in enumerate(documents)]
+    reading = readings.read(question, documents, whole)
+    score = _score(readings.of(question, documents), plain, answerability)
+    if score is None:
+        score = _best_score(reading, range(len(reading.quotes)), answerability)
+    level = 1 + sum(probability(max(reading.answers)) >= least for least in USEFUL)
+    doubt = _doubt(reading, _cited(documents, generation), plain)
+    if doubt:
+        return min(level, DOUBTED), score, doubt
+    return level, score, f"{covered(question, plain)[0]} of the question"
+
+
+def _score(reading: Reading, generation: str, answerability: Answerability) -> float | None:
+    """The probability that the best of the quotes in a text is right; None where it holds none."""
+    text, wanted = f" {' '.join(words(generation))} ", set(reading.weights)
+    held = [
+        number
+        for number, quote in enumerate(reading.quotes)
+        if f" {' '.join(words(as_written(quote, wanted)))} " in text
+    ]
+    return _best_score(reading, held, answerability) if held else None
+
+
+def _best_score(reading: Reading, numbers: Sequence[int], answerability: Answerability) -> float:
+    best = max(numbers, key=lambda number: reading.answers[number])
+    return answerability.judge(reading, best).score
+
+
+def _cited(documents: Sequence[Document], generation: str) -> list[Document]:
+    """The passages that an answer cites; all of them where it cites none."""
+    cited = {number for _, numbers in marks(generation) for number in numbers}
+    return [document for number, document in enumerate(documents, start=1) if number in cited] or list(documents)
+
+
+def _doubt(reading: Reading, cited: Sequence[Document], quoted: str) -> str:
+    """Why an answer may be to another question, in plain words; empty where nothing says so."""
+    if lacks_kind(reading.kind, reading.question, quoted):
+        return f"the question asks for a {reading.kind}, and no quoted sentence holds one"
+    heads = " ".join(map(head, cited))
+    texts = " ".join(document.page_content for document in cited)
+    missing = reading.telling_words(f"{quoted} {heads} {texts}", TELLING)
+    if missing:
+        return f"neither the quotes nor their passages hold {joined(map(repr, missing), 'or')}"
+    if reading.covered(f"{quoted} {heads}") < LEAST_COVERED[reading.kind in SHORT_ANSWERS]:
+        return f"the quotes hold little of the question: {covered(reading.question, quoted)[0]}"
+    return ""
+
+
+def covered(question: str, passage: str) -> tuple[str, list[str]]:
+    """How many of the question's words a passage holds, in plain words, and which it lacks."""
+    subject = questions.subject_words(question)
+    held = set(content_stems(passage))
+    missing = [word for word in subject if stem(word) not in held]
+    return f"covers {len(subject) - len(missing)} of {plural(len(subject), 'word')}", missing
