@@ -22,6 +22,7 @@ from local_rag.cli.options import (
     stderr_display,
 )
 from local_rag.core.errors import UsageError
+from local_rag.core.serialization import to_plain
 
 
 def calibrate(
@@ -58,7 +59,8 @@ def calibrate(
     """
     from local_rag.evaluation.calibration import CalibrationRequest
     from local_rag.evaluation.calibration import calibrate as fit
-    from local_rag.terminal.calibration import print_calibration
+    from local_rag.terminal.calibration import calibration_parts
+    from local_rag.terminal.console import write, write_json
 
     if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
@@ -70,5 +72,9 @@ def calibrate(
     flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
     settings = settings_of(index, models, trust_models_here, **flags)
     calibration = fit(settings, request, stderr_display())
-    print_calibration(calibration, settings, as_json=json)
+    if json:
+        plain = to_plain(calibration)
+        write_json({name: value for name, value in plain.items() if name != "kept_in" or value is not None})
+    else:
+        write(*calibration_parts(calibration, settings))
     return 0

@@ -138,11 +138,18 @@ def run_(
 def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool, corpus: bool, out: Path | None) -> int:
     """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
     from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
-    from local_rag.terminal.evaluation import print_evaluation
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.evaluation import evaluation_parts
+    from local_rag.text.display import short_path
 
     request = EvaluationRequest(cases, plan, corpus, out, ("local-rag", *sys.argv[1:]))
     evaluation = evaluate(settings, request, stderr_display())
-    print_evaluation(evaluation, as_json=as_json)
+    folder, summary = evaluation.folder, evaluation.summary
+    if as_json:
+        write_json({"folder": folder.path, "run": folder.manifest, "summary": summary})
+    else:
+        report = short_path(folder.path / "report.html")
+        write(*evaluation_parts(folder.manifest, summary, folder.cases), "", f"everything, case by case: {report}")
     if evaluation.error:
         raise evaluation.error
     return 1 if evaluation.failed else 0
@@ -208,10 +215,14 @@ def compare(
 ) -> int:
     """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
     from local_rag.evaluation.comparison import compare as compare_runs
-    from local_rag.terminal.comparison import print_comparison
+    from local_rag.terminal.comparison import comparison_parts
+    from local_rag.terminal.console import write, write_json
 
     comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
-    print_comparison(comparison, as_json=json)
+    if json:
+        write_json(comparison)
+    else:
+        write(*comparison_parts(comparison))
     return 0
 
 

@@ -1,19 +1,18 @@
-"""A calibration as lines of a terminal: the fitted thresholds, and what each would cost and bring."""
+"""A calibration: the fitted thresholds, and what each would cost and bring."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from local_rag.core.serialization import to_plain
+from rich.console import RenderableType
+from rich.text import Text
+
+from local_rag.config.settings import Settings
 from local_rag.evaluation.calibration import Calibration
 from local_rag.evaluation.reports.figures import percent
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point
-from local_rag.terminal.show import write, write_json
+from local_rag.terminal.console import NumberTable, PlainTable
 from local_rag.text.display import plural
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
 
 COLUMNS = {
     "answered": "of the questions with an answer in the files, how many get one",
@@ -25,21 +24,8 @@ COLUMNS = {
 """The columns of the trade-off behind the threshold, and what each means."""
 
 
-def print_calibration(calibration: Calibration, settings: Settings, *, as_json: bool) -> None:
-    """The calibration on stdout; `settings` say which thresholds are set by hand."""
-    if as_json:
-        plain = to_plain(calibration)
-        write_json({name: value for name, value in plain.items() if name != "kept_in" or value is not None})
-        return
-    for line in calibration_lines(calibration):
-        write(line)
-    for name in ("relevance", "answer"):
-        if settings.origin[f"thresholds.{name}"] != "default":
-            write(f"note: thresholds.{name} is set by {settings.origin[f'thresholds.{name}']}, which stays stronger")
-
-
-def calibration_lines(calibration: Calibration) -> Iterator[str]:
-    """The figures of a calibration."""
+def calibration_parts(calibration: Calibration, settings: Settings | None = None) -> Iterator[RenderableType]:
+    """The figures of a calibration; `settings` say which thresholds are set by hand."""
     answer, before = calibration.answer, calibration.before
     unanswerable = calibration.cases - calibration.answerable
     cases = plural(calibration.cases, "case")
@@ -51,8 +37,8 @@ def calibration_lines(calibration: Calibration) -> Iterator[str]:
     yield _relevance_line(calibration.relevance)
     yield f"answer      {answer.threshold:.2f}"
     yield ""
-    yield f"  threshold  {'  '.join(COLUMNS)}"
-    yield from (_row(point, point.threshold == answer.threshold) for point in calibration.trade_off)
+    points = [_cells(point, point.threshold == answer.threshold) for point in calibration.trade_off]
+    yield NumberTable(("threshold", *COLUMNS), points)
     yield ""
     yield f"> is the threshold that was chosen: an answer that scores less than {answer.threshold:.2f} is not given"
     yield (
@@ -69,13 +55,21 @@ def calibration_lines(calibration: Calibration) -> Iterator[str]:
             f"{percent(expected.refused)} refused of the others (cross-fitted in five parts)"
         )
     yield ""
-    yield from (f"{name:<11}{meaning}" for name, meaning in COLUMNS.items())
+    meanings = PlainTable()
+    for name, meaning in COLUMNS.items():
+        meanings.add_row(name, Text(meaning, "dim"))
+    yield meanings
     yield ""
     yield f"picture: {calibration.picture}"
     if calibration.kept_in:
         yield f"kept in {calibration.kept_in}: in force from now on with this engine and embedder"
     else:
         yield "nothing was kept (--dry-run)"
+    origins = settings.origin if settings else {}
+    for name in ("relevance", "answer"):
+        origin = origins.get(f"thresholds.{name}", "default")
+        if origin != "default":
+            yield f"note: thresholds.{name} is set by {origin}, which stays stronger"
 
 
 def _relevance_line(point: Point | None) -> str:
@@ -87,8 +81,7 @@ def _relevance_line(point: Point | None) -> str:
     )
 
 
-def _row(point: Point, is_chosen: bool) -> str:
+def _cells(point: Point, is_chosen: bool) -> list[str]:
     shares = (point.kept, point.right, point.refused, point.precision, point.balanced)
-    cells = ("" if share is None else f"{share:.2f}" for share in shares)
-    row = "  ".join(f"{cell:>{len(name)}}" for name, cell in zip(COLUMNS, cells, strict=True))
-    return f"{'>' if is_chosen else ' '} {point.threshold:9.2f}  {row}"
+    mark = ">" if is_chosen else " "
+    return [f"{mark} {point.threshold:.2f}", *("" if share is None else f"{share:.2f}" for share in shares)]

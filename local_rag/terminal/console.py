@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -132,3 +133,34 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
     while line and not line[-1].text.rstrip(" "):
         line.pop()
     return [*line[:-1], Segment(line[-1].text.rstrip(" "), line[-1].style)] if line else []
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """Names to the left, numbers to the right; columns that find no room go on below, with the names again."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = [max(map(cell_len, column)) for column in zip(self.head, *self.rows, strict=True)]
+        start = 1
+        while start < len(widths):
+            end, taken = start + 1, 2 + widths[0] + 2 + widths[start]
+            while end < len(widths) and taken + 2 + widths[end] <= options.max_width:
+                taken += 2 + widths[end]
+                end += 1
+            table = PlainTable(f"  {self.head[0]}", *self.head[start:end])
+            for column in table.columns[1:]:
+                column.justify = "right"
+            for name, *cells in self.rows:
+                table.add_row(f"  {name}", *cells[start - 1 : end - 1])
+            yield table
+            start = end
+
+
+def indented(text: str) -> PlainTable:
+    """A paragraph that begins two columns further in, with all its lines."""
+    table = PlainTable(gap=1)
+    table.add_row(" ", text)
+    return table

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.diagnostics.model_list import TIGHT, ModelEntry, ModelReport
-from local_rag.terminal.console import PlainTable
+from local_rag.terminal.console import PlainTable, indented
 from local_rag.text.display import format_bytes, joined
 
 UNKNOWN = "-"
@@ -20,7 +20,7 @@ ABOUT_WIDTH = 30
 def model_parts(report: ModelReport) -> Iterator[RenderableType]:
     """The profile, the server, a row per model with a star at what is in use, and what to type next."""
     yield f"profile {report.profile}: {joined(report.in_use)}, window {report.num_ctx:,} tokens"
-    yield Text(f"  ({report.why}; for another: --profile NAME)", "dim")
+    yield indented(f"({report.why}; for another: --profile NAME)")
     if report.problem:
         yield Text(f"{report.problem}, so what is installed is not known", "yellow")
         yield f"  -> {report.hint}"

@@ -23,7 +23,7 @@ class TerminalDisplay:
         self.console = console
 
     def say(self, line: str) -> None:
-        self.console.print(Text(line, "dim"), soft_wrap=True)
+        self.console.print(Text(line, "dim"))
 
     @contextmanager
     def progress(self, doing: str = "") -> Iterator[ShowProgress]:

@@ -88,7 +88,7 @@ class QuestionDisplay:
             self._say(line)
 
     def _say(self, line: str) -> None:
-        self.console.print(Text(line, "dim"), soft_wrap=True)
+        self.console.print(Text(line, "dim"))
 
     def _region(self) -> RenderableType:
         return Group(self._spinner, Text(self.draft[-DRAFT:], "dim")) if self.draft else self._spinner

@@ -93,7 +93,7 @@ def test_ask_answers_with_a_citation_on_stdout_and_everything_else_on_stderr(wor
     assert done.returncode == 0, done.stderr
     first, blank, citation = done.stdout.splitlines()
     assert (first, blank) == ("The greenhouse costs 4,200 euros. [1]", "")
-    assert citation == '[1] plan.md, § Garden plan > Costs, "The greenhouse costs 4,200 euros."'
+    assert citation == '[1] notes/plan.md, § Garden plan > Costs, "The greenhouse costs 4,200 euros."'
     assert done.stderr.splitlines()[0].startswith("engine: extractive")
     assert "retrieving…" in done.stderr
     assert "writing…" in done.stderr
@@ -151,7 +151,7 @@ def test_trace_shows_path_and_verdicts_on_stderr(here, capsys):
     assert run(["ask", "What does the greenhouse cost?", "--graph", "crag", "--trace"]) == 0
     lines = capsys.readouterr().err
     assert "crag: retrieve -> grade_documents -> refine_documents -> generate -> grade_generation" in lines
-    assert re.search(r"relevance plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
+    assert re.search(r"relevance notes/plan\.md \(\w{6}\): relevant [01]\.\d\d", lines)
 
 
 def test_trace_file_writes_what_happened_and_never_overwrites(here, capsys, tmp_path):

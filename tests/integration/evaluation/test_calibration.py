@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import FILE, calibrated, keep, thresholds_for
@@ -26,7 +27,7 @@ from local_rag.evaluation.threshold_fit import (
     trade_off,
 )
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.calibration import COLUMNS, calibration_lines
+from local_rag.terminal.calibration import COLUMNS, calibration_parts
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -142,7 +143,7 @@ def test_the_lines_say_what_each_word_means_and_when_nothing_is_refused():
     for threshold, silent in ((0.0, True), (0.25, False)):
         answer = point_at(scores, threshold)
         calibration = Calibration("e", "f", 4, 2, 0, 0, None, answer, 1.0, point_at(scores, 0.3), None, None, [])
-        lines = list(calibration_lines(calibration))
+        lines = shown(*calibration_parts(calibration))
         assert (
             f"> is the threshold that was chosen: an answer that scores less than {threshold:.2f} is not given" in lines
         )
@@ -150,7 +151,8 @@ def test_the_lines_say_what_each_word_means_and_when_nothing_is_refused():
         assert set(COLUMNS) <= {line.split()[0] for line in lines if line[:1].isalpha()}
         assert "in force until now: 0.30, which answers 100% and refuses 50%" in lines
         calibration = replace(calibration, keep=0.95, most=0.9, answer=replace(answer, kept=0.9))
-        assert "note: --keep 0.95 cannot be met: the engine answers 90% at most" in list(calibration_lines(calibration))
+        limit = "note: --keep 0.95 cannot be met: the engine answers 90% at most"
+        assert limit in shown(*calibration_parts(calibration))
 
 
 # --- kept, and in force -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from scipy import stats
+from support.screen import shown as lines_shown
 
 from local_rag.core.answer import Answer
 from local_rag.core.errors import UsageError
@@ -16,7 +17,7 @@ from local_rag.evaluation.comparison import compare
 from local_rag.evaluation.difference import Difference, amount, corrected, difference, p_text, verdict_of
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
-from local_rag.terminal.comparison import comparison_lines
+from local_rag.terminal.comparison import comparison_parts
 
 MANIFEST = {
     "format": 1,
@@ -100,7 +101,7 @@ def test_each_graph_and_mode_that_both_have_is_paired_with_itself(run):
         ("router", "", ""),
     ]
     assert found.alone == ("self-rag (only in A)", "dense (only in B)")
-    shown = "\n".join(comparison_lines(found))
+    shown = "\n".join(lines_shown(*comparison_parts(found)))
     assert "Not compared: self-rag (only in A) and dense (only in B)." in shown
     assert "\nThe router\n" in shown
     assert "right route: the same in 1 case" not in shown  # what is the same is named together
@@ -131,7 +132,7 @@ def test_what_failed_or_is_not_there_is_in_no_figure_and_said(run):
     (paired,) = compare(a, b).paired
     assert (paired.lost_a, paired.lost_b) == (1, 2)
     assert {one.cases for one in paired.figures} == {1}
-    head = next(line for line in comparison_lines(compare(a, b)) if line.startswith("Answers, plain"))
+    head = next(line for line in lines_shown(*comparison_parts(compare(a, b))) if line.startswith("Answers, plain"))
     assert head.endswith("(left out: 1 case failed or was not asked in A and 2 cases failed or were not asked in B)")
 
 
@@ -147,7 +148,7 @@ def test_only_common_cases_are_paired(run):
     b = run("b", [case(2), case(3), case(4)], [answered(case(number)) for number in (2, 3, 4)])
     found = compare(a, b)
     assert (found.cases, found.only_a, found.only_b, found.relabelled) == (1, 1, 2, 0)
-    assert "1 case in common; 1 only in A left out; 2 only in B left out." in list(comparison_lines(found))
+    assert "1 case in common; 1 only in A left out; 2 only in B left out." in lines_shown(*comparison_parts(found))
     with pytest.raises(UsageError, match="no case in common"):
         compare(a, run("c", [case(9)], [answered(case(9))]))
 
@@ -161,14 +162,15 @@ def test_another_question_under_the_same_id_is_refused_and_other_labels_are_said
     found = compare(a, run("c", [relabelled], [answered(relabelled)]))
     assert found.relabelled == 1
     assert figures(found.paired[0])["containment"].difference == -1
-    assert "1 with other labels in A than in B, each measured by its own" in "\n".join(comparison_lines(found))
+    lines = "\n".join(lines_shown(*comparison_parts(found)))
+    assert "1 with other labels in A than in B, each measured by its own" in lines
 
 
 def test_single_graphs_of_another_name_are_paired_and_named(run):
     cases = [case(1)]
     a, b = run("a", cases, [answered(cases[0])]), run("b", cases, [answered(cases[0], graph="crag")])
     assert [(one.a, one.b) for one in compare(a, b).paired] == [("plain", "crag")]
-    assert "Answers, plain (A) and crag (B)" in list(comparison_lines(compare(a, b)))
+    assert "Answers, plain (A) and crag (B)" in lines_shown(*comparison_parts(compare(a, b)))
 
 
 def test_two_graphs_or_modes_of_one_run(run):
@@ -242,7 +244,7 @@ def test_what_differs_in_how_they_were_made(run):
         ("models_yaml.sha256", "123", "456"),
         ("versions.torch", None, "2.0"),
     ]
-    shown = "\n".join(comparison_lines(found))
+    shown = "\n".join(lines_shown(*comparison_parts(found)))
     assert "  judge: none in A, m in B" in shown
     assert "\x1b" not in shown
     assert compare(a, run("c", cases, [answered(cases[0])])).made == ()
@@ -312,7 +314,7 @@ def test_amounts_and_p_values_as_they_are_written():
 
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_lines_fit_the_terminal(run, width):
-    _, _, *shown = comparison_lines(many(run, 10, 34), width)  # the two folders stay whole, for copying
+    shown = lines_shown(*comparison_parts(many(run, 10, 34)), width=width)
     assert all(len(line) <= width for line in shown)
     assert "+0.450 to +0.750" in " ".join(" ".join(shown).split())
 

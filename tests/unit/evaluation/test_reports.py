@@ -22,6 +22,7 @@ from support.evaluation_run import (
     records_of,
     summary_of,
 )
+from support.screen import shown as lines_shown
 
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.reports import charts, figures, markdown, page
@@ -30,7 +31,7 @@ from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
 from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
-from local_rag.terminal import evaluation
+from local_rag.terminal.evaluation import evaluation_parts
 
 NOTHING = {
     "cases": {},
@@ -40,6 +41,10 @@ NOTHING = {
     "refusal_curve": None,
     "failures": [],
 }
+
+
+def lines_of(manifest, figures, cases=(), width=None):
+    return lines_shown(*evaluation_parts(manifest, figures, cases), width=width)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +93,7 @@ def test_figures_are_written_with_three_digits(form, value, shown):
 
 def test_every_figure_is_in_every_report(run, written):
     text = html.document_fromstring(written).text_content()
-    lines = "\n".join(evaluation.evaluation_lines(MANIFEST, run[3], None))
+    lines = "\n".join(lines_of(MANIFEST, run[3]))
     marked = markdown.report(*run).replace("\\", "")
     seen = 0
     for table in tables(run[3]):
@@ -115,7 +120,7 @@ def test_the_figures_of_a_real_summary_fit_the_tables(run):
 
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_the_terminal_is_never_wider_than_it_is(width):
-    lines = list(evaluation.evaluation_lines(MANIFEST, summary_of(), width))
+    lines = lines_of(MANIFEST, summary_of(), width=width)
     assert max(map(len, lines)) <= width
     assert not any(line != line.rstrip() for line in lines)
     start = lines.index("Answers")
@@ -129,7 +134,7 @@ def test_the_terminal_is_never_wider_than_it_is(width):
 def test_one_empty_line_stands_between_the_tables_and_none_at_the_end():
     without = summary_of() | {"failures": []}
     for made in (without, summary_of()):
-        lines = list(evaluation.evaluation_lines(MANIFEST | {"finished": None}, made, 80))
+        lines = lines_of(MANIFEST | {"finished": None}, made, width=80)
         assert not any(one == other == "" for one, other in pairwise(lines))
         assert lines[0].startswith("The run is not finished") and lines[-1]
 
@@ -139,7 +144,7 @@ def test_every_figure_has_a_meaning(run):
         unsaid = {column.head for column in table.columns if not column.meaning}
         cuts = {column.head for column in RETRIEVAL if "@" in column.head}
         assert unsaid <= cuts - {"R@1", "P@1"} or table.title == "Routes"
-    lines = " ".join(" ".join(evaluation.evaluation_lines(MANIFEST, run[3], 80)).split())
+    lines = " ".join(" ".join(lines_of(MANIFEST, run[3], width=80)).split())
     assert "answers: share of the answerable answered; balanced: mean of recall and answers" in lines
     assert "P@5 at most .200 for one place" in lines
     assert "EM is near 0 where whole sentences are quoted" in lines
@@ -165,7 +170,7 @@ def test_a_table_that_is_missing_says_which_labels_it_needs():
     assert list(missing(manifest | {"retrieval_only": True}, bare)) == told[:1]
     assert list(missing(manifest, bare | {"cases": counts | {"with_answers": 1, "answerable": 1}})) == told[:2]
     assert list(missing(manifest, summary_of())) == list(missing(manifest, NOTHING)) == []
-    assert list(evaluation.evaluation_lines(manifest, bare, 80)) == told
+    assert lines_of(manifest, bare, width=80) == told
     lines = markdown.report(manifest, [], [], bare).splitlines()
     shown = html.document_fromstring(page.report(manifest, [], [], bare))
     assert shown.xpath("//ul[@class='missing']/li/text()") == told
@@ -179,7 +184,7 @@ def test_a_judge_that_had_nothing_to_judge_says_so():
     for number, about in enumerate(made["graphs"].values()):
         about["judge"] = None if number else about["judge"] | {"verdicts": 0}
     assert list(missing(MANIFEST, made)) == [told]
-    assert told in evaluation.evaluation_lines(MANIFEST, made, None)
+    assert told in lines_of(MANIFEST, made)
     assert told in markdown.report(MANIFEST, [], [], made) and told in page.report(MANIFEST, [], [], made)
     failed = {"kind": "judgement", "case": "q1", "graph": "crag", "error": "ServerDown: x"}
     assert list(missing(MANIFEST, made | {"failures": [failed]})) == []
@@ -195,7 +200,7 @@ def test_cases_that_rules_made_are_told_to_flatter():
         "questions, and foreign questions are easy to refuse."
     )
     assert origin(cases) == told
-    assert " ".join(evaluation.evaluation_lines(MANIFEST, NOTHING, 60, cases)).replace("  ", " ") == told
+    assert " ".join(lines_of(MANIFEST, NOTHING, cases, width=60)).replace("  ", " ") == told
     assert told in markdown.report(MANIFEST, cases, [], summary_of())
     shown = html.document_fromstring(page.report(MANIFEST, cases, [], summary_of()))
     assert told in shown.xpath("//p[@class='warn']/text()")
@@ -207,7 +212,7 @@ def test_cases_that_rules_made_are_told_to_flatter():
 
 
 def test_what_is_empty_is_left_out():
-    assert list(evaluation.evaluation_lines(MANIFEST, NOTHING, 80)) == []
+    assert lines_of(MANIFEST, NOTHING, width=80) == []
     assert charts.charts(NOTHING) == ()
     shown = html.document_fromstring(page.report(MANIFEST, [], [], NOTHING))
     assert not shown.xpath("//table|//svg|//details[@class='case']")
@@ -218,7 +223,7 @@ def test_a_run_of_retrieval_alone(run):
     manifest = MANIFEST | {"retrieval_only": True, "graphs": [], "judge": None}
     rows = [row for row in run[2] if row["kind"] == "retrieval"]
     made = run[3] | {"graphs": {}, "routes": None, "refusal_curve": None, "failures": []}
-    lines = "\n".join(evaluation.evaluation_lines(manifest, made, 80))
+    lines = "\n".join(lines_of(manifest, made, width=80))
     assert "Retrieval" in lines and "Answers" not in lines and "fail" not in lines
     shown = html.document_fromstring(page.report(manifest, run[1], rows, made))
     assert [one.get("id") for one in shown.iter("svg")] == ["chart-recall"]
@@ -230,7 +235,7 @@ def test_a_run_of_retrieval_alone(run):
 
 def test_a_run_that_was_stopped_says_so(run):
     manifest = MANIFEST | {"finished": None}
-    assert "not finished" in next(iter(evaluation.evaluation_lines(manifest, run[3], 80)))
+    assert "not finished" in lines_of(manifest, run[3], width=80)[0]
     assert "not finished" in markdown.report(manifest, run[1], run[2], NOTHING)
     assert "not finished" in page.report(manifest, run[1], run[2], NOTHING)
 
@@ -501,7 +506,7 @@ def test_hostile_texts_stay_texts():
         text = (
             markdown.report(manifest, cases, rows, made)
             if name == "markdown"
-            else "\n".join(evaluation.evaluation_lines(manifest, made, 80))
+            else "\n".join(lines_of(manifest, made, width=80))
         )
         text.encode()
         assert not re.search("[\x00\x07\x1b\u202a-\u202e\u2066-\u2069]", text)
