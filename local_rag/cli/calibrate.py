@@ -62,12 +62,7 @@ def calibrate(
     from local_rag.terminal.calibration import calibration_parts
     from local_rag.terminal.console import write, write_json
 
-    if corpus and index:
-        raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
-    if keep is not None and not 0 < keep <= 1:
-        raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", hint="local-rag calibrate CASES --limit 200")
+    _check(index if corpus else None, keep, limit)
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
     flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
     settings = settings_of(index, models, trust_models_here, **flags)
@@ -78,3 +73,13 @@ def calibrate(
     else:
         write(*calibration_parts(calibration, settings))
     return 0
+
+
+def _check(other_index: str | None, keep: float | None, limit: int | None) -> None:
+    """Raises UsageError for an index beside --corpus, and for numbers out of range."""
+    if other_index:
+        raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
+    if keep is not None and not 0 < keep <= 1:
+        raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
+    if limit is not None and limit < 1:
+        raise UsageError("--limit must be at least 1", hint="local-rag calibrate CASES --limit 200")
