@@ -115,8 +115,9 @@ def listed_urls(file: Path) -> list[str]:
 
 def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None) -> ReadPage:
     """What gets a page for the index; each URL is shown before it is fetched."""
+    from local_rag.web.body import FetchLimits, FetchRefused
     from local_rag.web.extraction import extract
-    from local_rag.web.fetch import Fetcher, FetchLimits, FetchRefused
+    from local_rag.web.fetch import Fetcher
 
     seconds = settings.values.web.page_seconds
     used = fetcher or Fetcher(FetchLimits(seconds=seconds))

@@ -104,8 +104,9 @@ def open_web(settings: Settings) -> WebSearch:
 
 def _page_reader(seconds: float) -> Callable[[str], WebPage]:
     def read(url: str) -> WebPage:
+        from local_rag.web.body import FetchLimits
         from local_rag.web.extraction import extract
-        from local_rag.web.fetch import Fetcher, FetchLimits
+        from local_rag.web.fetch import Fetcher
 
         return extract(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
 

@@ -58,8 +58,8 @@ def refused_address(address: Address) -> str:
 
     An address that carries another (IPv4-mapped, NAT64, 6to4, Teredo) is refused for what it carries.
     """
-    for one in (address, *_carried(address)):
-        if reason := _refused(one):
+    for reached in (address, *_carried(address)):
+        if reason := _refused(reached):
             return reason
     return ""
 
@@ -68,7 +68,7 @@ def _carried(address: Address) -> tuple[Address, ...]:
     """The IPv4 addresses inside an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return ()
-    carried: list[Address] = [one for one in (address.ipv4_mapped, address.sixtofour) if one is not None]
+    carried: list[Address] = [inner for inner in (address.ipv4_mapped, address.sixtofour) if inner is not None]
     carried += address.teredo or ()
     if address in _TRANSLATED:
         carried.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))

@@ -1,7 +1,7 @@
 """The process that searches: `python -I ddgs_child.py`, one JSON request on stdin, one JSON object on stdout.
 
 ddgs speaks through a client written in Rust, which no guard inside Python sees and which obeys every proxy variable.
-So it runs here, where `asking.py` decides on the environment and on when it ends. A request is {"path": entries of the
+So it runs here; `ddgs_process.py` decides on the environment and on when it ends. A request is {"path": entries of the
 import path, "engine", "query", "region", "most", "seconds"}. A reply is
 
     {"results": what ddgs returned, "seen": what came back of each request, a status or an error in words,
@@ -57,12 +57,12 @@ def _answer(request: dict[str, Any], arguments: list[str]) -> dict[str, Any]:
             raise ValueError(f"--search-url takes {LOOPBACK}PORT/…, not {arguments[1]}")
         ENGINES["text"][request["engine"]].search_url = arguments[1]
     try:
-        found = ddgs.DDGS(timeout=request["seconds"]).text(
+        results = ddgs.DDGS(timeout=request["seconds"]).text(
             request["query"], region=request["region"], max_results=request["most"], backend=request["engine"]
         )
     except Exception as error:  # the reason travels; the parent tells a person
         return {"results": [], "seen": seen, "error": f"{type(error).__name__}: {error}"[:TEXT]}
-    return {"results": _plain(found, request["most"]), "seen": seen, "error": ""}
+    return {"results": _plain(results, request["most"]), "seen": seen, "error": ""}
 
 
 def _watch(seen: list[int | str], only: str) -> None:
@@ -78,12 +78,12 @@ def _watch(seen: list[int | str], only: str) -> None:
     client_class: Any = HttpClient
     request = client_class.request
 
-    def watched(client: Any, *words: Any, **more: Any) -> Any:
+    def watched(client: Any, method: Any, url: Any, *arguments: Any, **options: Any) -> Any:
         client.client.follow_redirects = False
-        if not words[1].startswith(only):
-            raise PermissionError(f"a test asked for {words[1]}")
+        if not url.startswith(only):
+            raise PermissionError(f"a test asked for {url}")
         try:
-            response = request(client, *words, **more)
+            response = request(client, method, url, *arguments, **options)
         except Exception as error:
             seen.append(f"{type(error).__name__}: {error}"[:TEXT])
             raise
@@ -95,13 +95,13 @@ def _watch(seen: list[int | str], only: str) -> None:
     result_class._normalizers = {**result_class._normalizers, "href": str.strip}
 
 
-def _plain(found: object, most: int) -> object:
-    """As JSON takes it: at most so many results, strings cut, other kinds of things as null."""
-    if isinstance(found, list):
-        return [_plain(one, most) for one in found[:most]]
-    if isinstance(found, dict):
-        return {str(key): _plain(value, most) for key, value in found.items()}
-    return found[:TEXT] if isinstance(found, str) else None
+def _plain(value: object, most: int) -> object:
+    """As JSON takes it: at most so many results, strings cut, other kinds of values as null."""
+    if isinstance(value, list):
+        return [_plain(entry, most) for entry in value[:most]]
+    if isinstance(value, dict):
+        return {str(key): _plain(entry, most) for key, entry in value.items()}
+    return value[:TEXT] if isinstance(value, str) else None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Asking one engine: the child process that searches, its scrubbed environment, and its end."""
+"""The child process that searches with one engine, and its scrubbed environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from local_rag.core import child_process
 from local_rag.web import search_results
-from local_rag.web.search_results import Reply
+from local_rag.web.search_results import EngineReply
 
 COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("ddgs_child.py")))
 """-I: neither PYTHON… variables nor the current folder change what runs; the import path travels in the request."""
@@ -28,7 +28,7 @@ RESULTS = 10
 _log = logging.getLogger(__name__)
 
 
-def ask(command: Sequence[str], engine: str, words: str, region: str, seconds: float) -> Reply:
+def search(command: Sequence[str], engine: str, words: str, region: str, seconds: float) -> EngineReply:
     """Results of one engine within so many seconds. Raises Stopped; anything else that goes wrong is in the reply."""
     request = {
         "path": [entry for entry in sys.path if entry and isinstance(entry, str)],
@@ -41,19 +41,19 @@ def ask(command: Sequence[str], engine: str, words: str, region: str, seconds: f
     try:
         finished = child_process.run(command, json.dumps(request).encode("ascii"), seconds, environment(os.environ))
     except OSError as error:
-        return Reply(trouble=f"the process that searches could not be started ({error})")
+        return EngineReply(trouble=f"the process that searches could not be started ({error})")
     errors = finished.errors.decode("utf-8", "replace").strip()
     if errors:
         _log.debug("the search of %s said on stderr:\n%s", engine, errors)
     if finished.code is None:
-        return Reply(trouble=search_results.late(engine))
+        return EngineReply(trouble=search_results.late(engine))
     if finished.code:
-        why = search_results.line(errors.splitlines()[-1], 160) if errors else "it said nothing"
-        return Reply(trouble=f"the search of {engine} ended with exit code {finished.code}: update ddgs ({why})")
+        why = search_results.one_line(errors.splitlines()[-1], 160) if errors else "it said nothing"
+        return EngineReply(trouble=f"the search of {engine} ended with exit code {finished.code}: update ddgs ({why})")
     try:
-        return search_results.read(json.loads(finished.output), engine)
+        return search_results.engine_reply(json.loads(finished.output), engine)
     except (ValueError, RecursionError):
-        return search_results.read(None, engine)
+        return search_results.engine_reply(None, engine)
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

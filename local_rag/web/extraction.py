@@ -23,7 +23,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.text.display import printable, shorten
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.words import words
-from local_rag.web.fetch import FetchRefused
+from local_rag.web.body import FetchRefused
 
 if TYPE_CHECKING:
     from local_rag.web.fetch import FetchedPage

@@ -14,18 +14,17 @@ import socket
 import ssl
 import threading
 import time
-import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel
-from local_rag.core.errors import LocalRagError
 from local_rag.text.display import printable, shorten
 from local_rag.web.addresses import Address, is_own, refused_address, refused_name
+from local_rag.web.body import FetchLimits, FetchRefused, Unpacker
 
 if TYPE_CHECKING:
     import httpx
@@ -48,27 +47,7 @@ _MOST_ADDRESSES = 3
 """Addresses of one host that are tried; they share the time."""
 _POLL = 0.05
 """Seconds between looks at the stop button."""
-_STEP = 1 << 20
-"""Bytes unpacked at a time, and from where on the ratio counts: a small page may well be all repetition."""
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-
-
-class FetchRefused(LocalRagError):
-    """A page is not read; the message is the reason in one line, and the question goes on without the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """`seconds` for everything, redirects included; `bytes` as sent, `unpacked` once decompressed.
-
-    `ratio` is the most that a page may grow by decompression, from its second megabyte on.
-    """
-
-    seconds: float = 10.0
-    bytes: int = 5_000_000
-    unpacked: int = 20_000_000
-    ratio: int = 100
-    redirects: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +63,8 @@ class FetchedPage:
 
 def system_resolver(host: str, port: int) -> list[str]:
     """What the operating system says."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class Fetcher:
@@ -93,7 +72,7 @@ class Fetcher:
 
     def __init__(
         self,
-        limits: FetchLimits = FetchLimits(),
+        limits: FetchLimits | None = None,
         resolve: Resolver = system_resolver,
         allow: Collection[str] = (),
         tls: ssl.SSLContext | None = None,
@@ -101,7 +80,7 @@ class Fetcher:
         """For tests only: `allow` lists pairs ADDRESS:PORT that are fetched from although they are not public, and
         `tls` trusts another authority than those of certifi.
         """
-        self.limits = limits
+        self.limits = limits or FetchLimits()
         self._resolve, self._allow, self._tls = resolve, frozenset(allow), tls
 
     def fetch(self, url: str) -> FetchedPage:
@@ -116,7 +95,7 @@ class Fetcher:
         try:
             reply = self._wait(url, call, replies)
         except BaseException:
-            call.hang_up()
+            call.abort()
             raise
         if isinstance(reply, Exception):
             raise reply
@@ -152,10 +131,10 @@ class Fetcher:
         here = _parsed(url)
         seen = {str(here)}
         for _ in range(self.limits.redirects + 1):
-            found = self._get(here, call)
-            if isinstance(found, FetchedPage):
-                return FetchedPage(url, found.final_url, found.content_type, found.charset, found.body)
-            target = _parsed(found, here)
+            answer = self._get(here, call)
+            if isinstance(answer, FetchedPage):
+                return replace(answer, url=url)
+            target = _parsed(answer, here)
             if here.scheme == "https" and target.scheme == "http":
                 raise FetchRefused(f"refused: {call.host} redirects from https to http")
             if str(target) in seen:
@@ -190,24 +169,24 @@ class Fetcher:
         """The addresses of a host, all of them checked. Raises FetchRefused if only one of them is not public."""
         if port not in PORTS and not any(pair.endswith(f":{port}") for pair in self._allow):
             raise FetchRefused(f"refused: {host} on port {port}; only {PORTS[0]} and {PORTS[1]} are the web's")
-        found = [literal] if (literal := _literal(host)) else self._looked_up(host, port)
-        strange = [address for address in found if f"{address}:{port}" not in self._allow]
+        addresses = [literal] if (literal := _literal(host)) else self._looked_up(host, port)
+        strange = [address for address in addresses if f"{address}:{port}" not in self._allow]
         for check in (refused_address, lambda _: "" if port in PORTS else f"asked on port {port}", _own):
             for address in strange:
                 if reason := check(address):
                     raise FetchRefused(f"refused: {host} is {'' if address == literal else f'{address}, '}{reason}")
-        return found
+        return addresses
 
     def _looked_up(self, host: str, port: int) -> list[Address]:
         if reason := refused_name(host):
             raise FetchRefused(f"refused: {host} is {reason}")
         try:
-            found = [ipaddress.ip_address(address) for address in self._resolve(host, port)]
+            addresses = [ipaddress.ip_address(address) for address in self._resolve(host, port)]
         except (OSError, ValueError) as error:  # ValueError: a name that cannot be written in a query
             raise FetchRefused(f"{host} has no address") from error
-        if not found:
+        if not addresses:
             raise FetchRefused(f"{host} has no address")
-        return found
+        return addresses
 
     def _read(self, response: httpx.Response, url: httpx.URL, host: str) -> FetchedPage | str:
         if response.status_code in _REDIRECTS:
@@ -227,34 +206,31 @@ class Fetcher:
     def _body(self, response: httpx.Response, host: str) -> bytes:
         """The body, decompressed as it comes. Raises FetchRefused as soon as a limit is passed."""
         announced = response.headers.get("content-length", "")
-        too_much = FetchRefused(f"{host} sends more than {_size(self.limits.bytes)}")
+        unpacker = Unpacker(response.headers.get("content-encoding", ""), self.limits, host)
         if announced.isascii() and announced.isdigit() and int(announced[:20]) > self.limits.bytes:
-            raise too_much
-        unpacker = _Unpacker(response.headers.get("content-encoding", ""), self.limits, host)
+            raise unpacker.too_much
         for chunk in response.iter_raw():
-            if unpacker.sent + len(chunk) > self.limits.bytes:
-                raise too_much
             unpacker.feed(chunk)
         return unpacker.whole()
 
 
 class _Call:
-    """One fetch: until when, whom it asks now, and its connection, which any thread may shut."""
+    """One fetch: its deadline, the host it asks now, and its connection, which any thread may abort."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
         self.host = ""
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self._hung_up = False
+        self._aborted = False
 
     def remaining(self) -> float:
         """Seconds, a little more than none: httpx takes 0 for a socket that never waits."""
         return max(0.01, self.deadline - time.monotonic())
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         with self._lock:
-            self._hung_up = True
+            self._aborted = True
             self._shut()
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
@@ -262,7 +238,7 @@ class _Call:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
-                if self._hung_up:
+                if self._aborted:
                     self._shut()
 
     def _shut(self) -> None:
@@ -271,69 +247,12 @@ class _Call:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-class _Unpacker:
-    """Puts a body together, `identity`, `gzip` or `deflate`, and never holds more than the limits allow."""
-
-    def __init__(self, encoding: str, limits: FetchLimits, host: str) -> None:
-        names = {name.strip().lower() for name in encoding.split(",")} - {"", "identity"}
-        if not names <= {"gzip", "x-gzip", "deflate"} or len(encoding.split(",")) > 1:
-            raise FetchRefused(f"{host} sends its page as {shorten(printable(encoding), 40)}, which is not read")
-        self.sent = 0
-        self._limits, self._host = limits, host
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._packed, self._head = bool(names), b""
-        self._stream: Any = None
-
-    def feed(self, chunk: bytes) -> None:
-        self.sent += len(chunk)
-        if not self._packed:
-            self._keep(chunk)
-            return
-        if self._stream is None:
-            self._head += chunk
-            if len(self._head) < 2:
-                return
-            self._stream, chunk = zlib.decompressobj(_window(self._head)), self._head
-        try:
-            while chunk and not self._stream.eof:
-                self._keep(self._stream.decompress(chunk, _STEP))
-                chunk = self._stream.unconsumed_tail
-        except zlib.error as error:
-            raise FetchRefused(f"{self._host} sends a damaged page") from error
-
-    def whole(self) -> bytes:
-        """Everything. Raises FetchRefused if the end of a compressed body is missing."""
-        if self.sent and self._packed:
-            if self._stream is None:
-                raise FetchRefused(f"{self._host} sends a damaged page")
-            while not self._stream.eof and (rest := self._stream.decompress(self._stream.unconsumed_tail, _STEP)):
-                self._keep(rest)  # output that a full step held back
-            if not self._stream.eof:
-                raise FetchRefused(f"{self._host} sends a damaged page")
-        return b"".join(self._parts)
-
-    def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._limits.unpacked:
-            raise FetchRefused(f"{self._host} sends a page of more than {_size(self._limits.unpacked)}")
-        if self._packed and self._size > max(_STEP, self._limits.ratio * self.sent):
-            raise FetchRefused(f"{self._host} sends a page that grows more than {self._limits.ratio} times")
-        self._parts.append(part)
-
-
 @cache
 def _authorities() -> ssl.SSLContext:
     """Those that certifi lists, whatever the environment says."""
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)
-
-
-def _window(head: bytes) -> int:
-    """The `wbits` of zlib: gzip, deflate as it is specified, or deflate without its header, as some servers send it."""
-    has_header = head[:2] == b"\x1f\x8b" or (head[0] & 0x0F == 8 and int.from_bytes(head[:2], "big") % 31 == 0)
-    return zlib.MAX_WBITS | 32 if has_header else -zlib.MAX_WBITS
 
 
 def _parsed(url: str, base: httpx.URL | None = None) -> httpx.URL:
@@ -400,10 +319,6 @@ def _status(code: int) -> str:
     with suppress(ValueError):
         return f"{code} {HTTPStatus(code).phrase}"
     return str(code)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1_000_000:g} MB"
 
 
 def _shown(url: str) -> str:

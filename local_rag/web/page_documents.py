@@ -1,4 +1,4 @@
-"""Results of a search -> documents: their pages are read at once, and a page that cannot be is stood in for."""
+"""Results of a search -> documents: pages are read at once, and a snippet replaces a page that cannot be read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from local_rag.core.documents import WebPage
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.text.display import printable, shorten
 from local_rag.web import search_results
-from local_rag.web.search_results import Result
+from local_rag.web.search_results import SearchResult
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -36,28 +36,27 @@ _POLL = 0.05
 
 
 def documents(
-    found: Sequence[Result], read_page: Callable[[str], WebPage] | None, seconds: float
+    results: Sequence[SearchResult], read_page: Callable[[str], WebPage] | None, seconds: float
 ) -> tuple[list[Document], list[str]]:
     """One document per page in the order given, and notes: a page that cannot be read leaves its snippet.
 
     Without `read_page` snippets are all there is. Raises Stopped.
     """
-    outcomes = _read([one.url for one in found], read_page, seconds) if read_page else [None] * len(found)
-    made: dict[str, Document] = {}
+    pages = _read([result.url for result in results], read_page, seconds) if read_page else [None] * len(results)
+    by_url: dict[str, Document] = {}
     notes: list[str] = []
-    for rank, (one, outcome) in enumerate(zip(found, outcomes, strict=True), start=1):
-        if isinstance(outcome, str):
-            then = "its snippet is used" if one.body else "nothing of it is used"
-            notes.append(f"{shorten(one.url, 100)}: {outcome}; {then}")
-        elif outcome is not None and len(outcome.text) > TEXT:
-            notes.append(f"{shorten(one.url, 100)}: only its first {TEXT:,} characters are used")
-        page = None if isinstance(outcome, str) else outcome
-        if document := _document(one, page, rank):
-            made.setdefault(document.metadata["url"], document)  # two results may lead to one page
-    return list(made.values()), notes
+    for rank, (result, page) in enumerate(zip(results, pages, strict=True), start=1):
+        if isinstance(page, str):
+            then = "its snippet is used" if result.body else "nothing of it is used"
+            notes.append(f"{shorten(result.url, 100)}: {page}; {then}")
+        elif page is not None and len(page.text) > TEXT:
+            notes.append(f"{shorten(result.url, 100)}: only its first {TEXT:,} characters are used")
+        if document := _document(result, page if isinstance(page, WebPage) else None, rank):
+            by_url.setdefault(document.metadata["url"], document)  # two results may lead to one page
+    return list(by_url.values()), notes
 
 
-def _document(result: Result, page: WebPage | None, rank: int) -> Document | None:
+def _document(result: SearchResult, page: WebPage | None, rank: int) -> Document | None:
     """The metadata are those of every passage, and `date`; `score` is nothing, for no cosine was taken."""
     from langchain_core.documents import Document
 
@@ -66,8 +65,8 @@ def _document(result: Result, page: WebPage | None, rank: int) -> Document | Non
         return None
     url = page.url if page else result.url
     metadata: dict[str, Any] = {
-        "source": place(url),
-        "title": search_results.line(page.title if page else "", search_results.TITLE) or result.title,
+        "source": short_url(url),
+        "title": search_results.one_line(page.title if page else "", search_results.TITLE) or result.title,
         "page": None,
         "heading": "",
         "start": 0,
@@ -77,20 +76,20 @@ def _document(result: Result, page: WebPage | None, rank: int) -> Document | Non
         "rank_score": 1 / (60 + rank),
         "origin": "web",
         "url": url,
-        "date": search_results.line(page.date, 40) if page else "",
+        "date": search_results.one_line(page.date, 40) if page else "",
     }
     return Document(page_content=text, metadata=metadata)
 
 
-def place(url: str) -> str:
-    """Where a page stands, in short: its host and path."""
+def short_url(url: str) -> str:
+    """Host and path of a page."""
     parts = urlsplit(url)
     return shorten(f"{parts.hostname or ''}{parts.path.rstrip('/')}", 80)
 
 
 def _read(urls: Sequence[str], read_page: Callable[[str], WebPage], seconds: float) -> list[WebPage | str]:
     """The page of each URL, or why there is none. Threads are daemons: one that hangs is left behind."""
-    outcomes: list[WebPage | str] = [f"took longer than {seconds:g} s to read"] * len(urls)
+    pages: list[WebPage | str] = [f"took longer than {seconds:g} s to read"] * len(urls)
     stopped: list[Stopped] = []
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(len(urls)):
@@ -101,7 +100,7 @@ def _read(urls: Sequence[str], read_page: Callable[[str], WebPage], seconds: flo
             while not stopped:
                 number = waiting.get_nowait()
                 try:
-                    outcomes[number] = _one(urls[number], read_page)
+                    pages[number] = _page_or_reason(urls[number], read_page)
                 except Stopped as stop:
                     stopped.append(stop)
 
@@ -118,15 +117,15 @@ def _read(urls: Sequence[str], read_page: Callable[[str], WebPage], seconds: flo
             thread.join(_POLL)
     if stopped:
         raise stopped[0]
-    return list(outcomes)
+    return list(pages)
 
 
-def _one(url: str, read_page: Callable[[str], WebPage]) -> WebPage | str:
+def _page_or_reason(url: str, read_page: Callable[[str], WebPage]) -> WebPage | str:
     try:
         return read_page(url)
     except Stopped:
         raise
     except LocalRagError as error:
-        return search_results.line(str(error), 160)
+        return search_results.one_line(str(error), 160)
     except Exception as error:  # any page, any parser
-        return search_results.line(f"cannot be read ({type(error).__name__}: {error})", 160)
+        return search_results.one_line(f"cannot be read ({type(error).__name__}: {error})", 160)

@@ -20,8 +20,8 @@ from local_rag.core.errors import UsageError
 from local_rag.text.display import printable
 from local_rag.text.words import query_key
 from local_rag.web import ddgs_process, page_documents, query_log
-from local_rag.web.search_cache import Cache
-from local_rag.web.search_results import Reply, Result, late
+from local_rag.web.search_cache import SearchCache
+from local_rag.web.search_results import EngineReply, SearchResult, late
 
 WORDS = 200
 """Characters of a query that leave this machine."""
@@ -40,7 +40,7 @@ class Off:
     engine = "off"
 
     def words(self, query: str) -> str:
-        """What would leave."""
+        """The whole query: nothing leaves."""
         return query
 
     def search(self, query: str, k: int) -> WebResults:
@@ -62,14 +62,13 @@ class DdgsSearch:
     ) -> None:
         """`folder` gets the log and the cache. Without `read_page` the engines' snippets are all there is.
 
-        `command` starts the process that searches; a test has its own
-        result page asked, with --search-url of ddgs_child.py.
+        `command` starts the process that searches; a test adds --search-url (see ddgs_child.py) and its own page.
         """
         self._settings = settings
         self._folder = folder
         self._read_page = read_page
         self._command = tuple(command)
-        self._cache = Cache(folder, settings.cache_hours)
+        self._cache = SearchCache(folder, settings.cache_hours)
 
     @property
     def engine(self) -> str:
@@ -85,19 +84,19 @@ class DdgsSearch:
         words = self.words(query)
         if not words or k < 1:
             return WebResults(notes=("there are no words to search the web for",))
-        asked = (self._settings.engines, self._settings.region, query_key(words), k, self._read_page is not None)
-        if (kept := self._cache.get(*asked)) and (found := _restored(*kept)):
-            return found
-        results, troubles = self._ask(words)
-        documents, notes = page_documents.documents(results[:k], self._read_page, self._settings.page_seconds)
+        key = (self._settings.engines, self._settings.region, query_key(words), k, self._read_page is not None)
+        if (kept := self._cache.get(*key)) and (results := _restored(*kept)):
+            return results
+        hits, troubles = self._ask(words)
+        documents, notes = page_documents.documents(hits[:k], self._read_page, self._settings.page_seconds)
         notes = [*troubles, *notes]
         if documents:
-            rows = [{"text": one.page_content, "metadata": one.metadata} for one in documents]
-            self._cache.put({"documents": rows, "notes": notes}, *asked)
+            rows = [{"text": document.page_content, "metadata": document.metadata} for document in documents]
+            self._cache.put({"documents": rows, "notes": notes}, *key)
         return WebResults(tuple(documents), tuple(notes))
 
-    def _ask(self, words: str) -> tuple[tuple[Result, ...], list[str]]:
-        """The results of the first engine that has some, and what the others said.
+    def _ask(self, words: str) -> tuple[tuple[SearchResult, ...], list[str]]:
+        """The results of the first engine that has some, and why the others had none.
 
         Engines that say "too many searches" are asked again after a pause, the others are not.
         """
@@ -118,8 +117,8 @@ class DdgsSearch:
                 try:
                     query_log.record(self._folder, words, [engine], datetime.now().astimezone())
                 except OSError as error:
-                    where = self._folder / query_log.NAME
-                    return (), [f"not searched, because it cannot be logged: make {where} writable ({error})"]
+                    log = self._folder / query_log.NAME
+                    return (), [f"not searched, because it cannot be logged: make {log} writable ({error})"]
                 reply = self._ask_one(engine, words, seconds)
                 if reply.results:
                     troubles.pop(engine, None)
@@ -130,11 +129,11 @@ class DdgsSearch:
             left = limited
         return (), list(troubles.values())
 
-    def _ask_one(self, engine: str, words: str, seconds: float) -> Reply:
+    def _ask_one(self, engine: str, words: str, seconds: float) -> EngineReply:
         region = self._settings.region
         if region == ANYWHERE and engine != "duckduckgo":
             region = DEFAULT
-        return ddgs_process.ask(self._command, engine, words, region, seconds)
+        return ddgs_process.search(self._command, engine, words, region, seconds)
 
 
 def _restored(kept: float, value: Any) -> WebResults | None:
@@ -144,7 +143,7 @@ def _restored(kept: float, value: Any) -> WebResults | None:
     try:
         documents = tuple(Document(page_content=row["text"], metadata=row["metadata"]) for row in value["documents"])
         notes = tuple(map(str, value["notes"]))
-        usable = all(one.metadata.keys() == page_documents.METADATA for one in documents)
+        usable = all(document.metadata.keys() == page_documents.METADATA for document in documents)
     except (KeyError, TypeError, ValueError):
         return None
     when = datetime.fromtimestamp(kept).astimezone()

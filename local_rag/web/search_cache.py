@@ -16,8 +16,8 @@ ENTRIES = 200
 """Files kept; the oldest go. At most some 300 kB each, by the length of three pages' texts."""
 
 
-class Cache:
-    """Values by the hash of what was asked. A file that cannot be read or is not whole is a miss, never an error."""
+class SearchCache:
+    """Values by the hash of a key. A file that cannot be read or is not whole is a miss, never an error."""
 
     def __init__(self, folder: Path, hours: float, entries: int = ENTRIES) -> None:
         """`hours` is how long a value is good; with 0 nothing is kept or looked up."""
@@ -25,18 +25,18 @@ class Cache:
         self.seconds = hours * 3600
         self.entries = entries
 
-    def get(self, *asked: object) -> tuple[float, Any] | None:
+    def get(self, *key: object) -> tuple[float, Any] | None:
         """When it was kept (seconds since 1970) and the value, or None."""
         if not self.seconds:
             return None
         try:
-            row = json.loads(self._path(asked).read_bytes())
+            row = json.loads(self._path(key).read_bytes())
             kept, value = float(row["time"]), row["value"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return (kept, value) if 0 <= time.time() - kept < self.seconds else None
 
-    def put(self, value: Any, *asked: object) -> None:
+    def put(self, value: Any, *key: object) -> None:
         """Keep a value that JSON can hold. A disk that takes nothing more is no reason to fail."""
         if not self.seconds:
             return
@@ -44,11 +44,11 @@ class Cache:
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.folder.chmod(0o700)
-            self._write(self._path(asked), data)
+            self._write(self._path(key), data)
             self._prune()
 
-    def _path(self, asked: tuple[object, ...]) -> Path:
-        digest = hashlib.sha256(json.dumps(asked).encode("ascii")).hexdigest()
+    def _path(self, key: tuple[object, ...]) -> Path:
+        digest = hashlib.sha256(json.dumps(key).encode("ascii")).hexdigest()
         return self.folder / f"{digest}.json"
 
     def _write(self, path: Path, data: bytes) -> None:

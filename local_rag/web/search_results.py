@@ -1,4 +1,4 @@
-"""What the searching process said -> results that can be used, or in one line why there are none."""
+"""The reply of the searching process -> results that can be used, or in one line why there are none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LIMITED = {202, 429}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One line of a search engine's page; `body` is its snippet, both it and the title may be empty."""
+class SearchResult:
+    """One result of a search engine; `body` is its snippet, both it and the title may be empty."""
 
     url: str
     title: str
@@ -25,46 +25,47 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EngineReply:
     """Results, or in `trouble` why there are none and what to do. `limited`: asking again a little later may help."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[SearchResult, ...] = ()
     trouble: str = ""
     limited: bool = False
 
 
-def read(said: object, engine: str) -> Reply:
+def engine_reply(reply: object, engine: str) -> EngineReply:
     """What the child's JSON means. Nothing in it is believed: ddgs gives what the page's parser made of the page."""
-    if not isinstance(said, dict):
-        return Reply(trouble=f"the search of {engine} gave no usable reply: update ddgs (pip install -U ddgs)")
-    if said.get("missing"):
-        return Reply(trouble="searching the web needs the package ddgs: pip install ddgs")
-    results = _results(said.get("results"))
-    return Reply(results) if results else _trouble(said, engine)
+    if not isinstance(reply, dict):
+        return EngineReply(trouble=f"the search of {engine} gave no usable reply: update ddgs (pip install -U ddgs)")
+    if reply.get("missing"):
+        return EngineReply(trouble="searching the web needs the package ddgs: pip install ddgs")
+    results = _results(reply.get("results"))
+    return EngineReply(results) if results else _trouble(reply, engine)
 
 
-def _results(found: object) -> tuple[Result, ...]:
-    by_url: dict[str, Result] = {}
-    for one in found if isinstance(found, list) else ():
-        if isinstance(one, dict) and (url := _address(one.get("href"))):
-            by_url.setdefault(url, Result(url, line(one.get("title"), TITLE), line(one.get("body"), BODY)))
+def _results(entries: object) -> tuple[SearchResult, ...]:
+    by_url: dict[str, SearchResult] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and (url := _usable_url(entry.get("href"))):
+            title, body = one_line(entry.get("title"), TITLE), one_line(entry.get("body"), BODY)
+            by_url.setdefault(url, SearchResult(url, title, body))
     return tuple(by_url.values())
 
 
-def line(said: object, width: int) -> str:
+def one_line(text: object, width: int) -> str:
     """A string as one printable line, cut at a word; anything else is empty."""
-    return shorten(_encodable(printable(said)), width) if isinstance(said, str) else ""
+    return shorten(_encodable(printable(text)), width) if isinstance(text, str) else ""
 
 
 def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _address(said: object) -> str:
+def _usable_url(link: object) -> str:
     """A link without its fragment, or empty if it is none that can be opened. DuckDuckGo's own redirects are undone."""
-    if not isinstance(said, str):
+    if not isinstance(link, str):
         return ""
-    url = said.strip().replace(" ", "%20")
+    url = link.strip().replace(" ", "%20")
     try:
         if urlsplit(url).netloc == "duckduckgo.com" and urlsplit(url).path == "/l/":
             url = parse_qs(urlsplit(url).query).get("uddg", [""])[0]
@@ -75,33 +76,33 @@ def _address(said: object) -> str:
     return url if usable and len(url) <= ADDRESS and _encodable(printable(url)) == url and url.isprintable() else ""
 
 
-def _trouble(said: dict[Any, Any], engine: str) -> Reply:
+def _trouble(reply: dict[Any, Any], engine: str) -> EngineReply:
     """Why there are no results. ddgs itself says "No results found." to nearly everything."""
-    seen = said.get("seen")
+    seen = reply.get("seen")
     last = seen[-1] if isinstance(seen, list) and seen else None
-    reason = line(last if isinstance(last, str) else said.get("error"), 160)
+    reason = one_line(last if isinstance(last, str) else reply.get("error"), 160)
     if isinstance(last, int) and last != 200:
-        return _status(last, engine)
+        return EngineReply(trouble=_status(last, engine), limited=last in LIMITED)
     if reason.startswith("RatelimitException"):
-        return Reply(trouble=f"{engine} takes no more searches for now: wait some minutes", limited=True)
+        return EngineReply(trouble=f"{engine} takes no more searches for now: wait some minutes", limited=True)
     if "timed out" in reason.lower() or reason.startswith("TimeoutException"):
-        return Reply(trouble=late(engine))
+        return EngineReply(trouble=late(engine))
     if isinstance(last, str):
-        return Reply(trouble=f"{engine} cannot be reached: is this machine online? ({reason})")
+        return EngineReply(trouble=f"{engine} cannot be reached: is this machine online? ({reason})")
     if last == 200 and (not reason or "No results found" in reason):
-        return Reply(trouble=f"{engine} found nothing: try other words")
-    return Reply(trouble=f"the search of {engine} failed: update ddgs (pip install -U ddgs) ({reason or 'no reason'})")
+        return EngineReply(trouble=f"{engine} found nothing: try other words")
+    reason = reason or "no reason"
+    return EngineReply(trouble=f"the search of {engine} failed: update ddgs (pip install -U ddgs) ({reason})")
 
 
-def _status(status: int, engine: str) -> Reply:
+def _status(status: int, engine: str) -> str:
     if status in LIMITED:
-        return Reply(
-            trouble=f"{engine} takes no more searches for now (HTTP {status}): wait some minutes", limited=True
-        )
+        return f"{engine} takes no more searches for now (HTTP {status}): wait some minutes"
     if 300 <= status < 400:
-        return Reply(trouble=f"{engine} wants to redirect (HTTP {status}), which is not followed: set web.engines")
-    return Reply(trouble=f"{engine} refused the search (HTTP {status}): try later, or set web.engines")
+        return f"{engine} wants to redirect (HTTP {status}), which is not followed: set web.engines"
+    return f"{engine} refused the search (HTTP {status}): try later, or set web.engines"
 
 
 def late(engine: str) -> str:
+    """That an engine was too slow."""
     return f"{engine} did not answer in time: try again, or allow more with web.seconds"

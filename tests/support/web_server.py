@@ -25,7 +25,8 @@ from typing import Any
 
 import pytest
 
-from local_rag.web.fetch import Fetcher, FetchLimits, FetchRefused
+from local_rag.web.body import FetchLimits, FetchRefused
+from local_rag.web.fetch import Fetcher
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ from local_rag.runtime.rag import Rag, open_web
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.words import words as words_of
 from local_rag.web import ddgs_process, query_log
+from local_rag.web.body import FetchLimits
 from local_rag.web.extraction import extract as read
-from local_rag.web.fetch import Fetcher, FetchLimits
+from local_rag.web.fetch import Fetcher
 from local_rag.web.search import DdgsSearch
 
 pytestmark = pytest.mark.usefixtures("converted")

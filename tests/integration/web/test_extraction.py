@@ -12,8 +12,9 @@ from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
 from local_rag.text.encoding import declared_charset, decode, known_encoding
+from local_rag.web.body import FetchRefused
 from local_rag.web.extraction import extract, read
-from local_rag.web.fetch import FetchedPage, FetchRefused
+from local_rag.web.fetch import FetchedPage
 
 URL = "https://example.org/a/page"
 ARTICLE = """<!doctype html><html><head><title>Otters | Example</title>

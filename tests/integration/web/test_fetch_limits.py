@@ -15,7 +15,8 @@ from support.web_server import WebServer, drip, fetcher, head, html, refusal, re
 from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import DeadlineExceeded, Stopped
-from local_rag.web.fetch import Fetcher, FetchLimits
+from local_rag.web.body import FetchLimits
+from local_rag.web.fetch import Fetcher
 
 PAGE = "<html><body><p>Hello from a page.</p></body></html>"
 SOON = 20

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 
 import pytest
 from support.search_page import SearchPage
@@ -16,10 +15,11 @@ from support.search_page import SearchPage
 from local_rag.config import settings as settings_module
 from local_rag.config.settings import Settings, Web
 from local_rag.core import cancel
+from local_rag.core.documents import WebPage
 from local_rag.core.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped
 from local_rag.web import ddgs_process, page_documents, query_log, search, search_results
 from local_rag.web.search import DdgsSearch
-from local_rag.web.search_cache import Cache
+from local_rag.web.search_cache import SearchCache
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="file modes")
 GREENHOUSE = ("Greenhouses", "https://garden.test/greenhouse", "A greenhouse costs 4,200 euros.")
@@ -27,12 +27,8 @@ FENCE = ("Fences", "https://garden.test/fence/oak", "An oak fence lasts for twen
 SHED = ("Sheds", "http://shed.test/", "A shed needs no permit.")
 
 
-@dataclass(frozen=True)
-class Page:
-    url: str
-    title: str
-    date: str
-    text: str
+def web_page(url, title, date, text):
+    return WebPage(url, title, text, date)
 
 
 @pytest.fixture
@@ -375,15 +371,15 @@ def test_without_the_library_the_note_says_what_to_install(page, tmp_path, monke
     ],
 )
 def test_replies_without_a_usable_result(found):
-    reply = search_results.read(
+    reply = search_results.engine_reply(
         {"results": found, "seen": [200], "error": "DDGSException: No results found."}, "duckduckgo"
     )
-    assert reply == search_results.Reply(trouble="duckduckgo found nothing: try other words")
+    assert reply == search_results.EngineReply(trouble="duckduckgo found nothing: try other words")
 
 
 @pytest.mark.parametrize("seen", [None, "200", [], [None], [[]], [{}], [True]])
 def test_replies_that_do_not_say_what_happened(seen):
-    reply = search_results.read({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
+    reply = search_results.engine_reply({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
     assert reply.trouble and not reply.results and not reply.limited
 
 
@@ -397,14 +393,14 @@ def test_replies_that_do_not_say_what_happened(seen):
     ],
 )
 def test_what_the_library_raises_by_name(error, limited, trouble):
-    reply = search_results.read({"results": [], "seen": [], "error": error}, "duckduckgo")
+    reply = search_results.engine_reply({"results": [], "seen": [], "error": error}, "duckduckgo")
     assert reply.limited is limited and trouble in reply.trouble
 
 
 def test_missing_and_endless_fields_of_a_result():
     long = "word " * 5000
     said = {"results": [{"href": "https://a.test/"}, {"href": "https://b.test/", "title": long, "body": long}]}
-    bare, full = search_results.read(said, "duckduckgo").results
+    bare, full = search_results.engine_reply(said, "duckduckgo").results
     assert (bare.title, bare.body) == ("", "")
     assert len(full.title) <= search_results.TITLE and len(full.body) <= search_results.BODY
 
@@ -444,7 +440,7 @@ def test_pages_are_read_and_one_that_cannot_be_leaves_its_snippet(page, tmp_path
             raise LocalRagError("refused: 403 Forbidden")
         if url == SHED[1]:
             raise RuntimeError("a parser\nfell over")
-        return Page("https://garden.test/new", "Greenhouses \x1b[1mtoday", "2026-05-01", "Glass\n\ncosts 90.\x07")
+        return web_page("https://garden.test/new", "Greenhouses \x1b[1mtoday", "2026-05-01", "Glass\n\ncosts 90.\x07")
 
     found = searching(page, tmp_path, read_page).search("greenhouse", 3)
     first, second, third = found.documents
@@ -477,11 +473,11 @@ def test_search_page_fetcher_and_reader_together(page, tmp_path):
 
 
 def lines(count, body="snippet"):
-    return [search_results.Result(f"https://a.test/{number}", "title", body) for number in range(count)]
+    return [search_results.SearchResult(f"https://a.test/{number}", "title", body) for number in range(count)]
 
 
 def test_two_links_to_one_page_are_one_document():
-    made, notes = page_documents.documents(lines(3), lambda url: Page("https://a.test/", "t", "", "text"), 5)
+    made, notes = page_documents.documents(lines(3), lambda url: web_page("https://a.test/", "t", "", "text"), 5)
     assert [one.metadata["rank_score"] for one in made] == [1 / 61] and not notes
 
 
@@ -504,10 +500,12 @@ def test_at_most_three_pages_are_read_at_once():
         time.sleep(0.02)
         with lock:
             now -= 1
-        return Page(url, "t", "", "text")
+        return web_page(url, "t", "", "text")
 
     made, _ = page_documents.documents(lines(8), read_page, 5)
-    assert most <= page_documents.THREADS and [one.metadata["url"] for one in made] == [one.url for one in lines(8)]
+    assert most <= page_documents.THREADS and [one.metadata["url"] for one in made] == [
+        result.url for result in lines(8)
+    ]
 
 
 def test_a_page_that_hangs_is_left_behind(monkeypatch):
@@ -517,7 +515,7 @@ def test_a_page_that_hangs_is_left_behind(monkeypatch):
     def read_page(url):
         if url.endswith("/1"):
             end.wait(20)
-        return Page(url, "t", "", "text")
+        return web_page(url, "t", "", "text")
 
     made, notes = page_documents.documents(lines(3), read_page, 0.5)
     end.set()
@@ -547,7 +545,7 @@ def test_a_stop_that_only_a_page_saw_is_passed_on():
 
 
 def test_an_endless_page_is_cut_with_a_note():
-    (one,), notes = page_documents.documents(lines(1), lambda url: Page(url, "t", "", "x" * 200_000), 5)
+    (one,), notes = page_documents.documents(lines(1), lambda url: web_page(url, "t", "", "x" * 200_000), 5)
     assert len(one.page_content) == page_documents.TEXT == one.metadata["end"]
     assert notes == ["https://a.test/0: only its first 100,000 characters are used"]
 
@@ -560,7 +558,7 @@ def test_what_was_found_is_found_again_without_asking(page, tmp_path):
 
     def read_page(url):
         read.append(url)
-        return Page(url, "t", "2026-05-01", "text")
+        return web_page(url, "t", "2026-05-01", "text")
 
     first = searching(page, tmp_path, read_page).search("Cost of a greenhouse", 2)
     again = searching(page, tmp_path, read_page).search("cost  of a GREENHOUSE", 2)
@@ -610,7 +608,7 @@ def test_a_damaged_entry_is_a_miss(page, tmp_path, content):
 
 
 def test_an_entry_ends_and_one_of_the_future_does_not_count(tmp_path):
-    cache = Cache(tmp_path, hours=1)
+    cache = SearchCache(tmp_path, hours=1)
     cache.put({"a": 1}, "q", 3)
     kept, value = cache.get("q", 3)
     assert value == {"a": 1} and abs(time.time() - kept) < 60 and cache.get("q", 4) is None
@@ -621,7 +619,7 @@ def test_an_entry_ends_and_one_of_the_future_does_not_count(tmp_path):
 
 
 def test_the_oldest_entries_go(tmp_path):
-    cache = Cache(tmp_path, hours=1, entries=3)
+    cache = SearchCache(tmp_path, hours=1, entries=3)
     for number in range(6):
         cache.put(number, number)
         (path,) = [one for one in cache.folder.iterdir() if json.loads(one.read_text())["value"] == number]
@@ -635,7 +633,7 @@ def test_the_oldest_entries_go(tmp_path):
 
 @POSIX
 def test_the_cache_is_for_its_owner_only(tmp_path):
-    cache = Cache(tmp_path, hours=1)
+    cache = SearchCache(tmp_path, hours=1)
     cache.put("value", "q")
     (path,) = cache.folder.iterdir()
     assert cache.folder.stat().st_mode & 0o777 == 0o700 and path.stat().st_mode & 0o777 == 0o600
