@@ -73,8 +73,8 @@ def export(
     ] = None,
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
+    from local_rag.runtime.export import markdown
     from local_rag.terminal.console import write
-    from local_rag.terminal.transcript import markdown
     from local_rag.text.display import short_path
 
     with _threads() as threads:

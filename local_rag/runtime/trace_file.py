@@ -8,19 +8,18 @@ start, end, score, origin and text.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
 import stat
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Event, Step
+from local_rag.core.serialization import to_plain
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
 
@@ -41,13 +40,13 @@ class TraceFile:
             raise UsageError(
                 f"the trace cannot be written to {path}: {error.strerror or error}", hint="--trace-file run.jsonl"
             ) from error
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             os.close(handle)
             raise UsageError(
                 f"the trace cannot be written to {path}: it is not a regular file", hint="--trace-file run.jsonl"
             )
-        if found.st_size:
+        if status.st_size:
             os.close(handle)
             raise UsageError(
                 f"the trace file {path} exists already and is not empty, so it is not overwritten",
@@ -55,12 +54,12 @@ class TraceFile:
             )
         if hasattr(os, "fchmod"):
             os.fchmod(handle, 0o600)
-        return cls(path, os.fdopen(handle, "w", encoding="utf-8"))
+        return cls(path, os.fdopen(handle, "w", encoding="utf-8", errors="replace"))
 
-    def following(self, events: Iterator[Event], **about: Any) -> Generator[Event, None, None]:
-        """The same events, each written before it is handed on; `about` is written first, as the event `asked`."""
+    def following(self, events: Iterator[Event], **details: Any) -> Generator[Event, None, None]:
+        """The same events, each written before it is handed on; `details` are written first, as the event `asked`."""
         started = time.monotonic()
-        self._write({"event": "asked", "at": 0.0} | as_data(about))
+        self._write({"event": "asked", "at": 0.0} | to_plain(details))
         for event in events:
             self._write({"event": kind(event), "at": round(time.monotonic() - started, 4)} | event_data(event))
             yield event
@@ -95,26 +94,18 @@ def kind(event: Event) -> str:
 
 def event_data(event: Event) -> dict[str, Any]:
     """The fields of an event as JSON knows them; those of the answer are its own."""
-    data: dict[str, Any] = as_data(event)
+    data: dict[str, Any] = _shortened(to_plain(event))
     if isinstance(event, Step):
         data["state"] = dict(sorted(data["state"].items()))
     return data
 
 
-def as_data(value: Any) -> Any:
-    """Dataclasses, passages, paths and tuples as what JSON knows; a number that is none becomes null."""
-    if isinstance(value, str):
-        return str(value).encode("utf-8", "replace").decode()
-    if value is None or isinstance(value, bool | int):
+def _shortened(value: Any) -> Any:
+    """Plain values with every LangChain document in them as a passage of the trace."""
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    if not isinstance(value, dict):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: as_data(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): as_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [as_data(item) for item in value]
-    if hasattr(value, "page_content"):
-        return {name: as_data(value.metadata.get(name)) for name in PASSAGE} | {"text": as_data(value.page_content)}
-    return as_data(float(value)) if hasattr(value, "__float__") else str(value)
+    if value.get("type") == "Document":
+        return {name: value["metadata"].get(name) for name in PASSAGE} | {"text": value["page_content"]}
+    return {key: _shortened(item) for key, item in value.items()}

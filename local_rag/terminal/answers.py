@@ -12,6 +12,7 @@ from rich.text import Text
 from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
 from local_rag.core.verdicts import Support
 from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.export import RESERVATIONS
 from local_rag.terminal.console import PlainTable, link
 from local_rag.text.display import plural, short_path, shorten
 
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
 
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
-
-RESERVATIONS = {
-    "partial": ("With reservations", "yellow"),
-    "ungrounded": ("Not supported by your files", "red"),
-    "direct": ("Not from your files", "yellow"),
-}
-"""How an answer begins that is not fully grounded, and its colour."""
 
 DOUBTS: dict[Support, tuple[str, str]] = {
     "no": (" (not in the passages)", "red"),
@@ -51,7 +45,7 @@ def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[Rend
         yield from _abstention(answer, label)
         return
     if answer.status in RESERVATIONS:
-        yield _lead(*RESERVATIONS[answer.status], answer.reason)
+        yield _lead(RESERVATIONS[answer.status], "red" if answer.status == "ungrounded" else "yellow", answer.reason)
         yield ""
     yield _marked(answer)
     if answer.removed:

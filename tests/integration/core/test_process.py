@@ -46,7 +46,8 @@ def test_one_that_was_imported_meanwhile_stays():
     assert sys.modules.pop("xml.sax.expatreader") is mine
 
 
-def test_a_hidden_module_cannot_be_imported_until_it_is_there_again():
+def test_a_hidden_module_cannot_be_imported_until_it_is_there_again(monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     with process.hidden("colorsys"), pytest.raises(ImportError):
         import colorsys
     import colorsys

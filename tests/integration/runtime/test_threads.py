@@ -29,8 +29,9 @@ from local_rag.core.generation import AnswerDelta, Rewrite
 from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.export import answer_of, escaped, markdown
 from local_rag.runtime.rag import Rag
-from local_rag.terminal.transcript import answer_of, escaped, markdown, threads_table
+from local_rag.terminal.transcript import threads_table
 
 
 class Corpus(FakeCorpus):

@@ -15,10 +15,11 @@ from support.fakes import FakeCorpus, ScriptedEngine
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Step
+from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.runtime.trace_file import TraceFile, as_data
+from local_rag.runtime.trace_file import TraceFile
 
 
 class Corpus(FakeCorpus):
@@ -145,13 +146,13 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path):
             list(TraceFile(tmp_path / "run.jsonl", full).following(iter(()), question="What?"))
 
 
-def test_what_json_does_not_know_is_written_all_the_same():
+def test_what_json_does_not_know_is_written_all_the_same(tmp_path):
     import numpy as np
 
-    assert as_data({"a": float("nan"), "b": (1, {2}), "c": np.float32(0.5), "d": "\ud800"}) == {
-        "a": None,
-        "b": [1, [2]],
-        "c": 0.5,
-        "d": "?",
-    }
-    assert as_data(Step("retrieve", 0.5, {"usage": Usage(calls=1)}))["state"]["usage"]["calls"] == 1
+    plain = to_plain({"a": float("nan"), "b": (1, {2}), "c": np.float32(0.5)})
+    assert plain == {"a": None, "b": [1, [2]], "c": 0.5}
+    with TraceFile.open(tmp_path / "run.jsonl") as file:
+        list(file.following(iter([Step("retrieve", 0.5, {"usage": Usage(calls=1)})]), question="\ud800"))
+    asked, step = map(json.loads, (tmp_path / "run.jsonl").read_text(encoding="utf-8").splitlines())
+    assert asked["question"] == "?"
+    assert step["state"]["usage"]["calls"] == 1

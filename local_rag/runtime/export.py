@@ -1,0 +1,92 @@
+"""What of an answer and of a chat leaves the program as a file: the answer of a kept turn, and a chat as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from local_rag.core.answer import Answer, Citation
+from local_rag.text.display import plural, printable
+
+Turn = Mapping[str, Any]
+"""What the memory of a graph keeps of a question; see `graphs.memory`."""
+
+RESERVATIONS = {
+    "partial": "With reservations",
+    "ungrounded": "Not supported by your files",
+    "direct": "Not from your files",
+}
+"""How an answer begins that is not fully grounded."""
+
+_CITATION = {field.name for field in fields(Citation)}
+
+
+def answer_of(turn: Turn, thread: str = "") -> Answer:
+    """A turn that was kept as the answer that it was, without what is not kept."""
+    citations = ({name: value for name, value in source.items() if name in _CITATION} for source in turn["sources"])
+    return Answer(
+        question=turn["question"],
+        text=turn["answer"],
+        status=turn["status"],
+        reason=turn.get("reason", ""),
+        citations=tuple(Citation(**citation) for citation in citations),
+        graph=turn.get("graph", ""),
+        engine=turn.get("engine", ""),
+        thread=thread,
+        asked=turn.get("asked", ""),
+    )
+
+
+def markdown(name: str, turns: Sequence[Turn]) -> str:
+    """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it."""
+    first, last = when(turns[0]), when(turns[-1])
+    time = first if first == last else f"{first} to {last}"
+    lines = [f"# {escaped(name)}", "", f"{plural(len(turns), 'question')}, {time}."]
+    for turn in turns:
+        lines += ["", *_section(answer_of(turn))]
+    return "\n".join(lines) + "\n"
+
+
+def _section(answer: Answer) -> Iterator[str]:
+    yield f"## {escaped(answer.question)}"
+    yield ""
+    if answer.asked not in ("", answer.question):
+        yield f"*Understood as: {escaped(answer.asked)}*"
+        yield ""
+    doubt = "Your files do not say" if answer.status == "abstained" else RESERVATIONS.get(answer.status, "")
+    if doubt:
+        yield f"**{doubt}{f': {escaped(answer.reason)}' if answer.reason else ''}.**"
+        yield ""
+    if answer.status != "abstained":
+        yield "\n\n".join(escaped(paragraph) for paragraph in answer.text.splitlines() if paragraph.strip())
+    if answer.citations:
+        yield ""
+        yield from (_source(citation) for citation in sorted(answer.citations, key=lambda citation: citation.number))
+
+
+def _source(citation: Citation) -> str:
+    page = f", p. {citation.page}" if citation.page is not None else ""
+    heading = f", § {escaped(citation.heading)}" if citation.heading and not page else ""
+    doubt = "" if citation.verified else " (not verified)"
+    source = escaped(citation.url or citation.source)
+    return f"- \\[{citation.number}\\] {source}{page}{heading}: “{escaped(citation.quote)}”{doubt}"
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")
+_NUMBER = re.compile(r"^(\d+)([.)])")
+
+
+def escaped(text: str) -> str:
+    """One line that Markdown shows as it is: whatever could be markup stands behind a backslash (CommonMark, 2.4).
+
+    At its beginning there are further signs that would be: of a list, or of a heading above it. GitHub makes links of
+    what looks like an address, so that is broken up, too.
+    """
+    return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", " ".join(printable(text).split())))
+
+
+def when(turn: Turn) -> str:
+    """The time of a turn for people, in UTC."""
+    return f"{str(turn.get('at', ''))[:16].replace('T', ' ')} UTC"
