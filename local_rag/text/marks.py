@@ -38,13 +38,13 @@ def claims(text: str) -> list[Claim]:
 
     A mark does not cut a sentence, unless what follows begins anew: a quote that was cut has no full stop to end it.
     """
-    found = marks(text)
+    known = marks(text)
     blank = _MARK.sub(lambda match: " " * len(match.group()) if _cited(match) else match.group(), text)
-    spans = [span for span in _cut_at(text, blank, [mark for mark, _ in found]) if words(span.of(blank))]
+    spans = [span for span in _cut_at(text, blank, [mark for mark, _ in known]) if words(span.of(blank))]
     starts = [span.start for span in spans]
     begins, ends = list(starts), [span.end for span in spans]
     numbers: list[list[int]] = [[] for _ in spans]
-    for mark, cited in found:
+    for mark, cited in known:
         index = max(0, bisect_right(starts, mark.start) - 1)
         if leads(text, mark) and not (spans and spans[index].start <= mark.start < spans[index].end):
             index = bisect_left(starts, mark.end)

@@ -15,13 +15,13 @@ _WRITTEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 def names(text: str) -> set[str]:
     """The words of the names, folded; no function words."""
     plain = without_marks(text)
-    found: set[str] = set()
+    folded: set[str] = set()
     for sentence in sentences(plain):
         for position, match in enumerate(WORD.finditer(sentence.of(plain))):
             word = match.group()
             if _mixed(word) or (position > 0 and word[0].isupper() and len(word) > 1):
-                found.update(words(word))
-    return found - STOP_WORDS
+                folded.update(words(word))
+    return folded - STOP_WORDS
 
 
 def _mixed(word: str) -> bool:
@@ -34,7 +34,7 @@ def written_names(text: str) -> list[str]:
 
     A function word is a name only after another word: US, May, not the first word of what somebody said.
     """
-    found: list[str] = []
+    written: list[str] = []
     for span in sentences(text):
         sentence = span.of(text)
         for match in _WRITTEN.finditer(sentence):
@@ -43,8 +43,8 @@ def written_names(text: str) -> list[str]:
             if inside and not _mixed(word) and word.casefold() in STOP_WORDS:
                 inside = bool(re.search(r"[\w,] $", sentence[: match.start()]))
             if inside or _mixed(word):
-                found.append(word.removesuffix("'s"))
-    return found
+                written.append(word.removesuffix("'s"))
+    return written
 
 
 def holds_names(quote: str, sentence: str) -> bool:

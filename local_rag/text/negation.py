@@ -82,8 +82,8 @@ def turns_alike(sentence: str, quote: str, core: str) -> bool:
 
 
 def _turns(text: str) -> set[str]:
-    found = re.findall(r"[a-z]+", text[:1].lower() + text[1:])
-    return {lexicon.TURNS[word] for word in found if word in lexicon.TURNS}
+    lower = re.findall(r"[a-z]+", text[:1].lower() + text[1:])
+    return {lexicon.TURNS[word] for word in lower if word in lexicon.TURNS}
 
 
 def contrary(sentence: str, quote: str) -> bool:

@@ -48,15 +48,15 @@ def sentences(text: str) -> list[Span]:
     Blank lines, list items, headings, table rows and rulers always end one. So does the end of a line that was not
     wrapped there: a paragraph on a single line, or a line that had room for the word that begins the next.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for block in _blocks(text):
         start = block.start
         for match in _ENDING.finditer(text, block.start, block.end):
             if _ends_sentence(text, match) and not _LABEL.fullmatch(text[start : match.end()].strip()):
-                found.append(stripped(text, start, match.end()))
+                spans.append(stripped(text, start, match.end()))
                 start = match.end()
-        found.append(stripped(text, start, block.end))
-    return [span for span in found if span.end > span.start]
+        spans.append(stripped(text, start, block.end))
+    return [span for span in spans if span.end > span.start]
 
 
 def _blocks(text: str) -> Iterator[Span]:

@@ -99,8 +99,8 @@ class Caller:
         thoughts, last, tokens = Thoughts(), dict[str, Any](), list[Token]()
         chunks = self._chunks(request)
         try:
-            for token, about in chunks:
-                last = about if about.get("done") else last
+            for token, metadata in chunks:
+                last = metadata if metadata.get("done") else last
                 tokens.append(token)
                 text = thoughts.feed(token.text)
                 if thoughts.restarted:
@@ -142,10 +142,10 @@ class Caller:
         started = time.perf_counter()
         try:
             with over(connection):
-                there = self._in_memory(use)
+                in_memory = self._in_memory(use)
                 patience = self.settings.load_seconds + self.settings.idle_seconds
                 self.server.preload(use.model, use.options, duration(self.settings.keep_alive), patience)
-            self.loads.preloaded(use.model, time.perf_counter() - started, loaded=not there)
+            self.loads.preloaded(use.model, time.perf_counter() - started, loaded=not in_memory)
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
@@ -156,7 +156,7 @@ class Caller:
     def _in_memory(self, use: Use) -> bool:
         """Whether it is there with this window; old servers do not tell the window."""
         return any(
-            same_model(one.name, use.model) and one.window in (None, use.num_ctx) for one in self.server.loaded()
+            same_model(model.name, use.model) and model.window in (None, use.num_ctx) for model in self.server.loaded()
         )
 
     def _take_turn(self, connection: Connection) -> bool:
@@ -178,9 +178,9 @@ class Caller:
                 ):
                     if connection.aborted:
                         break
-                    about = dict(chunk.response_metadata)
-                    for token in tokens_of(str(chunk.content), about.pop("logprobs", None)):
-                        out.put((token, about))
+                    metadata = dict(chunk.response_metadata)
+                    for token in tokens_of(str(chunk.content), metadata.pop("logprobs", None)):
+                        out.put((token, metadata))
             out.put(StopIteration())
         except BaseException as error:
             out.put(error)
@@ -225,7 +225,7 @@ class Caller:
         try:
             for item in self._arriving(request, out, thread):
                 if isinstance(item, BaseException):
-                    raise self._meaning(request, item) from item
+                    raise self._error_of(request, item) from item
                 yield item
         finally:
             self._connections.discard(connection)
@@ -268,14 +268,14 @@ class Caller:
             hint="ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time",
         )
 
-    def _meaning(self, request: ChatRequest, error: BaseException) -> BaseException:
+    def _error_of(self, request: ChatRequest, error: BaseException) -> BaseException:
         if isinstance(error, LocalRagError) or not isinstance(error, Exception):
             return error
         if self._closed:
             return EngineError(_CLOSED)
         if isinstance(error, ollama().ResponseError):
-            if said := too_long(error.status_code, error.error):
-                return Overlong(said)
+            if size := too_long(error.status_code, error.error):
+                return Overlong(size)
             if error.status_code == -1:
                 return BrokenOff(f"{request.use.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):

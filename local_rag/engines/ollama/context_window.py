@@ -59,7 +59,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """What a server said of a prompt that does not fit: its tokens and the window, None where it did not say."""
+    """A prompt that does not fit, as the server counts it: its tokens and the window, None where it does not say."""
 
     prompt: int | None = None
     window: int | None = None
@@ -101,16 +101,16 @@ class Fit:
     def messages(self) -> Sequence[Message]:
         return self._prompt(self.kept)
 
-    def shrink(self, said: TooLong) -> None:
+    def shrink(self, size: TooLong) -> None:
         """Give up at least one passage, by the exact counts where the server told them."""
         if len(self._wanted) < 2:
-            raise self._hopeless(f"{said.prompt:,}" if said.prompt else f"about {estimate(self.messages):,}")
-        if not (said.prompt and said.window):
+            raise self._hopeless(f"{size.prompt:,}" if size.prompt else f"about {estimate(self.messages):,}")
+        if not (size.prompt and size.window):
             del self._wanted[max(1, int(len(self._wanted) * SHRINK)) :]
             return
-        exact = said.prompt / estimate(self.messages)
+        exact = size.prompt / estimate(self.messages)
         self._wanted.pop()
-        while len(self._wanted) > 1 and estimate(self.messages) * exact > said.window - self._cap:
+        while len(self._wanted) > 1 and estimate(self.messages) * exact > size.window - self._cap:
             self._wanted.pop()
 
     @property
@@ -152,8 +152,8 @@ def too_long(status: int, message: str) -> TooLong | None:
     if status != 400 or not any(wording in message for wording in _WORDINGS):
         return None
     try:
-        said = json.loads(message)["error"]
-        return TooLong(int(said["n_prompt_tokens"]), int(said["n_ctx"]))
+        error = json.loads(message)["error"]
+        return TooLong(int(error["n_prompt_tokens"]), int(error["n_ctx"]))
     except (ValueError, KeyError, TypeError):
-        found = re.search(r"\((\d+) tokens\).*?\((\d+) tokens\)", message)
-        return TooLong(int(found[1]), int(found[2])) if found else TooLong()
+        match = re.search(r"\((\d+) tokens\).*?\((\d+) tokens\)", message)
+        return TooLong(int(match[1]), int(match[2])) if match else TooLong()

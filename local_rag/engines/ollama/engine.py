@@ -130,7 +130,7 @@ class OllamaEngine:
         )
         schema = schemas.route_among(catalog.allowed, catalog.multi)
         if self._explain:
-            messages, schema = prompts.because(messages), schemas.explained(schema)
+            messages, schema = prompts.with_reasons(messages), schemas.with_reasons(schema)
         verdict = task.single("router", "router", messages, schema)
         source: Source = getattr(verdict.reply, "datasource", first)
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
@@ -142,7 +142,7 @@ class OllamaEngine:
         messages: Sequence[Message] = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
         schema = schemas.GradeNeed
         if self._explain:
-            messages, schema = prompts.because(messages), schemas.explained(schema)
+            messages, schema = prompts.with_reasons(messages), schemas.with_reasons(schema)
         verdict = task.single("router", "retrieval_decision", messages, schema, scored=True)
         needed = verdict.reply is None or verdict.reply.needed == "yes"
         return Need(needed, scores.yes(verdict.probabilities(("n",), YES_NO)), verdict.why, task.usage())
@@ -196,8 +196,8 @@ class OllamaEngine:
 
         order = range(len(documents))
         verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
-        said = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
-        first = next((span.of(said) for span in sentences(said)), "")
+        sentence = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
+        first = next((span.of(sentence) for span in sentences(sentence)), "")
         done = not first or verdict.reply is None or verdict.reply.done or THE_ANSWER in first.casefold()
         return Thought(first, done, usage=task.usage())
 

@@ -44,7 +44,7 @@ class Grader:
             verdicts = [self._relevance_of_one(question, document) for document in documents]
         else:
             verdicts, shown = self._relevance_of_all(question, documents)
-        missing = [n for n, one in enumerate(verdicts) if one.label != "unparsed" and one.score is None]
+        missing = [n for n, known in enumerate(verdicts) if known.label != "unparsed" and known.score is None]
         if not (scored and missing):
             return verdicts
         task = self._task()
@@ -59,7 +59,7 @@ class Grader:
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             wanted = prompts.chat(prompts.grade_task(len(numbers)), question, documents, numbers)
-            return self._asked(wanted, several=True)
+            return self._with_reasons(wanted, several=True)
 
         verdict = task.verdict(
             "grader",
@@ -73,16 +73,16 @@ class Grader:
             Relevance("unparsed", why=verdict.error or "left out: the prompt did not fit the window") for _ in documents
         ]
         if verdict.reply:
-            for place, (number, word) in enumerate(zip(verdict.kept, verdict.reply.binary_scores, strict=True)):
-                score = scores.yes(verdict.probabilities(("r", place), YES_NO))
-                verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(place))
+            for position, (number, word) in enumerate(zip(verdict.kept, verdict.reply.binary_scores, strict=True)):
+                score = scores.yes(verdict.probabilities(("r", position), YES_NO))
+                verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(position))
         shown = sorted(verdict.kept)
-        rejected = [place for place, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
+        rejected = [position for position, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
         layouts().graded(question, [documents[number] for number in shown], rejected)
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self._task(), self._asked(tutorial_prompts.retrieval(question, document))
+        task, messages = self._task(), self._with_reasons(tutorial_prompts.retrieval(question, document))
         verdict = task.single("grader", "retrieval_grader", messages, self._shape(schemas.GradeDocuments), scored=True)
         if verdict.reply is None:
             return Relevance("unparsed", why=verdict.error, usage=task.usage())
@@ -120,8 +120,8 @@ class Grader:
         shown = layout.theirs(generation)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            told = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
-            return self._asked(prompts.chat(told, question, layout.shown, numbers))
+            wanted = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
+            return self._with_reasons(prompts.chat(wanted, question, layout.shown, numbers))
 
         order, spare = _cited_first(layout, shown), layout.spare
         if check == "usefulness":
@@ -133,14 +133,14 @@ class Grader:
         verdict = self._verdict(task, label, prompt, order, shape, len(sentences), spare)
         if verdict.reply is None:
             return Grade("unparsed", 0, why=verdict.error)
-        found: list[Support] = list(verdict.reply.support)
+        supports: list[Support] = list(verdict.reply.support)
         level = verdict.reply.usefulness if isinstance(verdict.reply, schemas.GradeGeneration) else 0
         return Grade(
-            overall(found),
+            overall(supports),
             level,
-            tuple(found),
+            tuple(supports),
             verdict.why,
-            support_score=scores.support([verdict.probabilities(("s", n), SUPPORTS) for n in range(len(found))]),
+            support_score=scores.support([verdict.probabilities(("s", n), SUPPORTS) for n in range(len(supports))]),
             usefulness_score=_usefulness(verdict) if level else None,
         )
 
@@ -154,7 +154,7 @@ class Grader:
         useful = task.single(
             "grader",
             "answer_grader",
-            self._asked(tutorial_prompts.answer(question, generation)),
+            self._with_reasons(tutorial_prompts.answer(question, generation)),
             self._shape(schemas.GradeAnswer),
             scored=True,
         )
@@ -170,7 +170,7 @@ class Grader:
 
     def _grounded(self, task: Task, documents: Sequence[Document], generation: str) -> Grade:
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return self._asked(tutorial_prompts.hallucination(documents, numbers, generation))
+            return self._with_reasons(tutorial_prompts.hallucination(documents, numbers, generation))
 
         order = _cited_first(_plain(documents), generation)
         verdict = self._verdict(task, "hallucination_grader", prompt, order, lambda _: schemas.GradeHallucinations)
@@ -203,11 +203,11 @@ class Grader:
             scored=True,
         )
 
-    def _asked(self, messages: Sequence[Message], several: bool = False) -> Sequence[Message]:
-        return prompts.because(messages, several) if self._explain else messages
+    def _with_reasons(self, messages: Sequence[Message], several: bool = False) -> Sequence[Message]:
+        return prompts.with_reasons(messages, several) if self._explain else messages
 
     def _shape(self, schema: type[R], count: int = 0) -> type[R]:
-        return schemas.explained(schema, count) if self._explain else schema
+        return schemas.with_reasons(schema, count) if self._explain else schema
 
 
 def _usefulness(verdict: ParsedVerdict[R]) -> float | None:
@@ -219,6 +219,6 @@ def _plain(documents: Sequence[Document]) -> Layout:
 
 
 def _cited_first(layout: Layout, generation: str) -> list[int]:
-    """The places of the passages in the order in which a check wants them: what the answer cites comes first."""
+    """The positions of the passages in the order in which a check wants them: what the answer cites comes first."""
     cited = {number - 1 for _, numbers in marks(generation) for number in numbers} & set(layout.used)
-    return sorted(layout.order, key=lambda place: place not in cited)
+    return sorted(layout.order, key=lambda position: position not in cited)

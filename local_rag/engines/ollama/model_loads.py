@@ -49,7 +49,7 @@ class Loads:
             self._preloaded.append(Call("preload", model, seconds=seconds, load_seconds=seconds, loaded=True))
 
     def preloads(self) -> list[Call]:
-        """The preloads since the last call of this, for the books."""
+        """The preloads since the last call of this, for the usage."""
         done, self._preloaded = self._preloaded, []
         return done
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`shown` are the passages of a prompt in their order, numbered from 1; `used` the places of those that count.
+    """`shown` are the passages of a prompt in their order, numbered from 1; `used` the positions of those that count.
 
     The engine's own documents are those that count, in that order: the n-th of them is `shown[used[n - 1]]`.
     """
@@ -31,10 +31,10 @@ class Layout:
 
     @property
     def order(self) -> list[int]:
-        """The places, the most wanted first: by rank those that count, then the others."""
-        ranks = {place: float(self.shown[place].metadata.get("rank_score") or 0.0) for place in self.used}
-        spare = [place for place in range(len(self.shown)) if place not in ranks]
-        return sorted(self.used, key=lambda place: -ranks[place]) + spare
+        """The positions, the most wanted first: by rank those that count, then the others."""
+        ranks = {position: float(self.shown[position].metadata.get("rank_score") or 0.0) for position in self.used}
+        spare = [position for position in range(len(self.shown)) if position not in ranks]
+        return sorted(self.used, key=lambda position: -ranks[position]) + spare
 
     @property
     def spare(self) -> int:
@@ -42,20 +42,20 @@ class Layout:
         return len(self.shown) - len(self.used)
 
     def only(self, kept: Sequence[int]) -> list[int]:
-        """The numbers of those that count among the places in a prompt; empty where all of them do."""
-        counting = [place + 1 for place in kept if place in self.used]
+        """The numbers of those that count among the positions in a prompt; empty where all of them do."""
+        counting = [position + 1 for position in kept if position in self.used]
         return counting if len(counting) < len(kept) else []
 
     def theirs(self, text: str) -> str:
         """A text that cites the engine's documents, with the numbers that the prompt shows."""
-        return self._renumbered(text, {own: place + 1 for own, place in enumerate(self.used, start=1)})
+        return self._renumbered(text, {own: position + 1 for own, position in enumerate(self.used, start=1)})
 
     def ours(self, text: str) -> str:
         """What a model wrote, with the numbers of the engine's documents.
 
         One that was rejected, or is not there, gets a number that is not there either.
         """
-        return self._renumbered(text, {place + 1: own for own, place in enumerate(self.used, start=1)})
+        return self._renumbered(text, {position + 1: own for own, position in enumerate(self.used, start=1)})
 
     def _renumbered(self, text: str, numbers: dict[int, int]) -> str:
         if not self.spare:
@@ -64,7 +64,7 @@ class Layout:
             mark = span.of(text)
             if not mark[0].isspace() and self._is_code(text[: span.start], mark):
                 continue
-            new = ", ".join(str(numbers.get(one, len(self.shown) + one)) for one in cited)
+            new = ", ".join(str(numbers.get(number, len(self.shown) + number)) for number in cited)
             blank = text[span.start : span.end].partition("[")[0].partition("【")[0]
             text = f"{text[: span.start]}{blank}[{new}]{text[span.end :]}"
         return text
@@ -72,7 +72,7 @@ class Layout:
     def _is_code(self, before: str, mark: str) -> bool:
         """Whether what looks like a mark is an index, x[0], that a passage has too."""
         word = re.search(r"[\w.)\]]+$", before)
-        return bool(word) and any(f"{word.group()}{mark}" in one.page_content for one in self.shown if word)
+        return bool(word) and any(f"{word.group()}{mark}" in document.page_content for document in self.shown if word)
 
 
 class Layouts:
@@ -123,13 +123,15 @@ def layouts() -> Layouts:
 
 def _spared(layout: Layout) -> int:
     """Characters that need not be read again: of the passages that count behind the first that does not."""
-    first = next((place for place in range(len(layout.shown)) if place not in layout.used), len(layout.shown))
-    return sum(len(layout.shown[place].page_content) for place in layout.used if place > first)
+    first = next((position for position in range(len(layout.shown)) if position not in layout.used), len(layout.shown))
+    return sum(len(layout.shown[position].page_content) for position in layout.used if position > first)
 
 
 def _spent(layout: Layout) -> int:
     """Characters that are shown and do not count."""
-    return sum(len(one.page_content) for place, one in enumerate(layout.shown) if place not in layout.used)
+    return sum(
+        len(document.page_content) for position, document in enumerate(layout.shown) if position not in layout.used
+    )
 
 
 def _words(document: Document) -> str:

@@ -66,10 +66,10 @@ def _passages(documents: Sequence[Document], numbers: Sequence[int]) -> Iterator
 
 def passage(number: int, document: Document, copy_of: int | None = None) -> str:
     """One passage with its number and where it is from, fenced: a closing mark inside it is made harmless."""
-    about = document.metadata
-    source = str(about.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    web = "the web, not the person's files" if about.get("origin") == "web" else None
-    facts = {"from": source, "page": about.get("page"), "heading": about.get("heading"), "found": web}
+    metadata = document.metadata
+    source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    web = "the web, not the person's files" if metadata.get("origin") == "web" else None
+    facts = {"from": source, "page": metadata.get("page"), "heading": metadata.get("heading"), "found": web}
     shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
     text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
     return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
@@ -155,7 +155,7 @@ def check_task(generation: str, documents: int, check: Check = "both", only: Seq
             f"Judge this answer to the question.\n<answer>\n{fenced(generation)}\n</answer>\n"
             f'{usefulness.format("it")}Answer in JSON: {{"u": …}}'
         )
-    numbered = "\n".join(f"{place}. {_claim(one, documents)}" for place, one in enumerate(sentences, start=1))
+    numbered = "\n".join(f"{number}. {_claim(claim, documents)}" for number, claim in enumerate(sentences, start=1))
     begin = f"{_only('Go by', only)}Judge this answer to the question.\n<answer>\n{numbered}\n</answer>\n{support}"
     if check == "support":
         return f"{begin}Answer in JSON: {{{listed}}}"
@@ -173,7 +173,7 @@ def _claim(claim: Claim, documents: int) -> str:
     return f"{' '.join(fenced(claim.text).split())}{mark}"
 
 
-def because(messages: Sequence[Message], several: bool = False) -> list[Message]:
+def with_reasons(messages: Sequence[Message], several: bool = False) -> list[Message]:
     """The prompt of a grader that is asked for its reasons, too: one, or one for each verdict of a list."""
     what = "a list with the reason for each" if several else "the reason"
     *before, (role, content) = messages
@@ -222,7 +222,7 @@ NEED = (
 
 def reason_task(thoughts: Sequence[str]) -> str:
     """The next sentence of a chain of reasoning (IRCoT, arXiv 2212.10509, section 3.1); it is searched with."""
-    listed = "\n".join(f"{place}. {shorten(thought, 300)}" for place, thought in enumerate(thoughts, start=1))
+    listed = "\n".join(f"{number}. {shorten(thought, 300)}" for number, thought in enumerate(thoughts, start=1))
     begun = f"Your reasoning so far:\n{listed}\n" if listed else ""
     return (
         "Work towards the answer to the question, one sentence at a time, only by what the passages say.\n"

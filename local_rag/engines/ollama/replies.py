@@ -60,11 +60,11 @@ class Empty(Unusable):
 
 
 class Overlong(Exception):
-    """The prompt does not fit into the window; `said` is what the server knows of it."""
+    """The prompt does not fit into the window; `size` is what the server knows of it."""
 
-    def __init__(self, said: TooLong) -> None:
-        super().__init__(said)
-        self.said = said
+    def __init__(self, size: TooLong) -> None:
+        super().__init__(size)
+        self.size = size
 
 
 def check_end(request: ChatRequest, text: str, last: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def _empty(use: Use, generated: int) -> Unusable:
 
 
 def call_of(request: ChatRequest, last: Mapping[str, Any], seconds: float) -> Call:
-    """The figures of the server, for the books; `loaded` is for whoever knows what is usual."""
+    """The figures of the server, for the usage; `loaded` is for whoever knows what is usual."""
     load = _seconds(last, "load_duration")
     return Call(
         role=request.role,

@@ -146,8 +146,8 @@ def generation_of(count: int) -> type[GradeGeneration]:
 
 def _words(word: Any, count: int) -> Any:
     """A list of these words, on the wire a string of exactly so many with a blank between two."""
-    one = f"({'|'.join(get_args(word))})"
-    wire = {"type": "string", "pattern": f"^{' '.join([one] * count)}$"}
+    word_pattern = f"({'|'.join(get_args(word))})"
+    wire = {"type": "string", "pattern": f"^{' '.join([word_pattern] * count)}$"}
     return Annotated[list[word], BeforeValidator(_split), WithJsonSchema(wire)]
 
 
@@ -179,7 +179,7 @@ def route_among(sources: tuple[str, ...], multi: bool = False) -> type[RouteQuer
 
 
 @cache
-def explained(schema: type[R], count: int = 0) -> type[R]:
+def with_reasons(schema: type[R], count: int = 0) -> type[R]:
     """The schema with a reason behind the verdict, or with so many of them.
 
     The server keeps to the length of a reason; a longer one is no cause to lose the verdict.

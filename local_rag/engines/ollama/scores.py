@@ -16,19 +16,19 @@ Probabilities = Mapping[str, float] | None
 """Probabilities by label, None where they are not known."""
 
 
-def yes(chances: Probabilities) -> float | None:
+def yes(probabilities: Probabilities) -> float | None:
     """P(yes) / (P(yes) + P(no)), as for Retrieve and ISREL."""
-    return chances["yes"] if chances else None
+    return probabilities["yes"] if probabilities else None
 
 
 def support(sentences: Sequence[Probabilities]) -> float | None:
     """The mean of s(ISSUP) over the sentences, in [0, 1]; None without any, or where one is not known."""
-    if not sentences or any(chances is None for chances in sentences):
+    if not sentences or any(probabilities is None for probabilities in sentences):
         return None
-    worth = [sum(SUPPORT[label] * p for label, p in (one or {}).items()) for one in sentences]
+    worth = [sum(SUPPORT[label] * p for label, p in (probabilities or {}).items()) for probabilities in sentences]
     return sum(worth) / len(worth)
 
 
-def usefulness(chances: Probabilities) -> float | None:
+def usefulness(probabilities: Probabilities) -> float | None:
     """s(ISUSE) in [-1, 1]: the weights of the levels that can be seen, by their probabilities."""
-    return sum(USEFULNESS[int(level)] * p for level, p in chances.items()) if chances else None
+    return sum(USEFULNESS[int(level)] * p for level, p in probabilities.items()) if probabilities else None

@@ -48,14 +48,14 @@ class Task:
 
     def usage(self) -> Usage:
         """What it has cost so far."""
-        asked = [call for call in self._calls if call.role != "preload"]
+        counted = [call for call in self._calls if call.role != "preload"]
         return Usage(
-            calls=len(asked),
-            prompt_tokens=sum(call.prompt_tokens for call in asked),
-            output_tokens=sum(call.output_tokens for call in asked),
+            calls=len(counted),
+            prompt_tokens=sum(call.prompt_tokens for call in counted),
+            output_tokens=sum(call.output_tokens for call in counted),
             seconds=time.perf_counter() - self._started,
             loads=sum(call.loaded for call in self._calls),
-            retries=sum(call.retry for call in asked),
+            retries=sum(call.retry for call in counted),
             unparsed=self._unparsed,
             log=tuple(self._calls),
             notes=tuple(dict.fromkeys(self._notes)),
@@ -93,15 +93,15 @@ class Task:
                 label, use, fit.messages, cap, schemas.wire(shape), ALTERNATIVES if self._asks(scored) else None
             )
             try:
-                found, reply, wrong = self._strict(request, shape)
+                parsed, raw, wrong = self._strict(request, shape)
             except Overlong as over:
-                fit.shrink(over.said)
+                fit.shrink(over.size)
                 continue
             self._note(fit.note)
-            if found is None:
+            if parsed is None:
                 self._unparsed += 1
                 self._note(f"{label}: no usable verdict of {use.model}: {wrong}")
-            return ParsedVerdict(found, fit.kept, wrong, reply)
+            return ParsedVerdict(parsed, fit.kept, wrong, raw)
 
     def single(
         self, role: Role, label: str, messages: Sequence[Message], schema: type[R], *, scored: bool = False
@@ -124,12 +124,12 @@ class Task:
         wrote = False
         while True:
             try:
-                for piece in self._streamed(replace(request, messages=fit.messages)):
-                    wrote = piece is not None
-                    yield piece
+                for token in self._streamed(replace(request, messages=fit.messages)):
+                    wrote = token is not None
+                    yield token
                 return self._note(fit.note)
             except Overlong as over:
-                fit.shrink(over.said)
+                fit.shrink(over.size)
             except BrokenOff:
                 if request.retry:
                     raise
@@ -150,10 +150,10 @@ class Task:
             try:
                 line = first_line(self._whole(request).text)
             except Overlong as over:
-                fit.shrink(over.said)
+                fit.shrink(over.size)
                 continue
             except (BrokenOff, Empty) as error:
-                self._note(_told(error))
+                self._note(_note_of(error))
                 line = ""
             if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
@@ -170,11 +170,11 @@ class Task:
         """
         messages, wrong = request.messages, ""
         for retry in (False, True):
-            said = ""
+            rejected = ""
             try:
                 reply = self._whole(replace(request, retry=retry))
             except Empty as error:
-                return None, None, _told(error)
+                return None, None, _note_of(error)
             except BrokenOff as error:
                 wrong = str(error)
             except Overlong:
@@ -182,12 +182,12 @@ class Task:
                     raise
                 return None, None, wrong
             else:
-                said = reply.text
-                found, wrong = _parsed(reply, schema)
-                if found is not None:
-                    return found, reply, ""
-            corrected = _corrected(messages, said, wrong, schema)
-            request = replace(request, messages=corrected, variant=0 if said else 1, logprobs=None)
+                rejected = reply.text
+                parsed, wrong = _parsed(reply, schema)
+                if parsed is not None:
+                    return parsed, reply, ""
+            corrected = _corrected(messages, rejected, wrong, schema)
+            request = replace(request, messages=corrected, variant=0 if rejected else 1, logprobs=None)
         return None, None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[Token | None]:
@@ -198,10 +198,10 @@ class Task:
             raise
         self._book(reply.call, reply.note)
         if reply.cut:
-            told = (
+            note = (
                 f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}, the most that it may take"
             )
-            self._note(f"{told}; ask for less at a time")
+            self._note(f"{note}; ask for less at a time")
 
     def _whole(self, request: ChatRequest) -> Reply:
         try:
@@ -221,16 +221,18 @@ class Task:
             self._notes.append(note)
 
 
-def _told(error: Unusable) -> str:
+def _note_of(error: Unusable) -> str:
     """A failure as a note: what happened, and if there is one the remedy."""
     return f"{error}; {error.hint}" if isinstance(error, Empty) else str(error)
 
 
-def _corrected(messages: Sequence[Message], said: str, wrong: str, schema: type[schemas.Reply]) -> Sequence[Message]:
-    if not said:
+def _corrected(
+    messages: Sequence[Message], rejected: str, wrong: str, schema: type[schemas.Reply]
+) -> Sequence[Message]:
+    if not rejected:
         return messages
-    shape = prompts.shape([str(one.alias) for one in schema.model_fields.values()])
-    return [*messages, ("assistant", shorten(said, QUOTED)), ("user", prompts.correction(wrong, shape))]
+    shape = prompts.shape([str(field.alias) for field in schema.model_fields.values()])
+    return [*messages, ("assistant", shorten(rejected, QUOTED)), ("user", prompts.correction(wrong, shape))]
 
 
 def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:

@@ -1,6 +1,6 @@
 """How sure a model was of a verdict: from the tokens of a reply and their alternatives, no server needed.
 
-Ollama reports the probabilities before the grammar: the alternatives at a place may all be tokens that the schema
+Ollama reports the probabilities before the grammar: the alternatives to a token may all be tokens that the schema
 forbids, and then nothing is known of the labels.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ALTERNATIVES = 20
-"""How many tokens are asked for at each place: the most that Ollama lists, so that a second label is seldom missed."""
+"""Alternatives that are asked for with each token: the most that Ollama lists, so a second label is seldom missed."""
 
 _BEFORE = " \t\n\"'[{:,"
 """What may stand before a label in its own token."""
@@ -45,16 +45,16 @@ def label_probabilities(
     begin = whole.rfind(reply)
     if not reply or begin < 0:
         return None
-    start, said, end = begin + value_start(reply, path), "", 0
+    start, begun, end = begin + value_start(reply, path), "", 0
     for token in tokens:
         end += len(token.text)
         if end <= start:
             continue
-        part = token.text if said else token.text[len(token.text) - (end - start) :]
-        if _label(said + part, options):
-            return _shares(token, part, said, options)
-        said = (said + part).casefold()
-        if not all(option.startswith(said) for option in options):
+        part = token.text if begun else token.text[len(token.text) - (end - start) :]
+        if _label(begun + part, options):
+            return _shares(token, part, begun, options)
+        begun = (begun + part).casefold()
+        if not all(option.startswith(begun) for option in options):
             return None
     return None
 
@@ -68,7 +68,7 @@ def value_start(reply: str, path: Sequence[str | int]) -> int:
 
 
 def _members(text: str, at: int) -> dict[str | int, int]:
-    """Where each value of the object or array at this place begins, or each word of the string, by its number.
+    """Where each value of the object or array at this position begins, or each word of the string, by its number.
 
     Of a name that stands twice the last counts.
     """
@@ -78,17 +78,17 @@ def _members(text: str, at: int) -> dict[str | int, int]:
     if text[at] not in "{[":
         raise KeyError(f"no object and no list at {at}")
     closing, named, number = {"{": "}", "[": "]"}[text[at]], text[at] == "{", 0
-    found: dict[str | int, int] = {}
+    starts: dict[str | int, int] = {}
     at = _skip(text, at + 1)
     while text[at] != closing:
         key: str | int = number
         if named:
             key, at = _DECODER.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)
-        found[key] = at
+        starts[key] = at
         at = _skip(text, _DECODER.raw_decode(text, at)[1])
         at, number = _skip(text, at + 1) if text[at] == "," else at, number + 1
-    return found
+    return starts
 
 
 _DECODER = json.JSONDecoder()
@@ -111,16 +111,16 @@ def _label(begun: str, options: Sequence[str]) -> str:
     return fitting[0] if len(fitting) == 1 else ""
 
 
-def _shares(token: Token, part: str, said: str, options: Sequence[str]) -> dict[str, float] | None:
-    """The tokens at one place, summed by label: the one that was chosen, and those listed beside it."""
+def _shares(token: Token, part: str, begun: str, options: Sequence[str]) -> dict[str, float] | None:
+    """The tokens at one position, summed by label: the one that was chosen, and those listed beside it."""
     if token.logprob is None:
         return None
     listed: list[tuple[str, float]] = [(part, token.logprob)]
-    lead = "" if said else _BEFORE
+    lead = "" if begun else _BEFORE
     listed += [(other.lstrip(lead) if lead else other, odds) for other, odds in token.others if other != token.text]
     weights: dict[str, float] = {}
     for text, logprob in listed:
-        if label := _label(said + text, options):
+        if label := _label(begun + text, options):
             weights[label] = weights.get(label, 0.0) + math.exp(min(0.0, logprob))
     total = sum(weights.values())
     return {label: weight / total for label, weight in weights.items()} if len(weights) > 1 and total else None

@@ -88,7 +88,7 @@ def test_the_schema_on_the_wire(schema, sent):
         (schemas.levels_of(1), ['{"l": [4]}', '{"l": [-1]}', '{"l": ["3"]}', '{"l": [1.5]}', '{"l": 3}']),
         (schemas.GradeNeed, ['{"n": true}', '{"n": "maybe"}']),
         (schemas.ReasonStep, ['{"t": "It is so."}', '{"t": "It is so.", "d": "true"}', '{"t": 1, "d": true}']),
-        (schemas.explained(schemas.grades_of(2), 2), ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}']),
+        (schemas.with_reasons(schemas.grades_of(2), 2), ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}']),
         (
             schemas.route_among(("vectorstore", "web_search"), True),
             ['{"d": "vectorstore"}', '{"d": "vectorstore", "c": "many"}', '{"c": "multi"}'],
@@ -104,18 +104,18 @@ def test_a_schema_takes_nothing_else(schema, wrong):
 
 
 def test_a_reason_stands_behind_the_verdict():
-    assert schemas.wire(schemas.explained(schemas.GradeDocuments)) == closed(r=YES_NO, w=REASON)
-    graded = schemas.explained(schemas.grades_of(3), 3)
+    assert schemas.wire(schemas.with_reasons(schemas.GradeDocuments)) == closed(r=YES_NO, w=REASON)
+    graded = schemas.with_reasons(schemas.grades_of(3), 3)
     assert schemas.wire(graded) == closed(r=several(3, "yes", "no"), w=listed(3, REASON))
     assert list(schemas.wire(graded)["properties"]) == ["r", "w"]
     assert schemas.most_tokens(graded, 3) == schemas.most_tokens(schemas.grades_of(3), 3) + 3 * schemas.REASON_TOKENS
     long = json.dumps({"r": "no", "w": "word " * 200})
-    assert schemas.explained(schemas.GradeDocuments).model_validate_json(long).binary_score == "no"
+    assert schemas.with_reasons(schemas.GradeDocuments).model_validate_json(long).binary_score == "no"
 
 
 def test_a_schema_is_made_once():
     assert schemas.grades_of(4) is schemas.grades_of(4)
-    assert schemas.explained(schemas.grades_of(4), 4) is schemas.explained(schemas.grades_of(4), 4)
+    assert schemas.with_reasons(schemas.grades_of(4), 4) is schemas.with_reasons(schemas.grades_of(4), 4)
     assert schemas.wire(schemas.grades_of(4)) is schemas.wire(schemas.grades_of(4))
     assert schemas.most_tokens(schemas.grades_of(100), 100) > 400
 
@@ -243,10 +243,10 @@ def test_each_sentence_is_shown_with_what_it_cites():
 
 def test_a_reason_is_asked_for_at_the_very_end():
     messages = prompts.chat(prompts.grade_task(2), "x")
-    (system, (role, content)) = prompts.because(messages, several=True)
+    (system, (role, content)) = prompts.with_reasons(messages, several=True)
     assert (system, role) == (messages[0], "user")
     assert content.startswith(messages[1][1]) and '"w": a list' in content
-    assert '"w": the reason' in prompts.because(tutorial_prompts.answer(QUESTION, "x"))[-1][1]
+    assert '"w": the reason' in prompts.with_reasons(tutorial_prompts.answer(QUESTION, "x"))[-1][1]
 
 
 def test_the_router_is_asked_what_there_is_a_choice_of():
