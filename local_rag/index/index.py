@@ -43,7 +43,8 @@ class Index:
     """One index and the embedder that it was made with. Any thread may search while another one syncs."""
 
     def __init__(self, store: Store, embedder: Embedder, recipe: Recipe) -> None:
-        self._store, self._embedder, self._recipe = store, embedder, recipe
+        self.embedder = embedder
+        self._store, self._recipe = store, recipe
         self._catalog: tuple[str, Catalog] | None = None
 
     @classmethod
@@ -137,7 +138,7 @@ class Index:
                 roots = [Root(r.path, (*r.excludes, *excludes), r.secrets or secrets) for r in known]
             if not roots and not self._store.read(reads.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
-            report = Sync(self._store, self._embedder, self._recipe, progress).run(roots, prune=prune)
+            report = Sync(self._store, self.embedder, self._recipe, progress).run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
                     writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
@@ -154,7 +155,7 @@ class Index:
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        return PageSync(self._store, self._embedder, self._recipe, self._locked).run(urls, read, prune=prune)
+        return PageSync(self._store, self.embedder, self._recipe, self._locked).run(urls, read, prune=prune)
 
     def sync_texts(
         self,
@@ -171,7 +172,7 @@ class Index:
         from local_rag.index.sync.texts import TextSync
 
         with self._locked():
-            return TextSync(self._store, self._embedder, self._recipe, whole, progress).run(texts)
+            return TextSync(self._store, self.embedder, self._recipe, whole, progress).run(texts)
 
     def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
         """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
@@ -209,7 +210,7 @@ class Index:
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
-            return reembed(self._store, self._embedder, self._recipe, progress)
+            return reembed(self._store, self.embedder, self._recipe, progress)
 
     # --- searching it
 
@@ -234,7 +235,7 @@ class Index:
             return []
         files = searches.chosen_files(self._store, within)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
-        vector = self._embedder.embed_queries([query])[0]
+        vector = self.embedder.embed_queries([query])[0]
         return searches.search(self._store, query, vector, k, mode=mode, files=files, exclude=exclude, repeats=repeats)
 
     def catalog(self) -> Catalog:

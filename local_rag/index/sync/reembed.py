@@ -13,7 +13,7 @@ from local_rag.index.store.rows import Passage, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Progress
 
-_BATCH = 128
+BATCH = 128
 
 
 def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable[[Progress], None] | None) -> int:
@@ -26,10 +26,10 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
         return 0
     with store.writing() as db:
         writes.drop_fresh(db, recipe.fingerprint)
-    todo = store.read(reads.not_fresh)
-    for first in range(0, len(todo), _BATCH):
+    missing = store.read(reads.not_fresh)
+    for first in range(0, len(missing), BATCH):
         cancel.check()
-        passages = store.read(reads.passages, todo[first : first + _BATCH])
+        passages = store.read(reads.passages, missing[first : first + BATCH])
         _must_fit(store, embedder, passages)
         vectors = embedder.embed_documents([passage.text for passage in passages])
         with store.writing() as db:
@@ -37,12 +37,12 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
         if progress is not None:
             done = first + len(passages)
             seconds = time.monotonic() - started
-            progress(Progress(done, len(todo), done, passages[-1].source, seconds, done / len(todo)))
+            progress(Progress(done, len(missing), done, passages[-1].source, seconds, done / len(missing)))
     with store.writing(vectors_change=True) as db:
         writes.adopt_fresh(db)
         writes.set_recipe(db, recipe)
     store.refresh()
-    return len(todo)
+    return len(missing)
 
 
 def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -230,7 +232,7 @@ class TestStatus:
 
     def test_verify(self, index):
         index.verify()
-        with index._store.writing() as db:
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
             db.execute("DELETE FROM vectors")
         with pytest.raises(IndexDamaged, match="0 vectors"):
             index.verify()
@@ -304,7 +306,7 @@ class TestReembedding:
     def test_an_interruption_keeps_the_old_vectors_and_the_new_work(self, index, tmp_path, monkeypatch):
         from local_rag.index.sync import reembed
 
-        monkeypatch.setattr(reembed, "_BATCH", 2)
+        monkeypatch.setattr(reembed, "BATCH", 2)
         expected = index.search("rescue boat", 4)
         budget = iter(range(2))
         other = HashingEmbedder(salt="2", before_batch=lambda: next(budget))

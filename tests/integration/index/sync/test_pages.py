@@ -81,8 +81,8 @@ class TestIncremental:
         first = take("/boats", "/whales")
         assert first.new == (web.url("/boats"), web.url("/whales")) and counts(first) == (2, 0, 0, 0)
         assert first.chunks == 2 and first.seconds > 0
-        before = index._embedder.embedded
-        assert counts(take("/boats", "/whales")) == (0, 0, 2, 0) and index._embedder.embedded == before
+        before = index.embedder.embedded
+        assert counts(take("/boats", "/whales")) == (0, 0, 2, 0) and index.embedder.embedded == before
         web.pages["/boats"] = text("Boats are ships by now.")
         report = take("/boats", "/whales")
         assert report.updated == (web.url("/boats"),) and counts(report) == (0, 1, 1, 0)

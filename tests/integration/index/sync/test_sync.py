@@ -79,7 +79,7 @@ class TestIncremental:
 
     def test_only_content_counts(self, index, notes):
         index.sync([notes])
-        embedder = index._embedder
+        embedder = index.embedder
         before = embedder.embedded
         back_in_time(notes / "a.txt")
         (notes / "b.txt").write_bytes((notes / "b.txt").read_bytes())

@@ -75,7 +75,7 @@ def test_leaving_early_interrupts_and_ends_the_thread():
 
     def source():
         yield 1
-        wake.wait(20)
+        wake.wait(60)
         yield 2
 
     def interrupt():
@@ -85,4 +85,6 @@ def test_leaving_early_interrupts_and_ends_the_thread():
     ahead = Ahead(source(), lambda _: 1, 3, interrupt)
     with ahead as taken:
         assert next(taken) == 1
-    assert interrupted == [True] and not ahead._thread.is_alive()
+    assert interrupted == [True] and not [
+        thread for thread in threading.enumerate() if thread.name == "local-rag-ahead"
+    ]
