@@ -13,7 +13,6 @@ from local_rag.text.display import joined
 if TYPE_CHECKING:
     from local_rag.config.models import Models, OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine
-    from local_rag.engines.extractive.engine import ExtractiveEngine
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
 
@@ -23,60 +22,63 @@ QUICK = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named."""
+    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
+
+    `thresholds` are those in force for it, None where they have not been read.
+    """
 
     engine: Engine
     why: str = ""
     change: str = ""
+    thresholds: Thresholds | None = None
 
     @property
     def lines(self) -> list[str]:
         """What stderr is told before a question is answered."""
-        told = [f"engine: {self.engine.describe}"]
-        return [*told, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else told
+        first = f"engine: {self.engine.describe}"
+        return [first, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else [first]
 
 
-def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
-    """The engine that the settings ask for.
+def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, models: Models | None = None) -> Choice:
+    """The engine that the settings ask for; `models` where models.yaml has been read already.
 
     Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
     """
     if settings.values.engine == "extractive":
         _no_model_named(settings)
-        return Choice(open_extractive(settings, embedder, corpus))
-    must = settings.values.engine == "ollama" or bool(named(settings))
+        return _extractive(settings, embedder, corpus)
+    must = settings.values.engine == "ollama" or bool(named(settings, models))
     try:
-        engine = open_ollama(settings, patience=None if must else QUICK)
+        engine = open_ollama(settings, None if must else QUICK, models)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
-        return Choice(open_extractive(settings, embedder, corpus), str(error), error.hint)
+        return _extractive(settings, embedder, corpus, str(error), error.hint)
     if settings.values.engine == "ollama":
         return Choice(engine)
     return Choice(engine, f"Ollama answers and has {joined(use.model for use in engine.models)}", "--engine extractive")
 
 
-def open_extractive(settings: Settings, embedder: Embedder, corpus: Corpus) -> ExtractiveEngine:
+def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:
     """The extractive engine with the thresholds that are in force for it."""
     from local_rag.engines.extractive.engine import RELEVANT, ExtractiveEngine
     from local_rag.engines.extractive.selection import ANSWERS
 
-    plain = ExtractiveEngine(embedder, corpus)
-    found = thresholds_for(settings, plain.fingerprint)
-    if found == Thresholds():
-        return plain
-    relevant = RELEVANT if found.relevance is None else found.relevance
-    return ExtractiveEngine(
-        embedder, corpus, relevant=relevant, answers=ANSWERS if found.answer is None else found.answer
-    )
+    engine = ExtractiveEngine(embedder, corpus)
+    thresholds = thresholds_for(settings, engine.fingerprint)
+    if thresholds != Thresholds():
+        relevant = RELEVANT if thresholds.relevance is None else thresholds.relevance
+        answers = ANSWERS if thresholds.answer is None else thresholds.answer
+        engine = ExtractiveEngine(embedder, corpus, relevant=relevant, answers=answers)
+    return Choice(engine, why, change, thresholds)
 
 
-def named(settings: Settings) -> str:
+def named(settings: Settings, models: Models | None = None) -> str:
     """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
     for name in ("model", "profile", "ollama.host"):
         if settings.origin[name] not in ("default", OLLAMA_HOST):
             return name
-    return "" if roles(settings)[0].ours else "models.yaml"
+    return "" if roles(settings, models)[0].ours else "models.yaml"
 
 
 def _no_model_named(settings: Settings) -> None:
@@ -88,12 +90,12 @@ def _no_model_named(settings: Settings) -> None:
             )
 
 
-def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
+def roles(settings: Settings, models: Models | None = None) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     """The profile in force, and the model of each role."""
     from local_rag.config.machine import total_memory
     from local_rag.config.models import ROLES, load_models
 
-    models: Models = load_models(settings)
+    models = models or load_models(settings)
     profile = models.profile(settings.values.profile, total_memory())
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
 
@@ -106,14 +108,14 @@ def open_server(settings: Settings, patience: float | None = None) -> Server:
     return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
-def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
+def open_ollama(settings: Settings, patience: float | None = None, models: Models | None = None) -> OllamaEngine:
     """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
     from local_rag.engines.ollama.address import address, probe
 
     probe(address(settings.values.ollama.host))
     from local_rag.engines.ollama.engine import OllamaEngine
 
-    profile, specs = roles(settings)
+    profile, specs = roles(settings, models)
     server = open_server(settings, patience)
     try:
         return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama, settings.values.explain)
@@ -126,7 +128,7 @@ def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngi
 
 def _with_others(error: ModelMissing, server: Server) -> ModelMissing:
     """The error, and what the server has instead."""
-    others = [one.name for one in server.installed() if not one.remote_host]
+    others = [model.name for model in server.installed() if not model.remote_host]
     if not others:
         return error
     return ModelMissing(f"{error}; it has {joined(others)}", hint=f"{error.hint}   or   --model {others[0]}")

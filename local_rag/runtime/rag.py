@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
+    from local_rag.config.models import Models
     from local_rag.core.protocols import WebSearch
     from local_rag.graphs.state import Deps, MaySearch, State
     from local_rag.graphs.threads import Threads
@@ -33,22 +35,42 @@ if TYPE_CHECKING:
     from local_rag.runtime.engine_choice import Choice
 
 
+@dataclass(frozen=True)
+class Configured:
+    """What the settings name, read once: models.yaml, and how the index was made (None where there is none)."""
+
+    models: Models
+    made: IndexStatus | None
+
+    @classmethod
+    def read(cls, settings: Settings) -> Configured:
+        """Raises ConfigError for a models.yaml that cannot be used."""
+        from local_rag.config.models import load_models
+        from local_rag.index.index import Index
+
+        made = None
+        with suppress(IndexMissing):
+            made = Index.inspect(settings.index_path)
+        return cls(load_models(settings), made)
+
+
 def open_embedder(
-    settings: Settings, display: Display | None = None, precision: Precision = "f32"
+    settings: Settings,
+    display: Display | None = None,
+    precision: Precision = "f32",
+    configured: Configured | None = None,
 ) -> SentenceTransformerEmbedder:
     """The embedder that was asked for, else the one that made the index; not loaded yet.
 
     `display` is told before a load that takes seconds; `precision` is that of passages.
     Raises ConfigError, ModelMissing.
     """
-    from local_rag.config.models import load_models
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
-    models = load_models(settings)
-    name = settings.values.embedder
-    if settings.origin["embedder"] == "default":
-        made = _made_by(settings)
-        name = made.embedder if made and made.embedder in models.embedders else name
+    configured = configured or Configured.read(settings)
+    models, made, name = configured.models, configured.made, settings.values.embedder
+    if settings.origin["embedder"] == "default" and made and made.embedder in models.embedders:
+        name = made.embedder
     spec = models.embedder(name)
     on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
     return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
@@ -60,6 +82,7 @@ def open_index(
     *,
     create: bool = False,
     reembed: bool = False,
+    configured: Configured | None = None,
 ) -> Index:
     """The configured index, with the configured embedder unless another is given.
 
@@ -68,13 +91,14 @@ def open_index(
     """
     from local_rag.index.index import Index
 
-    chunks, made = settings.values.chunks, _made_by(settings)
+    configured = configured or Configured.read(settings)
+    chunks, made = settings.values.chunks, configured.made
     if made is None and not create:
         raise missing(settings)
     given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
     return Index.open(
         settings.index_path,
-        embedder or open_embedder(settings),
+        embedder or open_embedder(settings, configured=configured),
         chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
         chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
         create=create,
@@ -130,16 +154,6 @@ def served_by(settings: Settings, fingerprint: str) -> str:
     return embedder.served_by
 
 
-def _made_by(settings: Settings) -> IndexStatus | None:
-    """How the configured index was made, None if there is none."""
-    from local_rag.index.index import Index
-
-    try:
-        return Index.inspect(settings.index_path)
-    except IndexMissing:
-        return None
-
-
 def _warm(embedder: SentenceTransformerEmbedder) -> threading.Thread:
     """Load the embedder on a thread, if that takes a moment only; what goes wrong is told where it is used."""
 
@@ -170,7 +184,7 @@ class Rag:
         self.embedder = embedder
         self.web: WebSearch = open_web(settings)
         self.fingerprint = fingerprint_of(self.engine, embedder)
-        self.thresholds = thresholds_for(settings, self.fingerprint)
+        self.thresholds = choice.thresholds or thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
         self._threads: Threads | None = None
         self._warming: threading.Thread | None = None
@@ -189,12 +203,14 @@ class Rag:
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
-        embedder = open_embedder(settings)
+        configured = Configured.read(settings)
+        embedder = open_embedder(settings, configured=configured)
         warming = _warm(embedder)
         try:
-            index = open_index(settings, embedder)
+            index = open_index(settings, embedder, configured=configured)
             try:
-                rag = cls(settings, index, choose_engine(settings, embedder, index), embedder)
+                choice = choose_engine(settings, embedder, index, configured.models)
+                rag = cls(settings, index, choice, embedder)
             except LocalRagError:
                 index.close()
                 raise
