@@ -63,7 +63,7 @@ class Bundle(NamedTuple):
         return sum(entry.size for entry in self.files.values())
 
 
-def read(folder: Path, wanted: str = "") -> Bundle:
+def read(folder: Path, expected: str = "") -> Bundle:
     """The manifest of a bundle; `wanted` is the SHA-256 it must have. Raises Refused for one that is not to be used."""
     file = folder / MANIFEST
     try:
@@ -76,14 +76,14 @@ def read(folder: Path, wanted: str = "") -> Bundle:
             f"{folder} is not a whole bundle: {MANIFEST} cannot be read ({error.strerror})",
             _without_manifest(folder),
         ) from error
-    found = hashlib.sha256(raw).hexdigest()
-    if wanted and found != wanted.strip().lower():
+    digest = hashlib.sha256(raw).hexdigest()
+    if expected and digest != expected.strip().lower():
         raise Refused(
-            f"the manifest has SHA-256 {found}, not {wanted.strip()}",
+            f"the manifest has SHA-256 {digest}, not {expected.strip()}",
             "compare with the sum that 'local-rag bundle create' printed; if it differs, make the bundle anew",
         )
     try:
-        return _parsed(folder, found, json.loads(raw.decode("utf-8")))
+        return _parsed(folder, digest, json.loads(raw.decode("utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise Refused(f"{MANIFEST} is not the manifest of a bundle: {why}", AGAIN) from error
@@ -96,7 +96,7 @@ def _without_manifest(folder: Path) -> str:
     return f"name the folder that holds {MANIFEST}"
 
 
-def _parsed(folder: Path, found: str, data: Any) -> Bundle:
+def _parsed(folder: Path, manifest_sum: str, data: Any) -> Bundle:
     """Raises Refused for another format, and ValueError, KeyError or TypeError for anything out of form."""
     if data["what"] != WHAT:
         raise ValueError(f"'what' must be '{WHAT}'")
@@ -117,40 +117,40 @@ def _parsed(folder: Path, found: str, data: Any) -> Bundle:
     index = data["contents"].get("index")
     if index and not re.fullmatch(r"[\w.-]+", index["name"]):
         raise ValueError(f"{index['name']!r} is no name of an index")
-    return Bundle(folder, found, str(data["python"]), str(data["platform"]), needs, data["contents"], files)
+    return Bundle(folder, manifest_sum, str(data["python"]), str(data["platform"]), needs, data["contents"], files)
 
 
 def problems(bundle: Bundle) -> list[str]:
     """Everything that is not as the manifest says, one line each: names first, then sizes, and only then the sums."""
-    found = _bad_names(bundle)
-    if not found:
-        found = _bad_files(bundle)
-    if not found:
+    differences = _bad_names(bundle)
+    if not differences:
+        differences = _bad_files(bundle)
+    if not differences:
         progress = Progress("checked", bundle.size)
-        found = [
+        differences = [
             f"changed: {path} does not have its SHA-256"
             for path, entry in sorted(bundle.files.items())
             if digest_of(bundle.folder / path, progress) != entry.sha256
         ]
-    return found
+    return differences
 
 
 def _bad_names(bundle: Bundle) -> list[str]:
-    found, seen = [], {MANIFEST: MANIFEST}
+    differences, seen = [], {MANIFEST: MANIFEST}
     for path, entry in sorted(bundle.files.items()):
         if not all(
             _PART.fullmatch(part) and part[-1] != "." and not _RESERVED.fullmatch(part) for part in _parts(path)
         ):
-            found.append(f"not allowed: {path!r} may lead out of the bundle")
+            differences.append(f"not allowed: {path!r} may lead out of the bundle")
         elif not LAYOUT.fullmatch(path):
-            found.append(f"not allowed: {path} is nothing that a bundle holds")
+            differences.append(f"not allowed: {path} is nothing that a bundle holds")
         elif path.startswith("ollama/blobs/") and not path.endswith(f"sha256-{entry.sha256}"):
-            found.append(f"not allowed: {path} is named for another SHA-256 than its own")
+            differences.append(f"not allowed: {path} is named for another SHA-256 than its own")
         elif path.lower() in seen:
-            found.append(f"not allowed: {path} and {seen[path.lower()]} are one file on some disks")
+            differences.append(f"not allowed: {path} and {seen[path.lower()]} are one file on some disks")
         seen[path.lower()] = path
     needed = {"install.py", REQUIREMENTS} - set(bundle.files)
-    return found + [f"missing: the manifest does not name {path}" for path in sorted(needed)]
+    return differences + [f"missing: the manifest does not name {path}" for path in sorted(needed)]
 
 
 def _parts(path: str) -> list[str]:
@@ -158,23 +158,25 @@ def _parts(path: str) -> list[str]:
 
 
 def _bad_files(bundle: Bundle) -> list[str]:
-    found, there = [], {}
+    differences, sizes = [], {}
     for path, status in _walk(bundle.folder):
         if path == MANIFEST:
             continue
-        there[path] = status.st_size
+        sizes[path] = status.st_size
         if not stat.S_ISREG(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE:
-            found.append(f"not a plain file: {path}")
+            differences.append(f"not a plain file: {path}")
         elif path not in bundle.files:
-            found.append(f"extra: {path} is not in the manifest (delete it, if you know what it is)")
+            differences.append(f"extra: {path} is not in the manifest (delete it, if you know what it is)")
         elif status.st_size != bundle.files[path].size:
-            found.append(f"changed: {path} must have {bundle.files[path].size:,} bytes, and has {status.st_size:,}")
-    return found + [f"missing: {path}" for path in sorted(set(bundle.files) - set(there))]
+            differences.append(
+                f"changed: {path} must have {bundle.files[path].size:,} bytes, and has {status.st_size:,}"
+            )
+    return differences + [f"missing: {path}" for path in sorted(set(bundle.files) - set(sizes))]
 
 
 def _walk(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Path and status of whatever is no folder; links are never followed."""
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
         status = entry.stat(follow_symlinks=False)
         is_link = getattr(status, "st_file_attributes", 0) & _REPARSE
         if stat.S_ISDIR(status.st_mode) and not is_link:

@@ -51,7 +51,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Made:
+class CreatedBundle:
     """A finished bundle: bytes per kind of content, and the SHA-256 of manifest.json and of install.py."""
 
     folder: Path
@@ -84,11 +84,11 @@ def order(
     name = settings.values.embedder
     if status and settings.origin["embedder"] == "default":
         name = status.embedder
-    found = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
-    return Order(target, settings, embedder.carried(settings, name), status, found, tuple(options))
+    stored = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
+    return Order(target, settings, embedder.carried(settings, name), status, stored, tuple(options))
 
 
-def create(folder: Path, order: Order, say: Say) -> Made:
+def create(folder: Path, order: Order, say: Say) -> CreatedBundle:
     """Make the bundle in a folder of its own, or go on with one that was begun.
 
     Raises UsageError for a folder with other things, and whatever the parts raise; what was gathered is kept.
@@ -167,10 +167,10 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
         for older in (folder / "wheels").glob("local_rag-*.whl"):
             older.unlink()
         write(folder / "wheels" / built.name, built.read_bytes())
-    made = wheel_of(folder / "wheels" / built.name)
-    if made is None:
+    own = wheel_of(folder / "wheels" / built.name)
+    if own is None:
         raise LocalRagError(f"{built.name} is no name of a wheel", hint="pip install --force-reinstall local-rag")
-    roots = [f"local-rag[eval]=={made.version}", "pip", *filter(None, [order.carried.requirement])]
+    roots = [f"local-rag[eval]=={own.version}", "pip", *filter(None, [order.carried.requirement])]
     with translated(folder):
         wheels = gathered.gather(roots)
     lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]
@@ -190,7 +190,7 @@ def _about(name: str, status: IndexStatus) -> dict[str, Any]:
 
 def _seal(
     folder: Path, target: Target, needs: dict[str, str], contents: dict[str, Any], keep: Iterable[str], say: Say
-) -> Made:
+) -> CreatedBundle:
     """Remove what an earlier order left, and write the manifest last: a bundle that has one is whole."""
     from local_rag import __version__
 
@@ -223,7 +223,7 @@ def _seal(
     for row in rows:
         kind = str(row["path"]).partition("/")[0] if "/" in str(row["path"]) else "other files"
         sizes[kind] = sizes.get(kind, 0) + int(str(row["bytes"]))
-    return Made(folder, sizes, hashlib.sha256(text).hexdigest(), sum_of(folder / "install.py"), contents)
+    return CreatedBundle(folder, sizes, hashlib.sha256(text).hexdigest(), sum_of(folder / "install.py"), contents)
 
 
 def _prune(folder: Path, keep: set[str]) -> None:

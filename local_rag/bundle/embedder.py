@@ -50,8 +50,8 @@ def _distribution(package: str) -> str:
     """The requirement that brings an importable package, empty for one that was not installed."""
     from importlib.metadata import packages_distributions, version
 
-    found = packages_distributions().get(package.partition(".")[0])
-    return f"{found[0]}=={version(found[0])}" if found else ""
+    names = packages_distributions().get(package.partition(".")[0])
+    return f"{names[0]}=={version(names[0])}" if names else ""
 
 
 def slug(name: str) -> str:
@@ -141,5 +141,5 @@ def _keys(entry: Any, packaged: Any) -> dict[str, Any]:
 
 
 def _said(entry: Any) -> dict[str, Any]:
-    said: dict[str, Any] = entry.model_dump(mode="json", exclude_unset=True, exclude={"name", "ours"})
-    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in said.items()}
+    keys: dict[str, Any] = entry.model_dump(mode="json", exclude_unset=True, exclude={"name", "ours"})
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in keys.items()}

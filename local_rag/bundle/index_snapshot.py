@@ -57,9 +57,9 @@ def _back_up(folder: Path, draft: Path, show: Say) -> None:
         progress = Progress("copied", page * pages, show)
         db.backup(copy, pages=PAGES, progress=lambda *_: progress.add(page * PAGES))
         db.execute("ROLLBACK")
-        found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise IndexDamaged(f"the index at {folder} is damaged: {found}", hint="local-rag doctor")
+        verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise IndexDamaged(f"the index at {folder} is damaged: {verdict}", hint="local-rag doctor")
 
 
 def _remove(draft: Path) -> None:

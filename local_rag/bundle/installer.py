@@ -27,8 +27,8 @@ MARK = "local-rag-bundle.json"
 """In a virtual environment that was made here: the sum of the bundle, and whether all of it is installed."""
 
 
-class Wish(NamedTuple):
-    """What a person asked of an installation; an empty string is the usual place or name."""
+class InstallRequest(NamedTuple):
+    """Which bundle to install, and how; an empty string means the default path or name."""
 
     folder: Path
     sum: str = ""
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
 class Copy(NamedTuple):
     """A file to be put at `target`: `source`, or `data` where it is written anew.
 
-    `state` is new, same, or other: something else is there, and `hint` is how to make way for this one.
+    `state` is new, same, or other: something else is there, and `hint` is the command that makes way for this one.
     `private` is for nobody but its owner.
     """
 
@@ -54,40 +54,40 @@ class Copy(NamedTuple):
     data: bytes | None = None
 
 
-def install(wish: Wish) -> int:
+def install(request: InstallRequest) -> int:
     """Check the bundle, then make the environment and put everything in its place; the exit code.
 
     Raises Refused, before anything was written where the bundle, this machine or a file that is there does not fit.
     What an interrupted run has done is kept by the next one.
     """
-    bundle = read(wish.folder, wish.sum)
-    must_fit(bundle.platform, bundle.python, bundle.needs, quoted(wish.folder / "install.py"))
+    bundle = read(request.folder, request.sum)
+    must_fit(bundle.platform, bundle.python, bundle.needs, quoted(request.folder / "install.py"))
     say(f"checking {len(bundle.files):,} files, {bundle.size / 1e6:,.0f} MB…")
-    found = problems(bundle)
-    for line in found:
+    differences = problems(bundle)
+    for line in differences:
         say(line)
-    if found:
-        raise Refused(f"{wish.folder} is not as its manifest says, so nothing was installed", AGAIN)
+    if differences:
+        raise Refused(f"{request.folder} is not as its manifest says, so nothing was installed", AGAIN)
     _pip_wheel(bundle)
-    place = _environment(wish, bundle)
-    copies = plan(bundle, wish)
-    if wish.dry_run:
-        _show(bundle, place, copies, wish.keep)
-        _must_be_free(copies, wish.keep, "would be")
+    venv_folder = _environment(request, bundle)
+    copies = plan(bundle, request)
+    if request.dry_run:
+        _show(bundle, venv_folder, copies, request.keep)
+        _must_be_free(copies, request.keep, "would be")
         return 0
-    _must_be_free(copies, wish.keep, "was")
-    _make_environment(place, bundle)
+    _must_be_free(copies, request.keep, "was")
+    _make_environment(venv_folder, bundle)
     new = [copy for copy in copies if copy.state == "new"]
     progress = Progress("copied", sum(copy.source.stat().st_size for copy in new))
     for copy in new:
         _put(copy, progress)
-    return _finish(wish, bundle, place)
+    return _finish(request, bundle, venv_folder)
 
 
 # --- what is to be put where ------------------------------------------------------------------------------------------
 
 
-def plan(bundle: Bundle, wish: Wish) -> list[Copy]:
+def plan(bundle: Bundle, request: InstallRequest) -> list[Copy]:
     """Every file that goes into a folder of the person, in the order in which it is put there."""
     config, data = folders()
     store = ollama_store()
@@ -99,7 +99,7 @@ def plan(bundle: Bundle, wish: Wish) -> list[Copy]:
             target = data / path
             copies.append(_copy(source, target, entry.sha256, f"mv {quoted(target)} {quoted(target)}.old"))
         elif first == "indexes":
-            copies.append(_index(source, data / "indexes" / index_name(bundle, wish), entry.sha256, wish))
+            copies.append(_index(source, data / "indexes" / index_name(bundle, request), entry.sha256, request))
         elif first == "ollama":  # blobs come before manifests
             copies.append(_ollama(source, store / rest, entry.sha256))
     models = _models(bundle, config / "models.yaml", data)
@@ -107,9 +107,9 @@ def plan(bundle: Bundle, wish: Wish) -> list[Copy]:
     return [*copies, *models]
 
 
-def index_name(bundle: Bundle, wish: Wish) -> str:
+def index_name(bundle: Bundle, request: InstallRequest) -> str:
     """The name that the index gets here. Raises Refused for one that is no name."""
-    name = wish.index_as or str(bundle.contents["index"]["name"])
+    name = request.index_as or str(bundle.contents["index"]["name"])
     if not all(ch.isalnum() or ch in "-_." for ch in name) or name.strip(".") == "":
         raise Refused(f"an index is a name of letters, digits, '-', '_' and '.', not {name!r}", "… --index notes")
     return name
@@ -125,7 +125,7 @@ def _copy(source: Path, target: Path, sha256: str, hint: str, private: bool = Fa
     return Copy(source, target, sha256, state, hint, private)
 
 
-def _index(source: Path, folder: Path, sha256: str, wish: Wish) -> Copy:
+def _index(source: Path, folder: Path, sha256: str, request: InstallRequest) -> Copy:
     """An index needs a folder of its own."""
     with source.open("rb") as stream:
         if stream.read(16) != b"SQLite format 3\0":
@@ -158,8 +158,8 @@ def _models(bundle: Bundle, target: Path, data: Path) -> list[Copy]:
     text = source.read_bytes()
     embedder = bundle.contents.get("embedder") or {}
     if embedder.get("folder"):
-        there = json.dumps(str(data / str(embedder["folder"]))).encode()  # a string of JSON is one of YAML
-        text = text.replace(f"path: {embedder['folder']}\n".encode(), b"path: " + there + b"\n")
+        location = json.dumps(str(data / str(embedder["folder"]))).encode()  # a string of JSON is one of YAML
+        text = text.replace(f"path: {embedder['folder']}\n".encode(), b"path: " + location + b"\n")
     state = "new"
     if os.path.lexists(target):
         state = "same" if target.is_file() and target.read_bytes() == text else "other"
@@ -181,8 +181,8 @@ def _must_be_whole(bundle: Bundle, copies: list[Copy], store: Path) -> None:
             if f"ollama/blobs/{part.replace(':', '-')}" not in bundle.files:
                 raise Refused(f"{copy.source} names {part}, which the bundle does not hold", AGAIN)
     missing = [copy for copy in copies if copy.state == "new" and store in copy.target.parents]
-    there = next((folder for folder in (store, *store.parents) if folder.exists()), store)
-    if missing and not os.access(there, os.W_OK):
+    existing = next((folder for folder in (store, *store.parents) if folder.exists()), store)
+    if missing and not os.access(existing, os.W_OK):
         raise Refused(
             f"the models of Ollama lie in {store}, where you may not write",
             f"sudo cp -rn {quoted(bundle.folder / 'ollama')}/. {quoted(store)} && sudo chown -R ollama: {quoted(store)}"
@@ -237,38 +237,38 @@ def _failed(target: Path, error: OSError) -> Refused:
     return Refused(f"{target} cannot be written: {error.strerror}", "make that folder yours, then the same command")
 
 
-def _environment(wish: Wish, bundle: Bundle) -> Path:
+def _environment(request: InstallRequest, bundle: Bundle) -> Path:
     """The folder of the virtual environment. Raises Refused for one in the bundle, and for one with other things."""
-    place = Path(wish.venv).expanduser().absolute() if wish.venv else folders()[1] / "venv"
-    if bundle.folder.resolve() in (place.resolve(), *place.resolve().parents):
-        raise Refused(f"{place} lies in the bundle, where nothing may be added", "… --venv PATH   elsewhere")
-    if place.exists() and not (place.is_dir() and (not any(place.iterdir()) or (place / MARK).is_file())):
-        raise Refused(f"{place} holds something else than an installation from a bundle", "… --venv PATH   elsewhere")
-    return place
+    folder = Path(request.venv).expanduser().absolute() if request.venv else folders()[1] / "venv"
+    if bundle.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise Refused(f"{folder} lies in the bundle, where nothing may be added", "… --venv PATH   elsewhere")
+    if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / MARK).is_file())):
+        raise Refused(f"{folder} holds something else than an installation from a bundle", "… --venv PATH   elsewhere")
+    return folder
 
 
-def _make_environment(place: Path, bundle: Bundle) -> None:
+def _make_environment(folder: Path, bundle: Bundle) -> None:
     """Make it and let pip fill it; one with all of this bundle is left as it is, half a one is made anew."""
-    mark = place / MARK
+    mark = folder / MARK
     state = _marked(mark)
-    if _is_installed(place, bundle):
-        say(f"already installed in {place}")
+    if _is_installed(folder, bundle):
+        say(f"already installed in {folder}")
         return
     try:
         if state and not state.get("done"):
-            shutil.rmtree(place)
-        say(f"making a virtual environment in {place}")
-        place.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(folder)
+        say(f"making a virtual environment in {folder}")
+        folder.mkdir(parents=True, exist_ok=True)
         mark.write_text(json.dumps({"manifest": bundle.sum, "done": False}), encoding="utf-8")
-        venv.EnvBuilder(symlinks=os.name != "nt", prompt="local-rag").create(place)
-        _pip(place, bundle)
+        venv.EnvBuilder(symlinks=os.name != "nt", prompt="local-rag").create(folder)
+        _pip(folder, bundle)
         mark.write_text(json.dumps({"manifest": bundle.sum, "done": True}), encoding="utf-8")
     except OSError as error:
-        raise _failed(place, error) from error
+        raise _failed(folder, error) from error
 
 
-def _is_installed(place: Path, bundle: Bundle) -> bool:
-    return _marked(place / MARK) == {"manifest": bundle.sum, "done": True} and program(place, "local-rag").exists()
+def _is_installed(folder: Path, bundle: Bundle) -> bool:
+    return _marked(folder / MARK) == {"manifest": bundle.sum, "done": True} and program(folder, "local-rag").exists()
 
 
 def _marked(mark: Path) -> dict[str, object]:
@@ -281,20 +281,20 @@ def _marked(mark: Path) -> dict[str, object]:
 
 def _pip_wheel(bundle: Bundle) -> str:
     """The path of pip, which runs from its own wheel, because the ensurepip of some systems is a package of its own."""
-    found = next((path for path in bundle.files if path.startswith("wheels/pip-")), "")
-    if not found:
+    path_of_pip = next((path for path in bundle.files if path.startswith("wheels/pip-")), "")
+    if not path_of_pip:
         raise Refused("the bundle holds no wheel of pip", "local-rag bundle create DIR   makes a whole one")
-    return found
+    return path_of_pip
 
 
-def _pip(place: Path, bundle: Bundle) -> None:
+def _pip(folder: Path, bundle: Bundle) -> None:
     """Run the pip of the bundle, deaf to the shell's and the system's settings of pip. Raises Refused."""
     wheels = [path for path in bundle.files if path.startswith("wheels/")]
     say(f"installing {len(wheels):,} packages, which takes a minute or two…")
     options = ["--isolated", "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--quiet"]
     options += ["--no-index", "--find-links", "wheels", "--only-binary", ":all:", "--require-hashes", "--no-compile"]
     command = [
-        str(program(place, "python")),
+        str(program(folder, "python")),
         "-I",
         str(Path(_pip_wheel(bundle)) / "pip"),
         "install",
@@ -308,38 +308,38 @@ def _pip(place: Path, bundle: Bundle) -> None:
         command, cwd=bundle.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        for line in said[-15:]:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        for line in lines[-15:]:
             say(line)
-        full = any("no space left" in line.lower() for line in said)
+        full = any("no space left" in line.lower() for line in lines)
         hint = "free some space, then the same command" if full else "what pip said stands above"
         raise Refused("pip could not install the packages", hint)
 
 
-def program(place: Path, name: str) -> Path:
+def program(folder: Path, name: str) -> Path:
     """A program of a virtual environment."""
-    return place / "Scripts" / f"{name}.exe" if os.name == "nt" else place / "bin" / name
+    return folder / "Scripts" / f"{name}.exe" if os.name == "nt" else folder / "bin" / name
 
 
-def _show(bundle: Bundle, place: Path, copies: list[Copy], keep: bool) -> None:
+def _show(bundle: Bundle, folder: Path, copies: list[Copy], keep: bool) -> None:
     """What would be done, on stdout."""
     wheels = sum(path.startswith("wheels/") for path in bundle.files)
     lines = [f"everything is as {MANIFEST} says; nothing is written with --dry-run"]
-    is_there = _is_installed(place, bundle)
-    lines += [f"already installed in {place}" if is_there else f"would install {wheels:,} packages in {place}"]
+    is_there = _is_installed(folder, bundle)
+    lines += [f"already installed in {folder}" if is_there else f"would install {wheels:,} packages in {folder}"]
     words = {"new": "would put", "same": "is there already", "other": "would keep" if keep else "in the way"}
     lines += [f"{words[copy.state]}: {copy.target}" for copy in copies]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
 
-def _finish(wish: Wish, bundle: Bundle, place: Path) -> int:
+def _finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
     """Let the installed program look at the index, and say what to type next; 1 if it does not like what it sees."""
-    command, code = program(place, "local-rag"), 0
+    command, code = program(folder, "local-rag"), 0
     if bundle.contents.get("index"):
-        name = index_name(bundle, wish)
-        asked = [str(command), "status", "--index", str(folders()[1] / "indexes" / name)]
-        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        name = index_name(bundle, request)
+        command_line = [str(command), "status", "--index", str(folders()[1] / "indexes" / name)]
+        done = subprocess.run(command_line, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         code = 1 if done.returncode else 0
         sys.stdout.write((done.stderr if code else done.stdout).decode(errors="replace"))
         sys.stdout.write(f"the index {name} {'cannot be used' if code else 'can be read'}\n")
@@ -361,7 +361,7 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     folder = Path(__file__).resolve().parent
     try:
-        return install(Wish(folder, given.sum, given.venv, given.index, given.keep, given.dry_run))
+        return install(InstallRequest(folder, given.sum, given.venv, given.index, given.keep, given.dry_run))
     except Refused as error:
         say(f"error: {error}")
         if error.hint:

@@ -1,4 +1,4 @@
-"""Large files, read and copied piece by piece, with a line of progress every few seconds. Only the standard library.
+"""Large files, read and copied block by block, with a line of progress every few seconds. Only the standard library.
 
 A part of every bundle's install.py: only syntax of Python 3.6.
 """
@@ -14,8 +14,8 @@ from local_rag.bundle.machine import say
 EVERY = 3.0
 """Seconds between two lines of progress; what is done sooner shows none."""
 
-PIECE = 1 << 22
-"""Bytes of one piece."""
+BLOCK = 1 << 22
+"""Bytes of one block."""
 
 
 class Progress:
@@ -41,10 +41,10 @@ def sum_of(source: Path, progress: Progress | None = None, target: Path | None =
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb"))
         out = stack.enter_context(target.open("wb")) if target else None
-        for piece in iter(lambda: stream.read(PIECE), b""):
-            digest.update(piece)
+        for block in iter(lambda: stream.read(BLOCK), b""):
+            digest.update(block)
             if out:
-                out.write(piece)
+                out.write(block)
             if progress:
-                progress.add(len(piece))
+                progress.add(len(block))
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """What a bundle must know of the machine: platform, folders, and the store of Ollama. Only the standard library.
 
 It is the beginning of every bundle's install.py, which older Pythons read as far as `_require`: only syntax of
-Python 3.6 in this file and in those that follow it there (pieces.py, checking.py, installer.py).
+Python 3.6 in this file and in those that follow it there (large_files.py, checking.py, installer.py).
 """
 
 import json

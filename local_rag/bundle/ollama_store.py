@@ -92,7 +92,7 @@ def gather(models: list[StoredModel], into: Path, say: Say) -> None:
         say(f"copying {model.name}: {format_bytes(model.size)}")
         progress = Progress("copied", model.size, say)
         for digest, _ in model.blobs:
-            source, target = (place / "blobs" / f"sha256-{digest}" for place in (model.store, into))
+            source, target = (folder / "blobs" / f"sha256-{digest}" for folder in (model.store, into))
             if copy(source, target, progress, digest) != digest:
                 target.unlink()
                 raise LocalRagError(

@@ -44,13 +44,13 @@ def _source(distribution: Distribution) -> Path | None:
 def _built(source: Path, into: Path, options: Sequence[str]) -> Path:
     with tempfile.TemporaryDirectory(dir=into) as folder:
         status, output = run_pip(["wheel", "--no-deps", "--wheel-dir", folder, *options, str(source)])
-        made = list(Path(folder).glob("*.whl"))
-        if status or len(made) != 1:
+        wheels = list(Path(folder).glob("*.whl"))
+        if status or len(wheels) != 1:
             raise LocalRagError(
                 f"the wheel of local-rag could not be built from {source}: {last_line(output)}",
                 hint="see that pip reaches its index (pip config list shows which), then the same command",
             )
-        return made[0].replace(into / made[0].name)
+        return wheels[0].replace(into / wheels[0].name)
 
 
 def _packed(distribution: Distribution, into: Path) -> Path:

@@ -80,12 +80,12 @@ class Target:
             return tuple(mac_platforms(MACOS, cpu))
         if not self.is_linux:
             return ("win_amd64",)
-        found = []
+        tags = []
         for minor in range(GLIBC, 4, -1):
-            found.append(f"manylinux_2_{minor}_{cpu}")
+            tags.append(f"manylinux_2_{minor}_{cpu}")
             if minor in _OLDER and (minor == 17 or cpu == "x86_64"):
-                found.append(f"{_OLDER[minor]}_{cpu}")
-        return (*found, f"linux_{cpu}")
+                tags.append(f"{_OLDER[minor]}_{cpu}")
+        return (*tags, f"linux_{cpu}")
 
     @cached_property
     def tags(self) -> frozenset[Tag]:
@@ -129,15 +129,15 @@ class Target:
 
         Each wheel asks for the least of the systems that it names.
         """
-        asked = [min(found) for wheel in tags if (found := [self._asks(tag.platform) for tag in wheel])]
-        newest = max(asked, default=(0, 0))
+        least = [min(versions) for wheel in tags if (versions := [self._asks(tag.platform) for tag in wheel])]
+        newest = max(least, default=(0, 0))
         if newest == (0, 0):
             return {}
         return {"glibc" if self.is_linux else "macos": "{}.{}".format(*newest)}
 
     def _asks(self, system: str) -> tuple[int, int]:
-        found = re.match(r"(?:manylinux|macosx)_(\d+)_(\d+)_", system)
-        if found:
-            return int(found[1]), int(found[2])
+        match = re.match(r"(?:manylinux|macosx)_(\d+)_(\d+)_", system)
+        if match:
+            return int(match[1]), int(match[2])
         old = next((minor for minor, name in _OLDER.items() if system.startswith(f"{name}_")), None)
         return (0, 0) if old is None else (2, old)

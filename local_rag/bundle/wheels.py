@@ -67,16 +67,16 @@ class Wheels:
 
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_over()
-        asked: dict[str, set[str]] = {}
+        fetched: dict[str, set[str]] = {}
         while True:
             chosen, missing = self._closure([Requirement(root) for root in roots])
             if not missing:
                 return sorted(chosen.values(), key=lambda wheel: wheel.name)
             for name, specifier in missing.items():
-                wish = f"{name}{_pin(name, specifier)}"
-                if wish in asked.setdefault(name, set()):
-                    raise self._none(wish, "what pip brought does not fit")
-                asked[name].add(wish)
+                wanted = f"{name}{_pin(name, specifier)}"
+                if wanted in fetched.setdefault(name, set()):
+                    raise self._none(wanted, "what pip brought does not fit")
+                fetched[name].add(wanted)
             self._fetch([f"{name}{_pin(name, specifier)}" for name, specifier in sorted(missing.items())])
 
     def _closure(self, roots: Iterable[Requirement]) -> tuple[dict[str, Wheel], dict[str, SpecifierSet]]:
@@ -84,7 +84,7 @@ class Wheels:
         from packaging.specifiers import SpecifierSet
         from packaging.utils import canonicalize_name
 
-        there = list(self._there())
+        available = list(self._available())
         wanted: dict[str, tuple[SpecifierSet, frozenset[str]]] = {}
         ahead = list(roots)
         chosen: dict[str, Wheel] = {}
@@ -101,7 +101,7 @@ class Wheels:
             if name in wanted and now == before:
                 continue
             wanted[name] = now
-            wheel = _best([wheel for wheel in there if wheel.name == name], now[0])
+            wheel = _best([wheel for wheel in available if wheel.name == name], now[0])
             if wheel:
                 chosen[name] = wheel
                 ahead += self._needs(wheel, now[1])
@@ -116,7 +116,7 @@ class Wheels:
             if not marker or any(marker.evaluate(self.target.markers | {"extra": extra}) for extra in ("", *extras)):
                 yield requirement
 
-    def _there(self) -> Iterator[Wheel]:
+    def _available(self) -> Iterator[Wheel]:
         """Every wheel in the folder that the other machine takes."""
         for file in sorted(self.folder.glob("*.whl")):
             wheel = wheel_of(file)
@@ -125,23 +125,23 @@ class Wheels:
 
     # --- fetching
 
-    def _fetch(self, wishes: Sequence[str]) -> None:
-        torch = [wish for wish in wishes if wish.partition("==")[0] == "torch"]
-        others = [wish for wish in wishes if wish not in torch]
+    def _fetch(self, wanted: Sequence[str]) -> None:
+        torch = [requirement for requirement in wanted if requirement.partition("==")[0] == "torch"]
+        others = [requirement for requirement in wanted if requirement not in torch]
         for first in range(0, len(others), AT_ONCE):
             batch = others[first : first + AT_ONCE]
             self.say(f"fetching {', '.join(batch)}")
             output = self._download(batch)
             if output:
                 raise self._none(_named(output, batch), last_line(output))
-        for wish in torch:
-            self.say(f"fetching {wish} for the CPU (about 200 MB)")
+        for requirement in torch:
+            self.say(f"fetching {requirement} for the CPU (about 200 MB)")
             for way in self._torch_ways():
-                output = self._download([wish], way)
+                output = self._download([requirement], way)
                 if not output:
                     break
             else:
-                raise self._none(wish, last_line(output))
+                raise self._none(requirement, last_line(output))
 
     def _torch_ways(self) -> tuple[tuple[str, ...], ...]:
         """Where PyTorch without CUDA is looked for; on Linux the ordinary index has it with several GB of CUDA."""
@@ -149,10 +149,10 @@ class Wheels:
             return ((),)
         return (("--no-index",), ("--timeout", "5", "--retries", "0", "--index-url", CPU_INDEX))
 
-    def _download(self, wishes: Sequence[str], more: Sequence[str] = ()) -> str:
+    def _download(self, wanted: Sequence[str], more: Sequence[str] = ()) -> str:
         """Empty when all is there, else what pip said."""
         arguments = ["download", "--no-deps", "--only-binary", ":all:", *self.target.options]
-        status, output = run_pip([*arguments, *self.options, *more, "--dest", str(self._part), *wishes])
+        status, output = run_pip([*arguments, *self.options, *more, "--dest", str(self._part), *wanted])
         self._take_over(sure=status == 0)
         return output if status else ""
 
@@ -169,19 +169,22 @@ class Wheels:
             left_over.unlink()
         self._part.rmdir()
 
-    def _none(self, wish: str, said: str) -> LocalRagError:
+    def _none(self, requirement: str, reason: str) -> LocalRagError:
         platform, python = self.target.platform, self.target.python
-        where = f"see that pip reaches {CPU_INDEX}, or " if wish.startswith("torch") and self.target.is_linux else ""
+        where = (
+            f"see that pip reaches {CPU_INDEX}, or " if requirement.startswith("torch") and self.target.is_linux else ""
+        )
         return LocalRagError(
-            f"there is no wheel of {wish} for {platform} and Python {python} ({said})",
-            hint=f"{where}on such a machine: pip wheel --no-deps -w DIR {wish}   then here the same command with "
-            f"--find-links DIR; or another --python",
+            f"there is no wheel of {requirement} for {platform} and Python {python} ({reason})",
+            hint=f"{where}on such a machine: pip wheel --no-deps -w DIR {requirement}   then here the same command "
+            f"with --find-links DIR; or another --python",
         )
 
 
 def _named(output: str, batch: Sequence[str]) -> str:
     """The requirement of a batch that pip did not find."""
-    return next((wish for wish in batch if f"for {wish}" in output or f"requirement {wish} " in output), batch[0])
+    signs = {name: (f"for {name}", f"requirement {name} ") for name in batch}
+    return next((name for name in batch if any(sign in output for sign in signs[name])), batch[0])
 
 
 def _is_whole(file: Path) -> bool:
@@ -210,10 +213,10 @@ def _pin(name: str, specifier: SpecifierSet) -> str:
     if name == "pip":
         return str(specifier)  # the one here may be too old for the other Python
     try:
-        found = Version(version(name))
+        installed = Version(version(name))
     except (PackageNotFoundError, InvalidVersion):
         return str(specifier)
-    return f"=={found.public}" if specifier.contains(found, prereleases=True) else str(specifier)
+    return f"=={installed.public}" if specifier.contains(installed, prereleases=True) else str(specifier)
 
 
 @cache

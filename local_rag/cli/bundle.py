@@ -12,7 +12,7 @@ from local_rag.cli.options import EmbedderOption, JsonOption, ModelsOption, Trus
 from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
-    from local_rag.bundle.create import Made
+    from local_rag.bundle.create import CreatedBundle
 
 bundle_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Carry local-rag to a machine without a network."
@@ -68,24 +68,24 @@ def create(
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
     wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
-    made = make(folder.expanduser().absolute(), wanted, say)
+    created = make(folder.expanduser().absolute(), wanted, say)
     if json:
-        write_json(made)
+        write_json(created)
     else:
-        _print_made(made)
+        _print_created(created)
     return 0
 
 
-def _print_made(made: Made) -> None:
+def _print_created(created: CreatedBundle) -> None:
     from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 
-    for kind, count in made.sizes.items():
+    for kind, count in created.sizes.items():
         write(f"{kind:<12} {format_bytes(count):>9}")
-    write(f"{'together':<12} {format_bytes(sum(made.sizes.values())):>9}   in {made.folder}")
+    write(f"{'together':<12} {format_bytes(sum(created.sizes.values())):>9}   in {created.folder}")
     write("To compare on the other side, SHA-256:")
-    write(f"  {made.manifest}  manifest.json")
-    write(f"  {made.program}  install.py")
+    write(f"  {created.manifest}  manifest.json")
+    write(f"  {created.program}  install.py")
     write("What to type there stands in README.txt.")
 
 
@@ -148,11 +148,11 @@ def install(
     ] = False,
 ) -> int:
     """Install from a bundle without a network, as the bundle's own install.py does."""
-    from local_rag.bundle.installer import Wish
+    from local_rag.bundle.installer import InstallRequest
     from local_rag.bundle.installer import install as put
     from local_rag.bundle.machine import Refused
 
     try:
-        return put(Wish(folder.expanduser().absolute(), sum, venv, index, keep, dry_run))
+        return put(InstallRequest(folder.expanduser().absolute(), sum, venv, index, keep, dry_run))
     except Refused as error:
         raise LocalRagError(str(error), hint=error.hint) from error

@@ -29,14 +29,14 @@ def normalized(text: str) -> str:
 
 def exact_match(text: str, answers: Sequence[str]) -> float:
     """1 where the normalised text is an answer, else 0."""
-    found = normalized(text)
-    return float(any(found == answer for answer in _references(answers)))
+    normal = normalized(text)
+    return float(any(normal == answer for answer in _references(answers)))
 
 
 def token_f1(text: str, answers: Sequence[str]) -> float:
     """Harmonic mean of precision and recall of the text's words against an answer's, as bags of words, in [0, 1]."""
-    found = normalized(text).split()
-    return max(_overlap(found, answer.split()) for answer in _references(answers))
+    words = normalized(text).split()
+    return max(_overlap(words, answer.split()) for answer in _references(answers))
 
 
 def containment(text: str, answers: Sequence[str]) -> float:
@@ -45,8 +45,8 @@ def containment(text: str, answers: Sequence[str]) -> float:
     "Accuracy" of short answers by Mallen et al., When not to trust language models, ACL 2023, and of Self-RAG (Asai et
     al., section 4.1): there on characters, here on whole words, so that "9" is not in "1920".
     """
-    found = normalized(text)
-    return float(any(f" {answer} " in f" {found} " if answer else not found for answer in _references(answers)))
+    normal = normalized(text)
+    return float(any(f" {answer} " in f" {normal} " if answer else not normal for answer in _references(answers)))
 
 
 def _references(answers: Sequence[str]) -> list[str]:
@@ -55,8 +55,8 @@ def _references(answers: Sequence[str]) -> list[str]:
     return [answer for answer in map(normalized, answers) if answer] or [""]
 
 
-def _overlap(found: Sequence[str], wanted: Sequence[str]) -> float:
-    if not found or not wanted:
-        return float(found == wanted)
-    common = sum((Counter(found) & Counter(wanted)).values())
-    return 2 * common / (len(found) + len(wanted))
+def _overlap(words: Sequence[str], wanted: Sequence[str]) -> float:
+    if not words or not wanted:
+        return float(words == wanted)
+    common = sum((Counter(words) & Counter(wanted)).values())
+    return 2 * common / (len(words) + len(wanted))

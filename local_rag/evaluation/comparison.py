@@ -134,9 +134,9 @@ def _common(a: _Run, b: _Run) -> list[str]:
         raise UsageError("the two runs have no case in common", hint="compare runs over the same cases")
     for case in common:
         if a.cases[case].question != b.cases[case].question:
-            asked = " and ".join(repr(shorten(run.cases[case].question, 60)) for run in (a, b))
+            questions = " and ".join(repr(shorten(run.cases[case].question, 60)) for run in (a, b))
             raise UsageError(
-                f"the case {case!r} is not the same question in both runs: {asked}",
+                f"the case {case!r} is not the same question in both runs: {questions}",
                 hint="compare runs over the same cases",
             )
     return common
@@ -218,8 +218,8 @@ def _pairing(a: _Run, b: _Run, common: Sequence[str], what: str, name_a: str, na
             for case, record_a, record_b in good.get(measure.record, ())
         )
         values = [(left, right) for left, right in pairs if left is not None and right is not None]
-        if found := difference(measure, values, seed):
-            figures.append(found)
+        if figure := difference(measure, values, seed):
+            figures.append(figure)
     return Pairing(what, name_a, name_b, lost_a, lost_b, corrected(figures))
 
 

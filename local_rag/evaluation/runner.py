@@ -112,12 +112,12 @@ class Runner:
         one graph has paid for must not be free for the next. The judge's model is loaded once.
         """
         cases, graphs = self.folder.cases, self.plan.graphs
-        found = [*self._retrieval(cases), *self._routes(cases)]
-        found += [self._answer(case, graph) for graph in graphs for case in cases]
+        steps = [*self._retrieval(cases), *self._routes(cases)]
+        steps += [self._answer(case, graph) for graph in graphs for case in cases]
         if self.judge is not None:
             judged = [case for case in cases if case.answers]
-            found += [self._judgement(case, graph, self.judge) for graph in graphs for case in judged]
-        return found
+            steps += [self._judgement(case, graph, self.judge) for graph in graphs for case in judged]
+        return steps
 
     def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
         """Ask what is left, in order. What failed before is asked again, after the others.
@@ -199,14 +199,14 @@ class Runner:
     def _rank(self, case: Case, mode: Mode) -> Record:
         self._forget()
         started = time.perf_counter()
-        many, seconds = self.plan.depth * PER_UNIT, 0.0
+        limit, seconds = self.plan.depth * PER_UNIT, 0.0
         while True:
-            found = self.rag.index.search(case.question, many, mode=mode, repeats=True)
+            passages = self.rag.index.search(case.question, limit, mode=mode, repeats=True)
             seconds = seconds or time.perf_counter() - started
-            ranked = ranking(case, found)
-            if len(ranked.units) >= self.plan.depth or len(found) < many or many >= MOST_PASSAGES:
+            ranked = ranking(case, passages)
+            if len(ranked.units) >= self.plan.depth or len(passages) < limit or limit >= MOST_PASSAGES:
                 return retrieval_record(case, mode, ranked, self.plan.depth, seconds)
-            many *= 4
+            limit *= 4
 
     def _route(self, case: Case) -> Record:
         from local_rag.graphs.nodes.routing import ask_router
@@ -236,15 +236,15 @@ class Runner:
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()
         with scope(Cancel(self.rag.settings.values.limits.seconds)):
-            found = judge.judge(case.question, case.answers, answered["answer"]["text"])
+            judgement = judge.judge(case.question, case.answers, answered["answer"]["text"])
         return {
             "kind": "judgement",
             "case": case.id,
             "graph": graph,
-            "verdict": found.verdict,
-            "why": found.why,
+            "verdict": judgement.verdict,
+            "why": judgement.why,
             "seconds": round(time.perf_counter() - started, 4),
-            "calls": found.usage.calls,
-            "prompt_tokens": found.usage.prompt_tokens,
-            "output_tokens": found.usage.output_tokens,
+            "calls": judgement.usage.calls,
+            "prompt_tokens": judgement.usage.prompt_tokens,
+            "output_tokens": judgement.usage.output_tokens,
         }

@@ -43,7 +43,7 @@ def bootstrap_interval(
     values = np.asarray(differences, dtype=float)
     if np.ptp(values) == 0:
         return float(values[0]), float(values[0])
-    found = bootstrap(
+    result = bootstrap(
         (values,),
         np.mean,
         n_resamples=resamples,
@@ -53,7 +53,7 @@ def bootstrap_interval(
         method="percentile",
         rng=np.random.default_rng(seed),
     )
-    low, high = found.confidence_interval
+    low, high = result.confidence_interval
     return float(low), float(high)
 
 
@@ -66,10 +66,10 @@ def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
     import numpy as np
     from scipy.stats import permutation_test
 
-    values = np.asarray([one for one in differences if one], dtype=float)
+    values = np.asarray([difference for difference in differences if difference], dtype=float)
     if len(values) < 2:
         return 1.0
-    found = permutation_test(
+    result = permutation_test(
         (values,),
         np.mean,
         permutation_type="samples",
@@ -78,7 +78,7 @@ def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLE
         batch=max(1, _AT_ONCE // len(values)),
         rng=np.random.default_rng(seed),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -100,7 +100,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     adjusted = [0.0] * len(p_values)
     largest = 0.0
-    for done, position in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
+    for done, position in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
         largest = max(largest, min(1.0, (len(p_values) - done) * p_values[position]))
         adjusted[position] = largest
     return adjusted
@@ -115,9 +115,9 @@ def kappa(pairs: Sequence[tuple[object, object]]) -> float | None:
     if not pairs:
         return None
     total = len(pairs)
-    observed = sum(one == other for one, other in pairs) / total
+    observed = sum(first == second for first, second in pairs) / total
     labels = {label for pair in pairs for label in pair}
     by_chance = sum(
-        sum(one == label for one, _ in pairs) * sum(other == label for _, other in pairs) for label in labels
+        sum(first == label for first, _ in pairs) * sum(second == label for _, second in pairs) for label in labels
     ) / (total * total)
     return (observed - by_chance) / (1 - by_chance) if len(labels) > 1 else None

@@ -101,11 +101,11 @@ def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures
         "cases": len(pairs),
         "failed": failed,
         "recall": {
-            str(k): mean([recall(*one, k) for one in ranked]) if depth is None or k <= depth else None
+            str(k): mean([recall(*ranking, k) for ranking in ranked]) if depth is None or k <= depth else None
             for k in RECALL_AT
         },
         "precision": {
-            str(k): mean([precision(*one, k) for one in ranked]) if depth is None or k <= depth else None
+            str(k): mean([precision(*ranking, k) for ranking in ranked]) if depth is None or k <= depth else None
             for k in PRECISION_AT
         },
         "mrr": _mean("rr", pairs),
@@ -164,14 +164,14 @@ def _refusals(pairs: Sequence[Pair]) -> Figures:
     refused, answered = _values("refused", pairs), _values("answered", pairs)
     right, given = round(sum(refused)), round(sum(answered))
     missed, wrong = len(refused) - right, len(answered) - given
-    found, rate = _share(right, len(refused)), _share(given, len(answered))
+    recall, answer_rate = _share(right, len(refused)), _share(given, len(answered))
     return {
         "cases": len(refused) + len(answered),
         "precision": _share(right, right + wrong),
-        "recall": found,
-        "f1": None if found is None else _share(2 * right, 2 * right + wrong + missed),
-        "balanced_accuracy": None if found is None or rate is None else (found + rate) / 2,
-        "answer_rate": rate,
+        "recall": recall,
+        "f1": None if recall is None else _share(2 * right, 2 * right + wrong + missed),
+        "balanced_accuracy": None if recall is None or answer_rate is None else (recall + answer_rate) / 2,
+        "answer_rate": answer_rate,
         "right": right,
         "wrong": wrong,
         "missed": missed,
@@ -198,14 +198,16 @@ def _support(pairs: Sequence[Pair]) -> Figures:
 def _citations(pairs: Sequence[Pair]) -> Figures:
     """Shares of all citations, targets and sentences of the run: a long answer weighs more than a short one."""
     answered = [(case, record) for case, record in pairs if is_answered(record)]
-    cited = [(case, one) for case, record in answered for one in record["cited"]]
+    cited = [(case, citation) for case, record in answered for citation in record["cited"]]
     targets = [(case, record) for case, record in answered if case.relevant]
-    found = sum(len({target for one in record["cited"] for target in one["holds"]}) for _, record in targets)
+    cited_targets = sum(
+        len({target for citation in record["cited"] for target in citation["holds"]}) for _, record in targets
+    )
     return {
         "answers": len(answered),
-        "verified": mean([bool(one["verified"]) for _, one in cited]),
-        "precision": mean([bool(one["holds"]) for case, one in cited if case.relevant]),
-        "recall": _share(found, sum(len(case.relevant) for case, _ in targets)),
+        "verified": mean([bool(citation["verified"]) for _, citation in cited]),
+        "precision": mean([bool(citation["holds"]) for case, citation in cited if case.relevant]),
+        "recall": _share(cited_targets, sum(len(case.relevant) for case, _ in targets)),
         "sentences": _share(
             sum(record["sentences"]["verified"] for _, record in answered),
             sum(record["sentences"]["total"] for _, record in answered),
@@ -230,9 +232,9 @@ def _grading(grades: Sequence[Mapping[str, Any]]) -> Figures | None:
 
 def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
     """The bins that hold anything: mean score and share labelled relevant. A score of 1 is in the last one."""
-    found: dict[int, list[tuple[float, bool]]] = {}
+    bins: dict[int, list[tuple[float, bool]]] = {}
     for score, gold in scored:
-        found.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, gold))
+        bins.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, gold))
     return [
         {
             "from": number / BINS,
@@ -241,7 +243,7 @@ def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
             "score": mean([score for score, _ in held]),
             "relevant": mean([gold for _, gold in held]),
         }
-        for number, held in sorted(found.items())
+        for number, held in sorted(bins.items())
     ]
 
 
@@ -263,13 +265,13 @@ def _judge(judged: Sequence[Pair], pairs: Sequence[Pair]) -> Figures:
 
     Abstentions were not shown to it, and count in none of these.
     """
-    asked = [(case, record) for case, record in judged if record["verdict"] != "abstained"]
-    read = [(case, record["verdict"] == "right") for case, record in asked if record["verdict"] != "unparsed"]
+    shown = [(case, record) for case, record in judged if record["verdict"] != "abstained"]
+    read = [(case, record["verdict"] == "right") for case, record in shown if record["verdict"] != "unparsed"]
     label = {case.id: MEASURES["containment"].of(case, record) for case, record in pairs if is_answered(record)}
     both = [(right, bool(label[case.id])) for case, right in read if label.get(case.id) is not None]
     return {
-        "verdicts": len(asked),
-        "unparsed": _share(len(asked) - len(read), len(asked)),
+        "verdicts": len(shown),
+        "unparsed": _share(len(shown) - len(read), len(shown)),
         "right": mean([right for _, right in read]),
         "labelled": len(both),
         "agreement": mean([right == labelled for right, labelled in both]),
@@ -314,5 +316,6 @@ def _may_skip_files(graph: str) -> bool:
 
 def _nearest(record: Mapping[str, Any], none: float | None) -> float | None:
     """The best cosine among the passages of the files that the first query brought; `none` where there are none."""
-    found = [one for one in record["passages"] if one["origin"] != "web" and one["score"] is not None]
-    return max((float(one["score"]) for one in found if one["query"] == found[0]["query"]), default=none)
+    files = [passage for passage in record["passages"] if passage["origin"] != "web" and passage["score"] is not None]
+    first = [float(passage["score"]) for passage in files if passage["query"] == files[0]["query"]]
+    return max(first, default=none)

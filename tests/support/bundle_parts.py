@@ -52,7 +52,7 @@ def pip_wheel(folder):
 
 def show_every_piece(monkeypatch, size=10):
     """Progress after each piece of so many bytes, as of a file of gigabytes."""
-    monkeypatch.setattr(large_files, "PIECE", size)
+    monkeypatch.setattr(large_files, "BLOCK", size)
     monkeypatch.setattr(large_files, "EVERY", 0.0)
 
 

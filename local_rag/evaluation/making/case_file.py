@@ -47,10 +47,10 @@ class CaseFile:
         held: dict[str, list[str]] = {}
         for source in sources:
             held.setdefault(last_part(source), []).append(source)
-        wished = [{target.file for target in case.relevant if target.file} for case in self.cases]
+        named_files = [{target.file for target in case.relevant if target.file} for case in self.cases]
         return sum(
             not any(same_file(file, source) for file in files for source in held.get(last_part(file), ()))
-            for files in wished
+            for files in named_files
             if files
         )
 

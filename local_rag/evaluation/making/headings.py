@@ -36,13 +36,13 @@ def of_heading(passage: Passage) -> Iterator[Idea]:
     if not parts or _squeezed(parts[-1]) not in _squeezed(passage.text):
         return
     heading = _bare(_NUMBERED.sub("", parts[-1])).strip(" .:")
-    about = _bare(document_name(passage)) or _bare(parts[0])
-    body = next((one for one in sentences(passage.text) if _is_body(one.of(passage.text), parts)), None)
-    if body is None or fold(heading) in _EMPTY or fold(heading) == fold(about) or not content_words(heading):
+    document = _bare(document_name(passage)) or _bare(parts[0])
+    body = next((span for span in sentences(passage.text) if _is_body(span.of(passage.text), parts)), None)
+    if body is None or fold(heading) in _EMPTY or fold(heading) == fold(document) or not content_words(heading):
         return
     english = is_in_english(passage)
     if english or is_prose(passage.text):  # of a list or of code nobody can say which language it is in
-        yield Idea(_asked(heading, about, english), "", body, "heading", heading, about=about)
+        yield Idea(_asked(heading, document, english), "", body, "heading", heading, about=document)
 
 
 def _is_body(sentence: str, parts: list[str]) -> bool:
@@ -61,25 +61,25 @@ def _squeezed(text: str) -> str:
     return " ".join(words(text))
 
 
-def _asked(heading: str, about: str, english: bool) -> str:
+def _asked(heading: str, document: str, english: bool) -> str:
     if heading.endswith("?"):
-        return _placed(heading, about, english)
+        return _placed(heading, document, english)
     if not english:
-        return f"{about}: {heading}?"
+        return f"{document}: {heading}?"
     if match := _IS_WHAT.match(heading):
         return f"{match[1].capitalize()} {match[3]} {match[2]}?"
     if _QUESTION.match(heading):
-        return _placed(f"{heading}?", about, english)
+        return _placed(f"{heading}?", document, english)
     if match := _INFINITIVE.match(heading):
-        one = "can" if match[1].lower() == "how" else "should"
-        return f"{match[1].capitalize()} {one} one {match[2]}?"
-    if fold(about) in fold(heading):
+        verb = "can" if match[1].lower() == "how" else "should"
+        return f"{match[1].capitalize()} {verb} one {match[2]}?"
+    if fold(document) in fold(heading):
         return f"What is said under “{heading}”?"
-    return f"What does “{about}” say about “{heading}”?"
+    return f"What does “{document}” say about “{heading}”?"
 
 
-def _placed(question: str, about: str, english: bool) -> str:
+def _placed(question: str, document: str, english: bool) -> str:
     """A question with the name of its document, where it points at something ("How does it work?")."""
     if english and _POINTS & set(words(question)):
-        return f"According to “{about}”, {question[0].lower()}{question[1:]}"
+        return f"According to “{document}”, {question[0].lower()}{question[1:]}"
     return question

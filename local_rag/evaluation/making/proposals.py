@@ -135,7 +135,9 @@ class Proposer:
         self._targets: dict[bool, list[Target]] = {True: [], False: []}
         """What was quoted before: under True for headings, under False for facts."""
         for case in known:
-            self._targets[case.note.startswith("proposed: heading")] += [one for one in case.relevant if one.quote]
+            self._targets[case.note.startswith("proposed: heading")] += [
+                target for target in case.relevant if target.quote
+            ]
 
     def mixed(self, answerable: int, unanswerable: int) -> Iterator[Proposal]:
         """So many of both kinds, mixed as evenly as their numbers are, so that a set that is left early is of use.
@@ -196,7 +198,7 @@ class Proposer:
             return 0
         passages = islice(self._index.passages(self._seed), LOOKED)
         return max(
-            (place for place, passage in enumerate(passages, start=1) if _is_quoted(passage, targets)), default=0
+            (number for number, passage in enumerate(passages, start=1) if _is_quoted(passage, targets)), default=0
         )
 
     # --- by rules
@@ -217,16 +219,16 @@ class Proposer:
         for turn in range(ROUNDS):
             idle = 0
             for passage in self._walk(lambda passage: not is_contents(passage.text), headings=headings):
-                found = [idea for idea in ideas(passage) if (idea.kind == "heading") == headings]
-                if len(found) > turn:
+                matching = [idea for idea in ideas(passage) if (idea.kind == "heading") == headings]
+                if len(matching) > turn:
                     idle = 0
-                    yield self._proposal(passage, found[turn])
+                    yield self._proposal(passage, matching[turn])
                 elif (idle := idle + 1) >= LOOKED:
                     break
 
     def _proposal(self, passage: Passage, idea: Idea) -> Proposal:
-        found = located(idea.answer, idea.quote.of(passage.text))
-        marked = Span(idea.quote.start + found.start, idea.quote.start + found.end) if found else idea.quote
+        span = located(idea.answer, idea.quote.of(passage.text))
+        marked = Span(idea.quote.start + span.start, idea.quote.start + span.end) if span else idea.quote
         answers = (idea.answer,) if idea.answer else ()
         return self._labelled(passage, idea.question, answers, idea.quote, marked, idea.kind)
 
@@ -245,9 +247,9 @@ class Proposer:
         terms: dict[str, bool] = {}
         sections: dict[tuple[str, str], None] = {}
         for passage in islice(self._walk(lambda _: True), LOOKED):
-            found = [idea for idea in ideas(passage) if 0 < len(idea.term.split()) <= LONGEST_TERM]
-            terms |= {idea.term: idea.many for idea in found if idea.kind != "heading"}
-            sections |= {(idea.term, idea.about): None for idea in found if idea.kind == "heading"}
+            terms_of_passage = [idea for idea in ideas(passage) if 0 < len(idea.term.split()) <= LONGEST_TERM]
+            terms |= {idea.term: idea.many for idea in terms_of_passage if idea.kind != "heading"}
+            sections |= {(idea.term, idea.about): None for idea in terms_of_passage if idea.kind == "heading"}
             if len(terms) >= TERMS:
                 break
         near = unsaid(self._index, list(terms.items()), self._seed)
@@ -263,10 +265,10 @@ class Proposer:
             return
         useful = useless = 0
         for passage in chain(self._walk(_prose), self._walk(_rest)):
-            found = self._asked(passage)
-            if found:
+            proposal = self._asked(passage)
+            if proposal:
                 useful, useless = useful + 1, 0
-                yield found
+                yield proposal
             elif (useless := useless + 1) >= USELESS:
                 break
         self._given_up = useless >= USELESS or (not useful and useless > 0)
@@ -275,16 +277,16 @@ class Proposer:
 
     def _asked(self, passage: Passage) -> Proposal | None:
         assert self._question_proposer
-        said = self._question_proposer.propose(document(passage))
-        marked = located(said.answer, passage.text) if said.answer else None
-        if not self._is_question(said.question):
+        proposed = self._question_proposer.propose(document(passage))
+        marked = located(proposed.answer, passage.text) if proposed.answer else None
+        if not self._is_question(proposed.question):
             return None
         if marked is None:
             self.thrown["the words of the answer are not in the passage"] += 1
             return None
         answer = " ".join(marked.of(passage.text).split())
         quote = sentence_at(passage.text, marked)
-        return self._labelled(passage, said.question, (answer,), quote, marked, self._question_proposer.engine.name)
+        return self._labelled(passage, proposed.question, (answer,), quote, marked, self._question_proposer.engine.name)
 
     def _missing_by_model(self) -> Iterator[tuple[str, str]]:
         """Questions that the model raises and then cannot answer from the passages nearest to them."""
@@ -309,14 +311,14 @@ class Proposer:
     def _answers(self, question: str) -> bool:
         assert self._question_proposer
         passages = self._index.search(question, NEAREST)
-        pieces = self._question_proposer.engine.answer(question, passages, Attempt())
+        deltas = self._question_proposer.engine.answer(question, passages, Attempt())
         text = ""
-        for piece in pieces:
-            text = "" if piece.restart else text + piece.text
-        found = not without_marks(text).strip().startswith(NOT_IN_PASSAGES.rstrip("."))
-        if found:
+        for delta in deltas:
+            text = "" if delta.restart else text + delta.text
+        is_answered = not without_marks(text).strip().startswith(NOT_IN_PASSAGES.rstrip("."))
+        if is_answered:
             self.thrown["the files answer what was to have no answer"] += 1
-        return found
+        return is_answered
 
     def _is_question(self, question: str) -> bool:
         """Whether a model's question can be shown; if not, why is counted."""
@@ -343,7 +345,7 @@ def _rest(passage: Passage) -> bool:
     return not is_prose(passage.text) and not is_contents(passage.text)
 
 
-def _in_turn(one: Iterator[T], other: Iterator[T], pace: int = 1) -> Iterator[T]:
+def _in_turn(first: Iterator[T], second: Iterator[T], pace: int = 1) -> Iterator[T]:
     """So many of one, then one of the other, until both are used up."""
-    while taken := [*islice(one, pace), *islice(other, 1)]:
+    while taken := [*islice(first, pace), *islice(second, 1)]:
         yield from taken

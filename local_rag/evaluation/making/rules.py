@@ -32,15 +32,15 @@ def ideas(passage: Passage) -> list[Idea]:
     """Questions that a passage answers, the better ones first; none for a table of contents."""
     if is_contents(passage.text):
         return []
-    found: list[Idea] = []
+    ideas_: list[Idea] = []
     if is_in_english(passage):
         for span in sentences(passage.text):
             line = plain_line(span.of(passage.text))
             if 4 <= len(line.split()) <= LONGEST and "|" not in line:
-                found += _of_sentence(line, span, passage)
-        found += _glossary(passage)
-    found.sort(key=lambda idea: idea.kind != "figure")
-    return [*found, *of_heading(passage)]
+                ideas_ += _of_sentence(line, span, passage)
+        ideas_ += _glossary(passage)
+    ideas_.sort(key=lambda idea: idea.kind != "figure")
+    return [*ideas_, *of_heading(passage)]
 
 
 # --- sentences ------------------------------------------------------------------------------------------------------
@@ -157,15 +157,15 @@ def _of_sentence(line: str, span: Span, passage: Passage) -> Iterator[Idea]:
         if not (_defines(answer) if defined else _is_answer(answer)):
             continue
         subject = _inside(match["s"], passage.text, is_activity=kind == "figure" and match["s"].endswith("ing"))
-        asked = question.replace("{s}", subject)
+        question_ = question.replace("{s}", subject)
         if _is_generic(match["s"]):
-            about = document_name(passage)
-            if not about:
+            document = document_name(passage)
+            if not document:
                 continue
-            asked = f"According to “{about}”, {asked[0].lower()}{asked[1:]}"
+            question_ = f"According to “{document}”, {question_[0].lower()}{question_[1:]}"
         many = (match.groupdict().get("v") or "").lower() in ("are", "were")
-        is_term = kind == "definition" and asked.startswith("What") and not asked.endswith("mean?")
-        yield Idea(asked, answer, span, kind, subject if is_term else "", many)
+        is_term = kind == "definition" and question_.startswith("What") and not question_.endswith("mean?")
+        yield Idea(question_, answer, span, kind, subject if is_term else "", many)
         return
 
 

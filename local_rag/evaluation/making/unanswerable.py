@@ -105,8 +105,8 @@ def foreign(index: Index, seed: int) -> Iterator[str]:
         if not any(frequency[word] for word in telling.split()):
             yield question
     for question, telling in listed:
-        found = [frequency[word] > 0 for word in telling.split()]
-        if any(found) and not all(found):
+        occurs = [frequency[word] > 0 for word in telling.split()]
+        if any(occurs) and not all(occurs):
             yield question
 
 
@@ -116,10 +116,10 @@ def unsaid(index: Index, terms: Sequence[tuple[str, bool]], seed: int) -> Iterat
         near = mentions(index, term)
         if not 0 < len(near) < MENTIONS:
             continue
-        said = [fold(passage.page_content) for passage in near]
+        texts = [fold(passage.page_content) for passage in near]
         for step in range(len(_ATTRIBUTES)):
             attribute = _ATTRIBUTES[(turn + step + seed) % len(_ATTRIBUTES)]
-            if not any(attribute.said.search(text) for text in said):
+            if not any(attribute.said.search(text) for text in texts):
                 yield (attribute.many if many else attribute.one).replace("{s}", term)
                 break
 
@@ -127,10 +127,10 @@ def unsaid(index: Index, terms: Sequence[tuple[str, bool]], seed: int) -> Iterat
 def unsaid_of_sections(index: Index, sections: Sequence[tuple[str, str]], seed: int) -> Iterator[str]:
     """The same about (heading, name of its document), for an index that defines little."""
     for turn, (heading, about) in enumerate(sections):
-        said = [fold(passage.page_content) for passage in mentions(index, heading)]
-        for step in range(len(_SECTIONS) if 0 < len(said) < MENTIONS else 0):
+        texts = [fold(passage.page_content) for passage in mentions(index, heading)]
+        for step in range(len(_SECTIONS) if 0 < len(texts) < MENTIONS else 0):
             form, answers = _SECTIONS[(turn + step + seed) % len(_SECTIONS)]
-            if not any(answers.search(text) for text in said):
+            if not any(answers.search(text) for text in texts):
                 yield form.replace("{about}", about).replace("{s}", heading)
                 break
 
@@ -138,5 +138,5 @@ def unsaid_of_sections(index: Index, sections: Sequence[tuple[str, str]], seed: 
 def mentions(index: Index, term: str) -> list[Document]:
     """Passages that hold a term, its article left out, in any case."""
     bare = fold(re.sub(r"^(?:the|an?|our|your|its|my) ", "", term, flags=re.IGNORECASE))
-    found = index.search(bare, MENTIONS, mode="words")
-    return [passage for passage in found if bare in " ".join(fold(passage.page_content).split())]
+    passages = index.search(bare, MENTIONS, mode="words")
+    return [passage for passage in passages if bare in " ".join(fold(passage.page_content).split())]

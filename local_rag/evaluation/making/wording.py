@@ -34,8 +34,8 @@ def is_prose(text: str) -> bool:
     """Whether most of a passage is whole sentences, not a table, a list of words, or code."""
     if is_contents(text):
         return False
-    spoken = [piece for span in sentences(text) if _whole(piece := span.of(text))]
-    return sum(map(len, spoken)) * 2 >= len(text.strip()) > 0
+    whole = [sentence for span in sentences(text) if _whole(sentence := span.of(text))]
+    return sum(map(len, whole)) * 2 >= len(text.strip()) > 0
 
 
 def _whole(sentence: str) -> bool:
@@ -44,8 +44,8 @@ def _whole(sentence: str) -> bool:
 
 def is_english(text: str) -> bool:
     """Whether enough of the words are English function words."""
-    found = words(text)
-    return len(found) >= 5 and sum(word in STOP_WORDS for word in found) >= ENGLISH * len(found)
+    found_words = words(text)
+    return len(found_words) >= 5 and sum(word in STOP_WORDS for word in found_words) >= ENGLISH * len(found_words)
 
 
 def located(copied: str, text: str) -> Span | None:
@@ -54,30 +54,30 @@ def located(copied: str, text: str) -> Span | None:
     A copy of four words or more may differ in one of five, never in a number: the place most like it is taken.
     """
     spans = [match.span() for match in _WORD.finditer(text)]
-    said, wanted = [_folded(text[start:end]) for start, end in spans], list(map(_folded, _WORD.findall(copied)))
-    if not wanted or len(wanted) > len(said):
+    words_, wanted = [_folded(text[start:end]) for start, end in spans], list(map(_folded, _WORD.findall(copied)))
+    if not wanted or len(wanted) > len(words_):
         return None
     size = len(wanted)
-    starts = range(len(said) - size + 1)
-    first = next((start for start in starts if said[start : start + size] == wanted), None)
+    starts = range(len(words_) - size + 1)
+    first = next((start for start in starts if words_[start : start + size] == wanted), None)
     if first is None and size >= LEAST_ALIKE:
-        first = _most_alike(said, wanted)
+        first = _most_alike(words_, wanted)
     if first is None:
         return None
     return _with_signs(text, spans[first][0], spans[first + size - 1][1])
 
 
-def _most_alike(said: list[str], wanted: list[str]) -> int | None:
+def _most_alike(words_: list[str], wanted: list[str]) -> int | None:
     size, count = len(wanted), Counter(wanted)
-    best = max(range(len(said) - size + 1), key=lambda start: _shared(said[start : start + size], count))
-    place = said[best : best + size]
-    if _shared(place, count) < ALIKE * size or numbers(" ".join(wanted)) != numbers(" ".join(place)):
+    best = max(range(len(words_) - size + 1), key=lambda start: _shared(words_[start : start + size], count))
+    window = words_[best : best + size]
+    if _shared(window, count) < ALIKE * size or numbers(" ".join(wanted)) != numbers(" ".join(window)):
         return None
     return best
 
 
-def _shared(place: list[str], count: Counter[str]) -> int:
-    return (Counter(place) & count).total()
+def _shared(window: list[str], count: Counter[str]) -> int:
+    return (Counter(window) & count).total()
 
 
 def _folded(word: str) -> str:
@@ -95,5 +95,5 @@ def _with_signs(text: str, start: int, end: int) -> Span:
 
 def sentence_at(text: str, span: Span) -> Span:
     """The sentence, or the sentences, of a text that hold a span."""
-    touched = [one for one in sentences(text) if one.start < span.end and one.end > span.start]
+    touched = [sentence for sentence in sentences(text) if sentence.start < span.end and sentence.end > span.start]
     return Span(touched[0].start, touched[-1].end) if touched else span

@@ -113,14 +113,14 @@ class Seen:
             parts += [verdict if times == 1 else f"{verdict}, {times} times" for verdict, times in verdicts.items()]
             if passage["query"] and passage["query"] != record["answer"]["question"]:
                 parts.append(f"brought by “{said(passage['query'], 120)}”")
-            line = ", ".join(filter(None, parts)) or "not graded"
-            self.lines.setdefault(key, {}).setdefault(line, []).append(said(graph, 40))
+            description = ", ".join(filter(None, parts)) or "not graded"
+            self.lines.setdefault(key, {}).setdefault(description, []).append(said(graph, 40))
 
     def number(self, source: str, page: int | None, start: int) -> int | None:
         """The number of the passage in which a citation stands."""
-        for number, one in enumerate(self.first.values(), start=1):
-            same = source in (one["source"], one["url"]) and page == one["page"]
-            if same and (one["start"] is None or one["start"] <= start < one["end"]):
+        for number, passage in enumerate(self.first.values(), start=1):
+            same = source in (passage["source"], passage["url"]) and page == passage["page"]
+            if same and (passage["start"] is None or passage["start"] <= start < passage["end"]):
                 return number
         return None
 
@@ -131,10 +131,10 @@ class Seen:
 
     def shown(self) -> Iterator[Passage]:
         """The passages, in the order in which they were first seen."""
-        for number, (key, one) in enumerate(self.first.items(), start=1):
-            place = place_of(one, self.root)
+        for number, (key, passage) in enumerate(self.first.items(), start=1):
+            location = place_of(passage, self.root)
             seen = tuple(f"{joined(graphs)}: {line}" for line, graphs in self.lines[key].items())
-            yield Passage(number, place, block(one["text"], self.limits.passage), _holds(one["holds"]), seen)
+            yield Passage(number, location, block(passage["text"], self.limits.passage), _holds(passage["holds"]), seen)
 
 
 def drilled(case: Case, records: Sequence[Record], limits: Limits, root: str) -> Drilled:
@@ -145,25 +145,27 @@ def drilled(case: Case, records: Sequence[Record], limits: Limits, root: str) ->
         if "error" not in record:
             seen.add(record["graph"], record)
     judged = {record["graph"]: record for record in records if record["kind"] == "judgement"}
-    told = tuple(_told(case, record, judged.get(record["graph"]), seen) for record in answers)
+    outcomes = tuple(_told(case, record, judged.get(record["graph"]), seen) for record in answers)
     searches = [record for record in records if record["kind"] == "retrieval"]
+    marks = [(entry.graph, entry.outcome) for entry in outcomes]
+    marks += [(search["mode"], searched(search)) for search in searches]
     return Drilled(
         said(case.id, 120),
         said(case.question, 1000),
         tuple(_labels(case, root, records)),
-        (*((one.graph, one.outcome) for one in told), *((record["mode"], searched(record)) for record in searches)),
-        told,
+        tuple(marks),
+        outcomes,
         tuple(seen.shown()),
         tuple((record["mode"], _search(record, root)) for record in searches),
     )
 
 
-def place_of(about: Record, root: str) -> str:
+def place_of(metadata: Record, root: str) -> str:
     """File (or address), page and heading of a passage or a citation."""
-    page = f"p. {about['page']}" if about["page"] is not None else ""
-    heading = f"§ {said(about['heading'], 120)}" if about["heading"] else ""
-    web = "web" if about["origin"] == "web" else ""
-    return ", ".join(filter(None, (_file(about["url"] or about["source"], root), page, heading, web)))
+    page = f"p. {metadata['page']}" if metadata["page"] is not None else ""
+    heading = f"§ {said(metadata['heading'], 120)}" if metadata["heading"] else ""
+    web = "web" if metadata["origin"] == "web" else ""
+    return ", ".join(filter(None, (_file(metadata["url"] or metadata["source"], root), page, heading, web)))
 
 
 def _file(source: str, root: str) -> str:
@@ -218,28 +220,32 @@ def _told(case: Case, record: Record, judged: Record | None, seen: Seen) -> Told
         return Told(said(record["graph"], 40), outcome(case, record), error=said(record["error"], 1000))
     answer = record["answer"]
     citations = zip(answer["citations"], record["cited"], strict=True)
+    nearest = answer["nearest"] if answer["status"] == "abstained" else ()
+    decisions = [decision for decision in answer["decisions"] if decision["kind"] != "relevance"]
     return Told(
         said(record["graph"], 40),
         outcome(case, record),
         status=said(answer["status"], 20),
         reason=said(answer["reason"], 600),
         answer=block(answer["text"], seen.limits.answer),
-        quotes=tuple(_quote(one, about["holds"], seen) for one, about in citations),
-        nearest=tuple(_quote(one, (), seen) for one in answer["nearest"]) if answer["status"] == "abstained" else (),
+        quotes=tuple(_quote(citation, cited["holds"], seen) for citation, cited in citations),
+        nearest=tuple(_quote(citation, (), seen) for citation in nearest),
         facts=tuple((name, text) for name, text in _facts(record, judged, seen) if text),
-        decisions=tuple(_decision(one, seen.root) for one in answer["decisions"] if one["kind"] != "relevance"),
+        decisions=tuple(_decision(decision, seen.root) for decision in decisions),
     )
 
 
-def _quote(one: Record, holds: Sequence[int], seen: Seen) -> Quote:
-    passage = seen.number(one["source"], one["page"], one["start"])
-    text = said(one["quote"], seen.limits.quote)
-    return Quote(one["number"], place_of(one, seen.root), text, bool(one["verified"]), _holds(holds), passage)
+def _quote(citation: Record, holds: Sequence[int], seen: Seen) -> Quote:
+    passage = seen.number(citation["source"], citation["page"], citation["start"])
+    text = said(citation["quote"], seen.limits.quote)
+    return Quote(
+        citation["number"], place_of(citation, seen.root), text, bool(citation["verified"]), _holds(holds), passage
+    )
 
 
 def _facts(record: Record, judged: Record | None, seen: Seen) -> Iterator[tuple[str, str]]:
     answer, usage = record["answer"], record["answer"]["usage"]
-    steps = " → ".join(f"{said(one['node'], 40)} {seconds(one['seconds'])} s" for one in record["steps"])
+    steps = " → ".join(f"{said(step['node'], 40)} {seconds(step['seconds'])} s" for step in record["steps"])
     yield "path", steps or said(" → ".join(answer["path"]))
     yield "passages", seen.numbers(record)
     dropped = answer["dropped_citations"]
@@ -273,20 +279,20 @@ def _judgement(judged: Record | None) -> str:
     return f"{said(judged['verdict'], 20)}{why}"
 
 
-def _decision(one: Record, root: str) -> str:
-    score = f" {share(one['score'])}" if one["score"] is not None else ""
-    about = f" {_file(one['source'], root)}" if one["source"] else ""
-    why = f" ({said(one['why'], WHY)})" if one["why"] else ""
-    return f"{said(one['kind'], 40)}{about}: {said(one['verdict'], 120)}{score}{why}"
+def _decision(decision: Record, root: str) -> str:
+    score = f" {share(decision['score'])}" if decision["score"] is not None else ""
+    file = f" {_file(decision['source'], root)}" if decision["source"] else ""
+    why = f" ({said(decision['why'], WHY)})" if decision["why"] else ""
+    return f"{said(decision['kind'], 40)}{file}: {said(decision['verdict'], 120)}{score}{why}"
 
 
 def _search(record: Record, root: str) -> str:
     """Where the relevant things stood, and what came first."""
     if "error" in record:
         return f"failed: {said(record['error'])}"
-    found, total = ranks(record), len(record["gains"])
-    at = f" at rank {joined(map(str, found[:10]))}" if found else ""
-    relevant = f"{len(found)} of {total} relevant found{at}" if total else "no labels"
-    places = record.get("shown") or [_file(str(unit), root) for unit in record["units"]]
-    first = "; ".join(said(place, 300) for place in places[:FIRST_FOUND])
+    found_at, total = ranks(record), len(record["gains"])
+    at = f" at rank {joined(map(str, found_at[:10]))}" if found_at else ""
+    relevant = f"{len(found_at)} of {total} relevant found{at}" if total else "no labels"
+    locations = record.get("shown") or [_file(str(unit), root) for unit in record["units"]]
+    first = "; ".join(said(location, 300) for location in locations[:FIRST_FOUND])
     return f"{relevant}; {seconds(record['seconds'])} s; first: {first or 'nothing'}"

@@ -59,10 +59,11 @@ def settings_of(manifest: Manifest) -> list[tuple[str, str]]:
 def failure_lines(summary: Mapping[str, Any], first: int) -> list[str]:
     """The first failures, one line each; empty where nothing failed."""
     failures: Sequence[Mapping[str, Any]] = summary.get("failures") or ()
-    return [
-        f"{said(one['case'], 60)}, {said(one.get('graph') or one.get('mode') or one['kind'], 40)}: {said(one['error'])}"
-        for one in failures[:first]
-    ]
+    lines = []
+    for failure in failures[:first]:
+        where = failure.get("graph") or failure.get("mode") or failure["kind"]
+        lines.append(f"{said(failure['case'], 60)}, {said(where, 40)}: {said(failure['error'])}")
+    return lines
 
 
 def failure_head(summary: Mapping[str, Any], first: int) -> str:

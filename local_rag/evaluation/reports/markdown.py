@@ -50,8 +50,8 @@ def _head(manifest: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
     yield "failed and enters no figure. – stands for a figure that nothing could be counted for."
     yield ""
-    if told := origin(cases):
-        yield f"**{told}**"
+    if warning := origin(cases):
+        yield f"**{warning}**"
         yield ""
 
 
@@ -71,10 +71,10 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _missing(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
-    if told := list(missing(manifest, summary)):
+    if lines := list(missing(manifest, summary)):
         yield "## What is missing"
         yield ""
-        yield from (f"- {line}" for line in told)
+        yield from (f"- {line}" for line in lines)
         yield ""
 
 
@@ -98,11 +98,11 @@ def _bad(cases: Sequence[Case], records: Sequence[Mapping[str, Any]]) -> Iterato
     if not mistakes:
         yield unblamed(cases, records)
         yield ""
-    for mistake, found in mistakes.items():
-        more = f", the first {WORST}" if len(found) > WORST else ""
-        yield f"**{TITLES[mistake]}** ({plural(len(found), 'case')}{more}): {OUTCOMES[mistake]}."
+    for mistake, by_case in mistakes.items():
+        more = f", the first {WORST}" if len(by_case) > WORST else ""
+        yield f"**{TITLES[mistake]}** ({plural(len(by_case), 'case')}{more}): {OUTCOMES[mistake]}."
         yield ""
-        for case, graphs in list(found.items())[:WORST]:
+        for case, graphs in list(by_case.items())[:WORST]:
             yield f"- `{_code(case.id)}` {escaped(case.question)} ({joined(map(escaped, graphs))})"
         yield ""
 
@@ -116,11 +116,11 @@ def _meanings(shown: Sequence[Table]) -> Iterator[str]:
     yield "## What the figures mean"
     yield ""
     for table in shown:
-        told = [column for column in table.columns if column.meaning]
-        if told:
+        explained = [column for column in table.columns if column.meaning]
+        if explained:
             yield f"{table.title}:"
             yield ""
-            yield from (f"- {escaped(column.head)}: {column.meaning}" for column in told)
+            yield from (f"- {escaped(column.head)}: {column.meaning}" for column in explained)
             yield ""
 
 

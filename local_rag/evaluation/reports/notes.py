@@ -49,4 +49,4 @@ def _unjudged(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> bool:
     if not manifest.get("judge") or not manifest.get("finished"):
         return False
     judged = any((figures.get("judge") or {}).get("verdicts") for figures in (summary.get("graphs") or {}).values())
-    return not judged and all(one["kind"] != "judgement" for one in summary.get("failures") or ())
+    return not judged and all(failure["kind"] != "judgement" for failure in summary.get("failures") or ())

@@ -76,12 +76,12 @@ def _citing(case: Case, record: Mapping[str, Any]) -> str:
         return UNCHECKED
     if not record["cited"]:
         return NOWHERE
-    return CITED if any(one["holds"] for one in record["cited"]) else ELSEWHERE
+    return CITED if any(citation["holds"] for citation in record["cited"]) else ELSEWHERE
 
 
 def urgency(ended: Iterable[str]) -> int:
     """The place of a case among all, from how it ended: wrong ones first, then refused wrongly, failed, the rest."""
-    return min((_ORDER.index(one) for one in ended if one in _ORDER), default=len(_ORDER))
+    return min((_ORDER.index(outcome_) for outcome_ in ended if outcome_ in _ORDER), default=len(_ORDER))
 
 
 def tone(ended: str) -> str:
@@ -107,15 +107,15 @@ def ranks(record: Mapping[str, Any]) -> list[int]:
 def worst(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> dict[str, dict[Case, list[str]]]:
     """Where it is bad: per kind of mistake the cases, in their order, each with the graphs that made it."""
     by_id = {case.id: case for case in cases}
-    found: dict[str, dict[str, list[str]]] = {mistake: {} for mistake in TITLES}
+    mistakes: dict[str, dict[str, list[str]]] = {mistake: {} for mistake in TITLES}
     for record in records:
         if record["kind"] == "answer" and record["case"] in by_id:
             ended = outcome(by_id[record["case"]], record)
-            if ended in found:
-                found[ended].setdefault(record["case"], []).append(record["graph"])
+            if ended in mistakes:
+                mistakes[ended].setdefault(record["case"], []).append(record["graph"])
     return {
         mistake: {case: graphs[case.id] for case in cases if case.id in graphs}
-        for mistake, graphs in found.items()
+        for mistake, graphs in mistakes.items()
         if graphs
     }
 
@@ -128,7 +128,7 @@ def unblamed(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> str
         for record in records
         if record["kind"] == "answer" and record["case"] in by_id
     ]
-    judged = [one for one in ended if one not in (UNCHECKED, FAILED)]
+    judged = [outcome_ for outcome_ in ended if outcome_ not in (UNCHECKED, FAILED)]
     if not judged:
         labelled = any(case.answers or case.relevant for case in cases)
         why = "no question with labels came to an end" if labelled else "no case has reference answers or places"

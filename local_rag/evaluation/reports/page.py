@@ -56,7 +56,7 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
     script = (folder / "page.js").read_text(encoding="utf-8")
     limits, root = limits_of(records), root_of(records)
     shown = _drilled(cases, records, limits, root)
-    known, marks = list(facts(manifest)), [mark for one in shown.values() for mark in one.marks]
+    known, marks = list(facts(manifest)), [mark for entry in shown.values() for mark in entry.marks]
     return environment.get_template("page.html.j2").render(
         name=said(manifest.get("name") or "a run", 200),
         manifest=manifest,
@@ -72,7 +72,7 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
         bad=_bad(cases, records, list(shown)),
         cases=list(shown.values()),
         who=list(dict.fromkeys(name for name, _ in marks)),
-        outcomes=[one for one in OUTCOMES | SEARCHED if any(one == ended for _, ended in marks)],
+        outcomes=[entry for entry in OUTCOMES | SEARCHED if any(entry == ended for _, ended in marks)],
         meaning=OUTCOMES | SEARCHED,
         tone=tone,
         limits=limits,
@@ -88,8 +88,8 @@ def _drilled(cases: Sequence[Case], records: Sequence[Record], limits: Limits, r
     by_case: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_case[record["case"]].append(record)
-    found = {case.id: drilled(case, by_case[case.id], limits, root) for case in cases}
-    return dict(sorted(found.items(), key=lambda pair: urgency(ended for _, ended in pair[1].judged)))
+    by_id = {case.id: drilled(case, by_case[case.id], limits, root) for case in cases}
+    return dict(sorted(by_id.items(), key=lambda pair: urgency(ended for _, ended in pair[1].judged)))
 
 
 @dataclass(frozen=True)
@@ -109,18 +109,18 @@ def _bad(cases: Sequence[Case], records: Sequence[Record], order: Sequence[str])
     """The mistakes by kind; nothing where nobody answered, but where there are none, that is said."""
     if not any(record["kind"] == "answer" for record in records):
         return []
-    number = {name: place for place, name in enumerate(order, start=1)}
+    number = {name: position for position, name in enumerate(order, start=1)}
     return [
         Bad(
             TITLES[mistake],
             OUTCOMES[mistake],
-            plural(len(found), "case") + (f", the first {WORST}" if len(found) > WORST else ""),
+            plural(len(by_case), "case") + (f", the first {WORST}" if len(by_case) > WORST else ""),
             tuple(
                 (number[case.id], said(case.question, 300), said(joined(graphs), 200))
-                for case, graphs in list(found.items())[:WORST]
+                for case, graphs in list(by_case.items())[:WORST]
             ),
         )
-        for mistake, found in worst(cases, records).items()
+        for mistake, by_case in worst(cases, records).items()
     ] or [Bad(unblamed(cases, records))]
 
 
@@ -155,8 +155,6 @@ def root_of(records: Sequence[Record]) -> str:
     folders = [kind(source).parent for source in sorted(sources)]
     if not folders or not all(folder.is_absolute() for folder in folders):
         return ""
-    common = next(
-        (one for one in (folders[0], *folders[0].parents) if all(folder.is_relative_to(one) for folder in folders)),
-        None,
-    )
+    above = (folders[0], *folders[0].parents)
+    common = next((top for top in above if all(folder.is_relative_to(top) for folder in folders)), None)
     return "" if common is None or common == kind(common.anchor) else str(common) + ("\\" if windows else "/")

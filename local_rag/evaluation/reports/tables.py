@@ -30,10 +30,10 @@ class Column:
 
     def cell(self, figures: Figures) -> str:
         """The figure as text; a dash where there is none."""
-        found: Any = figures
+        value: Any = figures
         for key in self.path.split("."):
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return self.form(found)
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return self.form(value)
 
 
 @dataclass(frozen=True)

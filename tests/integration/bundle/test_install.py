@@ -15,7 +15,7 @@ from support.bundle_parts import PYTHON, ollama_model, seal, sha256, show_every_
 from support.permissions import bound_by_permissions
 
 from local_rag.bundle import installer, machine
-from local_rag.bundle.installer import Wish, install
+from local_rag.bundle.installer import InstallRequest, install
 from local_rag.bundle.machine import Refused
 from local_rag.config.settings import Settings
 
@@ -52,7 +52,7 @@ def store(home, monkeypatch):
 def no_pip(monkeypatch):
     """For what is put beside the environment."""
     monkeypatch.setattr(installer, "_pip", lambda place, bundle: None)
-    monkeypatch.setattr(installer, "_finish", lambda wish, bundle, place: 0)
+    monkeypatch.setattr(installer, "_finish", lambda request, bundle, folder: 0)
 
 
 def with_contents(bundle, **contents):
@@ -181,7 +181,7 @@ TAMPERED = [value for name, value in globals().items() if name.startswith("tampe
 def test_what_does_not_match_is_refused_before_anything_is_written(bundle, tamper, home, store):
     tamper(bundle)
     with pytest.raises(Refused) as caught:
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert caught.value.hint
     assert not store.exists()
     assert listed(home) == []
@@ -189,9 +189,9 @@ def test_what_does_not_match_is_refused_before_anything_is_written(bundle, tampe
 
 def test_the_sum_of_the_manifest_is_compared(bundle, home, no_pip):
     with pytest.raises(Refused, match="not " + "0" * 64):
-        install(Wish(bundle, sum="0" * 64))
+        install(InstallRequest(bundle, sum="0" * 64))
     assert listed(home) == []
-    assert install(Wish(bundle, sum=sha256(bundle / "manifest.json"))) == 0
+    assert install(InstallRequest(bundle, sum=sha256(bundle / "manifest.json"))) == 0
 
 
 @pytest.mark.parametrize("place", ["bundle", "bundle/venv", "full"])
@@ -199,7 +199,7 @@ def test_the_environment_needs_a_place_of_its_own(bundle, tmp_path, place):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("")
     with pytest.raises(Refused, match=r"lies in the bundle|something else"):
-        install(Wish(bundle, venv=str(tmp_path / place)))
+        install(InstallRequest(bundle, venv=str(tmp_path / place)))
     assert listed(tmp_path / "full") == ["thesis.txt"]
 
 
@@ -209,15 +209,15 @@ def test_the_environment_needs_a_place_of_its_own(bundle, tmp_path, place):
 def test_an_index_of_the_same_name_is_left_alone(bundle, home, no_pip, capsys):
     with_index(bundle)
     there = home / "data" / "indexes" / "notes"
-    assert install(Wish(bundle)) == 0
-    assert install(Wish(bundle)) == 0, "the same content is fine"
+    assert install(InstallRequest(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0, "the same content is fine"
     (there / "index.sqlite").write_bytes(b"mine")
     with pytest.raises(Refused) as caught:
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert "--index notes-2" in caught.value.hint
     assert f"in the way: {there / 'index.sqlite'}" in capsys.readouterr().err
-    assert install(Wish(bundle, keep=True)) == 0
-    assert install(Wish(bundle, index_as="notes-2")) == 0
+    assert install(InstallRequest(bundle, keep=True)) == 0
+    assert install(InstallRequest(bundle, index_as="notes-2")) == 0
     assert (there / "index.sqlite").read_bytes() == b"mine"
     assert (there.with_name("notes-2") / "index.sqlite").read_bytes() == SQLITE
 
@@ -227,11 +227,11 @@ def test_an_index_does_not_move_in_with_other_files(bundle, home, no_pip):
     there = home / "data" / "indexes" / "notes"
     there.mkdir(parents=True)
     (there / "index.sqlite.part").write_bytes(b"half, from a run that was stopped")
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     assert listed(there) == ["index.sqlite", "writer.lock"]
     (there / "index.sqlite").rename(there / "thesis.sqlite")
     with pytest.raises(Refused):
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert listed(there) == ["thesis.sqlite", "writer.lock"]
 
 
@@ -239,7 +239,7 @@ def test_an_index_does_not_move_in_with_other_files(bundle, home, no_pip):
 def test_the_name_of_an_index_leads_nowhere_else(bundle, no_pip, name):
     with_index(bundle)
     with pytest.raises(Refused, match="an index is a name"):
-        install(Wish(bundle, index_as=name))
+        install(InstallRequest(bundle, index_as=name))
 
 
 def with_embedder(bundle):
@@ -251,24 +251,24 @@ def with_embedder(bundle):
 
 def test_models_yaml_names_the_place_of_its_embedder(bundle, home, no_pip):
     with_embedder(bundle)
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     data = yaml.safe_load((home / "config" / "models.yaml").read_text())
     place = home / "data" / "embedders" / "mine"
     assert data == {"embedders": {"mine": {"dimension": 3, "path": str(place)}}}
     assert (place / "model.safetensors").read_bytes() == b"weights"
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     (home / "config" / "models.yaml").write_text("embedders: {}\n")
     with pytest.raises(Refused) as caught:
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert caught.value.hint.startswith("mv ")
-    assert install(Wish(bundle, keep=True)) == 0
+    assert install(InstallRequest(bundle, keep=True)) == 0
     assert (home / "config" / "models.yaml").read_text() == "embedders: {}\n"
 
 
 def test_a_packaged_models_yaml_stays_in_its_package(bundle, home, no_pip):
     (bundle / "models.yaml").write_text("embedders: {}\n")
     seal(bundle)
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     assert not (home / "config").exists()
 
 
@@ -278,13 +278,13 @@ def test_models_of_ollama_go_into_its_store(bundle, store, no_pip):
     ollama_model(store, "registry.ollama.ai/library/other/latest", layers=(b"GGUF" * 100, b"more"))
     shared = store / "blobs" / f"sha256-{hashlib.sha256(b'GGUF' * 100).hexdigest()}"
     before = shared.stat().st_mtime_ns
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     there = store / "manifests/registry.ollama.ai/library/llama3.2/3b"
     assert there.read_text() == manifest.read_text()
     assert shared.stat().st_mtime_ns == before, "a blob that is there is not written again"
     there.write_text("{}")
     with pytest.raises(Refused) as caught:
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert caught.value.hint.startswith("ollama rm llama3.2:3b ")
     assert there.read_text() == "{}"
 
@@ -295,14 +295,14 @@ def test_a_store_of_somebody_else(bundle, store, no_pip):
     seal(bundle)
     store.mkdir(mode=0o500)
     with pytest.raises(Refused) as caught:
-        bound_by_permissions(lambda: install(Wish(bundle)))
+        bound_by_permissions(lambda: install(InstallRequest(bundle)))
     assert caught.value.hint.startswith("sudo cp -rn ")
 
 
 def test_a_dry_run_shows_and_writes_nothing(bundle, home, store, capsys):
     ollama_model(bundle / "ollama")
     with_index(bundle)
-    assert install(Wish(bundle, dry_run=True)) == 0
+    assert install(InstallRequest(bundle, dry_run=True)) == 0
     out = capsys.readouterr().out
     assert f"would put: {home / 'data' / 'indexes' / 'notes' / 'index.sqlite'}\n" in out
     assert out.count("would put: ") == 4
@@ -311,13 +311,13 @@ def test_a_dry_run_shows_and_writes_nothing(bundle, home, store, capsys):
     there.parent.mkdir(parents=True)
     there.write_bytes(b"mine")
     with pytest.raises(Refused, match="nothing would be installed") as caught:
-        install(Wish(bundle, dry_run=True))
+        install(InstallRequest(bundle, dry_run=True))
     assert f"in the way: {there}\n" in capsys.readouterr().out
     with pytest.raises(Refused, match="nothing was installed") as real:
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert caught.value.hint == real.value.hint
     assert capsys.readouterr().err.count("in the way: ") == 1
-    assert install(Wish(bundle, keep=True, dry_run=True)) == 0
+    assert install(InstallRequest(bundle, keep=True, dry_run=True)) == 0
     assert f"would keep: {there}\n" in capsys.readouterr().out
     assert listed(home) == ["data/indexes/notes/index.sqlite"]
 
@@ -343,13 +343,13 @@ def test_large_files_show_how_far_they_are(bundle, store, no_pip, monkeypatch, c
     seal(bundle)
     total = sum(file.stat().st_size for file in (bundle / "ollama").rglob("*") if file.is_file())
     show_every_piece(monkeypatch, 200)
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     said = capsys.readouterr().err.splitlines()
     copied = [line for line in said if line.startswith("copied ")]
     assert f"copied {202 / total:.0%} of 0 MB" in copied, "a blob of 2 bytes, then 200 of the next"
     assert copied[-1] == "copied 100% of 0 MB"
     assert [line for line in said if line.startswith("checked ")][-1].startswith("checked 100% of ")
-    assert install(Wish(bundle)) == 0
+    assert install(InstallRequest(bundle)) == 0
     again = capsys.readouterr().err.splitlines()
     assert "compared 50% of 0 MB" in again
     assert not [line for line in again if line.startswith("copied ")]
@@ -364,7 +364,7 @@ def test_a_file_that_changes_while_it_is_copied_is_not_put(bundle, home, no_pip,
 
     monkeypatch.setattr(installer, "_pip", change)
     with pytest.raises(Refused, match="changed while it was copied"):
-        install(Wish(bundle))
+        install(InstallRequest(bundle))
     assert listed(home / "data" / "indexes") == ["notes/writer.lock"]
 
 
