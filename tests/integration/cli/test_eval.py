@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
+from support.evaluation_cases import CASES, cases_file, notes_in, rows_of
 from support.ollama_mind import mind
 from support.ollama_server import Model
 
@@ -17,62 +14,28 @@ from local_rag.cli.app import run
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-PLAN = "# Garden plan\n\n## Costs\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n"
-LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
-CASES = [
-    {
-        "id": "greenhouse",
-        "question": "What does the greenhouse cost?",
-        "answers": ["4,200 euros"],
-        "relevant": [{"file": "plan.md", "quote": "The greenhouse costs 4,200 euros."}],
-        "route": "vectorstore",
-    },
-    {
-        "id": "notice",
-        "question": "How long is the notice period?",
-        "answers": ["three months"],
-        "relevant": ["tenant.txt"],
-        "route": "vectorstore",
-    },
-    {"id": "cup", "question": "Who won the cup final in 1998?", "answerable": False, "route": "web_search"},
-]
-
-
-def cases_file(folder, cases=CASES, name="mine.jsonl"):
-    file = folder / name
-    file.write_text("".join(json.dumps(case) + "\n" for case in cases))
-    return file
-
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Two notes, indexed, and cases about them."""
     base = tmp_path_factory.mktemp("world")
-    notes = base / "notes"
-    notes.mkdir()
-    (notes / "plan.md").write_text(PLAN)
-    (notes / "tenant.txt").write_text(LETTER)
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes_in(base))]) == 0
     cases_file(base)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
-    env |= {"LOCAL_RAG_CONFIG_DIR": str(base / "config"), "LOCAL_RAG_DATA_DIR": str(base / "data")}
-    env |= {"HOME": str(base), "COLUMNS": "100", "PYTHONWARNINGS": "error", "OLLAMA_HOST": "127.0.0.1:1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "local_rag", "index", str(notes)], env=env, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return base, env
+    return base
+
+
+def enter(patched, base):
+    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(base / "config"))
+    patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
+    patched.setenv("COLUMNS", "100")
 
 
 @pytest.fixture
 def here(world, monkeypatch):
-    base, env = world
-    for name in ("LOCAL_RAG_CONFIG_DIR", "LOCAL_RAG_DATA_DIR", "COLUMNS"):
-        monkeypatch.setenv(name, env[name])
-    return base
-
-
-def rows_of(folder):
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    enter(monkeypatch, world)
+    return world
 
 
 def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys, tmp_path):
@@ -233,27 +196,3 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, mon
     asked = len(ollama.chats)
     assert run(command) == 0
     assert len(ollama.chats) <= asked + 1, "nothing but loading the model is asked again"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
-def test_ctrl_c_loses_no_answer_and_the_same_command_goes_on(world, tmp_path):
-    _, env = world
-    many = [{**case, "id": f"{case['id']} {number}"} for number in range(16) for case in CASES]
-    command = [sys.executable, "-m", "local_rag", "eval", str(cases_file(tmp_path, many)), "--out"]
-    command += [str(tmp_path / "run"), "--graph", "self-rag"]
-    records = tmp_path / "run" / "records.jsonl"
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not (records.exists() and b'"answer"' in records.read_bytes()):
-            time.sleep(0.02)
-        child.send_signal(signal.SIGINT)
-        assert child.wait(30) == 130
-        told = child.stderr.read()
-    assert told.endswith("stopped\nhint: the same command goes on where it stopped\n"), told
-    before = rows_of(tmp_path / "run")
-    assert 32 < len(before) < 80
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    after = rows_of(tmp_path / "run")
-    assert after[: len(before)] == before
-    assert len(after) == 32 + 48, "what was answered before is not asked again"
