@@ -11,14 +11,15 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.engines.ollama.clients import chat_ollama, ollama
+from local_rag.engines.ollama.chat_clients import ChatClients
+from local_rag.engines.ollama.clients import ollama
 from local_rag.engines.ollama.context_window import Use, estimate, too_long
 from local_rag.engines.ollama.model_loads import Loads, duration
 from local_rag.engines.ollama.model_names import same_model
@@ -36,10 +37,7 @@ from local_rag.engines.ollama.server import Server
 from local_rag.engines.ollama.server_errors import project_error
 from local_rag.engines.ollama.thinking import Thoughts
 from local_rag.engines.ollama.token_probabilities import Token, tokens_of
-from local_rag.engines.ollama.transport import CONNECT, Connection, NoTransport, over
-
-if TYPE_CHECKING:
-    from langchain_ollama import ChatOllama
+from local_rag.engines.ollama.transport import Connection, over
 
 POLL = 0.05
 """Seconds between two looks at the stop button while nothing arrives."""
@@ -53,8 +51,6 @@ READING = 5.0
 360 a second were measured for 240 million parameters on two cores; that makes about 10 for 8 billion.
 """
 
-SEED = 42
-
 
 class Caller:
     """All calls to one server, one at a time: Ollama would queue them, and waiting in its queue looks like a stall."""
@@ -63,7 +59,7 @@ class Caller:
         self.server = server
         self.settings = settings
         self._turn = threading.Lock()
-        self._chats: dict[tuple[Use, int, int], ChatOllama] = {}
+        self._chats = ChatClients(server, settings.keep_alive)
         self._connections: set[Connection] = set()
         self.loads = Loads(settings.keep_alive)
         self._preloading: set[str] = set()
@@ -173,7 +169,7 @@ class Caller:
 
             out.put(None)
             with over(connection), tracing_context(enabled=False):
-                for chunk in self._chat(request).stream(
+                for chunk in self._chats.of(request).stream(
                     list(request.messages), format=request.schema, **_figures(request)
                 ):
                     if connection.aborted:
@@ -186,29 +182,6 @@ class Caller:
             out.put(error)
         finally:
             self._turn.release()
-
-    def _chat(self, request: ChatRequest) -> ChatOllama:
-        """The client for these options, built once: `bind(options=…)` would replace the whole set, `num_ctx` too."""
-        key = (request.use, request.cap, request.variant)
-        if key not in self._chats:
-            self._chats[key] = chat_ollama()(
-                model=request.use.model,
-                base_url=self.server.address.url,
-                num_ctx=request.use.num_ctx,
-                num_predict=request.cap + request.use.thoughts,
-                temperature=0.7 if request.variant else 0.0,
-                seed=SEED + request.variant,
-                reasoning=request.use.think,
-                keep_alive=duration(self.settings.keep_alive),
-                sync_client_kwargs={
-                    "transport": self.server.transport,
-                    "trust_env": False,
-                    "follow_redirects": False,
-                    "timeout": httpx.Timeout(None, connect=CONNECT),
-                },
-                async_client_kwargs={"transport": NoTransport(), "trust_env": False},
-            )
-        return self._chats[key]
 
     # --- who asked ------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from local_rag.engines.ollama.context_window import Message, Use
 from local_rag.engines.ollama.grader import YES_NO, Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
+from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task
 from local_rag.text.sentences import sentences
@@ -125,13 +126,9 @@ class OllamaEngine:
         if len(catalog.allowed) == 1 and not catalog.multi:
             return Route(first, "direct" if first == "direct" else "single")
         task = self.task()
-        messages: Sequence[Message] = prompts.chat(
-            prompts.route_task(catalog), question, before=prompts.picture(catalog)
-        )
+        messages = prompts.chat(prompts.route_task(catalog), question, before=prompts.picture(catalog))
         schema = schemas.route_among(catalog.allowed, catalog.multi)
-        if self._explain:
-            messages, schema = prompts.with_reasons(messages), schemas.with_reasons(schema)
-        verdict = task.single("router", "router", messages, schema)
+        verdict = task.single("router", "router", *self._explained(messages, schema))
         source: Source = getattr(verdict.reply, "datasource", first)
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
@@ -139,11 +136,9 @@ class OllamaEngine:
     def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
         """Retrieve of Self-RAG; what cannot be parsed is a yes."""
         task = self.task()
-        messages: Sequence[Message] = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
-        schema = schemas.GradeNeed
-        if self._explain:
-            messages, schema = prompts.with_reasons(messages), schemas.with_reasons(schema)
-        verdict = task.single("router", "retrieval_decision", messages, schema, scored=True)
+        messages = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
+        request = self._explained(messages, schemas.GradeNeed)
+        verdict = task.single("router", "retrieval_decision", *request, scored=True)
         needed = verdict.reply is None or verdict.reply.needed == "yes"
         return Need(needed, scores.yes(verdict.probabilities(("n",), YES_NO)), verdict.why, task.usage())
 
@@ -218,6 +213,10 @@ class OllamaEngine:
 
         standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return standalone if standalone.text else Rewrite(question, standalone.usage)
+
+    def _explained(self, messages: Sequence[Message], schema: type[R]) -> tuple[Sequence[Message], type[R]]:
+        """With the request for a reason, where reasons are asked for."""
+        return (prompts.with_reasons(messages), schemas.with_reasons(schema)) if self._explain else (messages, schema)
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
