@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import itertools
 import os
 import signal
@@ -14,35 +13,25 @@ import sys
 import hypothesis
 import pytest
 
+from local_rag.diagnostics.recorder.contacts import is_loopback
+from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
+
 _CALLS_OUT: list[str] = []
 HOMES = itertools.count()
 
 
 def _guard(event, arguments):
     """An audit hook: it also sees sockets that a library opens in C through Python's socket module."""
-    if event in ("socket.connect", "socket.sendto"):
-        _refuse_outside(arguments[1])
+    if event in TO_ADDRESS and isinstance(arguments[1], tuple):
+        _refuse_elsewhere(arguments[1][0], f"called {arguments[1]}")
     elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        host = arguments[0]
-        host = host.decode() if isinstance(host, bytes) else host
-        if host and not _loopback(host):
-            _CALLS_OUT.append(str(host))
-            raise OSError(f"a test looked up {host}: tests speak to loopback only")
+        _refuse_elsewhere(arguments[0], f"looked up {arguments[0]}")
 
 
-def _refuse_outside(address):
-    if isinstance(address, tuple) and not _loopback(str(address[0])):
-        _CALLS_OUT.append(str(address))
-        raise OSError(f"a test called {address}: tests speak to loopback only")
-
-
-def _loopback(host):
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.split("%")[0]).is_loopback
-    except ValueError:
-        return False
+def _refuse_elsewhere(host, what):
+    if not is_loopback(host.decode() if isinstance(host, bytes) else str(host or "")):
+        _CALLS_OUT.append(what)
+        raise OSError(f"a test {what}: tests speak to loopback only")
 
 
 sys.addaudithook(_guard)

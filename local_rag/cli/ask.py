@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import QuestionOptions, stderr_display, with_question_options
+from local_rag.cli.options import QuestionOptions, stderr_display, with_options
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ABSTAINED, NOT_GROUNDED = 3, 4
 
 
-@with_question_options
+@with_options
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
     options: QuestionOptions,

@@ -7,31 +7,17 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import (
-    EmbedderOption,
-    EngineOption,
-    FormatOption,
-    IndexOption,
-    JsonOption,
-    KOption,
-    ModelOption,
-    ModelsOption,
-    ProfileOption,
-    TrustOption,
-    settings_of,
-    stderr_display,
-)
+from local_rag.cli.options import EngineOptions, FormatOption, JsonOption, KOption, stderr_display, with_options
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 
 
+@with_options
 def calibrate(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Labelled cases, as for eval.")],
-    index: IndexOption = None,
+    *,
+    options: EngineOptions,
     corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    profile: ProfileOption = None,
     k: KOption = None,
     keep: Annotated[
         float | None,
@@ -49,9 +35,6 @@ def calibrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
     format: FormatOption = None,
     json: JsonOption = False,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
 ) -> int:
     """Fit the thresholds for relevance and answers to labelled cases; store them for this engine and embedder.
 
@@ -62,10 +45,9 @@ def calibrate(
     from local_rag.terminal.calibration import calibration_parts
     from local_rag.terminal.console import write, write_json
 
-    _check(index if corpus else None, keep, limit)
+    _check(options.index if corpus else None, keep, limit)
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
-    flags = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder, "web__enabled": "off"}
-    settings = settings_of(index, models, trust_models_here, **flags)
+    settings = options.settings(k=k, web__enabled="off")
     calibration = fit(settings, request, stderr_display())
     if json:
         plain = to_plain(calibration)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from local_rag.cli.options import LinesOption, QuestionOptions, stderr_display, with_question_options
+from local_rag.cli.options import LinesOption, QuestionOptions, stderr_display, with_options
 
 
-@with_question_options
+@with_options
 def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     """Ask questions that follow each other; a follow-up is understood from those before. /help lists the commands.
 

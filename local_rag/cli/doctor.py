@@ -6,35 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import (
-    EmbedderOption,
-    EngineOption,
-    IndexOption,
-    JsonOption,
-    ModelOption,
-    ModelsOption,
-    ProfileOption,
-    TrustOption,
-    settings_of,
-    stderr_display,
-)
+from local_rag.cli.options import EngineOptions, JsonOption, stderr_display, with_options
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
 
 
+@with_options
 def doctor(
     question: Annotated[
         str | None, typer.Argument(metavar="[QUESTION]", help="The question to ask with --network.")
     ] = None,
-    index: IndexOption = None,
-    embedder: EmbedderOption = None,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    profile: ProfileOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
+    *,
+    options: EngineOptions,
     network: Annotated[
         bool, typer.Option("--network", help="Ask a question and list every host that is contacted.")
     ] = False,
@@ -45,8 +30,7 @@ def doctor(
     from local_rag.terminal.checks import checks_table
     from local_rag.terminal.console import write, write_json
 
-    flags = {"embedder": embedder, "engine": engine, "model": model, "profile": profile}
-    settings = settings_of(index, models, trust_models_here, **flags)
+    settings = options.settings()
     if network:
         return _record(settings, question or "", as_json=json)
     if question:

@@ -10,20 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 from local_rag.cli.options import (
-    EmbedderOption,
-    EngineOption,
+    EngineOptions,
     FormatOption,
-    IndexOption,
     JsonOption,
     KOption,
-    ModelOption,
-    ModelsOption,
-    ProfileOption,
     SecondsOption,
-    TrustOption,
     settings_of,
     stderr_console,
     stderr_display,
+    with_options,
 )
 from local_rag.core.errors import UsageError
 
@@ -86,15 +81,14 @@ OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Th
 
 
 @eval_app.command("run")
+@with_options
 def run_(
     cases: CasesArgument = None,
     graph: GraphsOption = None,
     demo: DemoOption = False,
     corpus: CorpusOption = False,
-    index: IndexOption = None,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    profile: ProfileOption = None,
+    *,
+    options: EngineOptions,
     k: KOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
@@ -108,9 +102,6 @@ def run_(
     seconds: SecondsOption = None,
     out: OutOption = None,
     json: JsonOption = False,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.
 
@@ -121,16 +112,19 @@ def run_(
     from local_rag.evaluation.runner import Plan
     from local_rag.index.search import Mode
 
-    _check_cases(cases, index, demo=demo, corpus=corpus)
+    _check_cases(cases, options.index, demo=demo, corpus=corpus)
     unused = "graph" if graph else "judge" if judge else ""
     _check_plan(limit, depth, unused if retrieval_only else "")
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
-    engine = engine or ("extractive" if retrieval_only else None)
-    flags: dict[str, Any] = {"engine": engine, "model": model, "profile": profile, "k": k, "embedder": embedder}
-    flags |= {"limits__seconds": seconds, "web__enabled": "off"}
-    settings = settings_of(DEMO if demo else index, models, trust_models_here, **flags)
+    settings = options.settings(
+        index=DEMO if demo else options.index,
+        engine=options.engine or ("extractive" if retrieval_only else None),
+        k=k,
+        limits__seconds=seconds,
+        web__enabled="off",
+    )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
     return _evaluate(settings, opened, plan, as_json=json, corpus=corpus, out=out)
 
@@ -235,23 +229,19 @@ def _run_folder(path: Path) -> Path:
 
 
 @eval_app.command()
+@with_options
 def make(
     cases: Annotated[
         Path, typer.Argument(metavar="CASES.jsonl", help="The file for the cases; new ones are appended.")
     ],
-    index: IndexOption = None,
+    *,
+    options: EngineOptions,
     count: Annotated[int, typer.Option("--count", metavar="N", help="Questions with an answer to propose.")] = 20,
     unanswerable: Annotated[
         int, typer.Option("--unanswerable", metavar="N", help="Questions without an answer to propose.")
     ] = 5,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the choice of passages.")] = 0,
     yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal without asking.")] = False,
-    engine: EngineOption = None,
-    model: ModelOption = None,
-    profile: ProfileOption = None,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
 ) -> int:
     """Propose questions from your own index, each with its passage, for you to keep, edit or drop.
 
@@ -259,9 +249,6 @@ def make(
     """
     from local_rag.terminal.case_making import make_cases
 
-    settings = settings_of(
-        index, models, trust_models_here, engine=engine, model=model, profile=profile, embedder=embedder
-    )
     return make_cases(
-        settings, cases, stderr_console(), count=count, unanswerable=unanswerable, seed=seed, keep_all=yes
+        options.settings(), cases, stderr_console(), count=count, unanswerable=unanswerable, seed=seed, keep_all=yes
     )

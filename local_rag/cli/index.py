@@ -7,22 +7,16 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import (
-    EmbedderOption,
-    IndexOption,
-    JsonOption,
-    ModelsOption,
-    TrustOption,
-    settings_of,
-    stderr_display,
-)
+from local_rag.cli.options import IndexOptions, JsonOption, stderr_display, with_options
 from local_rag.core.serialization import to_plain
 
 
+@with_options
 def index(
     paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
     urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
-    index: IndexOption = None,
+    *,
+    options: IndexOptions,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore.")
     ] = None,
@@ -37,9 +31,6 @@ def index(
     chunk_overlap: Annotated[
         int | None, typer.Option("--chunk-overlap", metavar="TOKENS", help="Tokens that neighbouring passages share.")
     ] = None,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
     json: JsonOption = False,
 ) -> int:
     """Index files, folders and web pages; without any, update all files that were indexed before.
@@ -53,14 +44,7 @@ def index(
     from local_rag.terminal.index_report import report_parts
 
     files, pages = named(paths or [], urls)
-    settings = settings_of(
-        index,
-        models,
-        trust_models_here,
-        embedder=embedder,
-        chunks__size=chunk_size,
-        chunks__overlap=chunk_overlap,
-    )
+    settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
     request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
     report, pages_left = index_files(settings, request, stderr_display())
     if json:

@@ -106,6 +106,30 @@ def stderr_display() -> TerminalDisplay:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """Which index, and the embedder that reads it."""
+
+    index: IndexOption = None
+    embedder: EmbedderOption = None
+    models: ModelsOption = None
+    trust_models_here: TrustOption = None
+
+    def settings(self, **flags: Any) -> Settings:
+        """The settings under these options and further `flags`."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)} | flags
+        return settings_of(given.pop("index"), given.pop("models"), given.pop("trust_models_here"), **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(IndexOptions):
+    """Which index, and who grades and answers."""
+
+    engine: EngineOption = None
+    model: ModelOption = None
+    profile: ProfileOption = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class QuestionOptions:
     """The options of `ask` and `chat`, in the order of their --help."""
 
@@ -136,30 +160,30 @@ class QuestionOptions:
         return settings_of(self.index, self.models, self.trust_models_here, **flags)
 
 
-def with_question_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with the options of a question, which it gets as its argument `options`.
+def with_options(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with the fields of its parameter `options`, a dataclass, as options of the command line.
 
-    A parameter of its own stands in for the shared option of the same name.
+    They stand where `options` stands; a parameter of the command stands in for the field of the same name.
     """
-    hints = get_type_hints(QuestionOptions, include_extras=True)
-    shared = {
-        field.name: inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(QuestionOptions)
-    }
-    own = {
-        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
-        if name != "options"
-    }
+    own = dict(inspect.signature(command, eval_str=True).parameters)
+    kind = own["options"].annotation
+    hints = get_type_hints(kind, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters: dict[str, inspect.Parameter] = {}
+    for name, parameter in own.items():
+        if name != "options":
+            parameters.setdefault(name, parameter.replace(kind=keyword))
+            continue
+        for field in fields(kind):
+            shared = inspect.Parameter(field.name, keyword, default=field.default, annotation=hints[field.name])
+            parameters[field.name] = own.get(field.name, shared).replace(kind=keyword)
 
     @functools.wraps(command)
     def run(**values: Any) -> int:
-        options = QuestionOptions(**{name: values[name] for name in shared})
-        return command(**{name: values[name] for name in own}, options=options)
+        options = kind(**{field.name: values[field.name] for field in fields(kind)})
+        return command(**{name: values[name] for name in own if name != "options"}, options=options)
 
-    run.__signature__ = inspect.Signature([*(shared | own).values()])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return run
 
 

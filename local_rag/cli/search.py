@@ -6,28 +6,17 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import (
-    EmbedderOption,
-    IndexOption,
-    InOption,
-    JsonOption,
-    KOption,
-    ModelsOption,
-    TrustOption,
-    settings_of,
-    stderr_display,
-)
+from local_rag.cli.options import IndexOptions, InOption, JsonOption, KOption, stderr_display, with_options
 from local_rag.core.errors import UsageError
 
 
+@with_options
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.")],
     k: KOption = None,
     within: InOption = None,
-    index: IndexOption = None,
-    embedder: EmbedderOption = None,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
+    *,
+    options: IndexOptions,
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written."""
@@ -37,7 +26,7 @@ def search(
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
-    settings = settings_of(index, models, trust_models_here, k=k, embedder=embedder)
+    settings = options.settings(k=k)
     with open_index(settings, open_embedder(settings, stderr_display())) as opened:
         passages = opened.search(query, settings.values.k, within=within or ())
         label = opened.path_labels()
