@@ -25,7 +25,7 @@ from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder as index_folder
-from local_rag.runtime.rag import missing
+from local_rag.runtime.opening import missing
 from local_rag.text.display import format_bytes
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)

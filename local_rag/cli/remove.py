@@ -21,7 +21,7 @@ def remove(
     """Remove files, folders or pages from the index; with --index and no PATH, delete it. Your files are untouched."""
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import named
-    from local_rag.runtime.rag import open_index
+    from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import write
     from local_rag.text.display import plural, short_path
 

@@ -20,7 +20,7 @@ def search(
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written."""
-    from local_rag.runtime.rag import open_embedder, open_index
+    from local_rag.runtime.opening import open_embedder, open_index
     from local_rag.terminal.answers import passages_table
     from local_rag.terminal.console import write, write_json
 

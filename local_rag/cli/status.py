@@ -9,7 +9,7 @@ from local_rag.core.serialization import to_plain
 def status(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show what is indexed, where the index lies, how big it is, and which model made it."""
     from local_rag.index.index import Index
-    from local_rag.runtime.rag import served_by
+    from local_rag.runtime.opening import served_by
     from local_rag.terminal.console import write, write_json
     from local_rag.terminal.index_report import status_table
 

@@ -44,12 +44,12 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
     Raises ConfigError for a file that cannot be read.
     """
     own = settings.values.thresholds
-    found = calibrated(settings).get(fingerprint)
-    if found is None or UNKNOWN in fingerprint:
+    kept = calibrated(settings).get(fingerprint)
+    if kept is None or UNKNOWN in fingerprint:
         return own
     return Thresholds(
-        relevance=found.relevance if own.relevance is None else own.relevance,
-        answer=found.answer if own.answer is None else own.answer,
+        relevance=kept.relevance if own.relevance is None else own.relevance,
+        answer=kept.answer if own.answer is None else own.answer,
     )
 
 
@@ -58,16 +58,16 @@ def calibrated(settings: Settings) -> dict[str, Thresholds]:
     path = settings.config_folder / FILE
     if not path.exists():
         return {}
-    found: dict[str, Thresholds] = {}
+    thresholds: dict[str, Thresholds] = {}
     for fingerprint, entry in read_yaml(path).items():
         try:
-            found[fingerprint] = Thresholds(relevance=entry.get("relevance"), answer=entry.get("answer"))
+            thresholds[fingerprint] = Thresholds(relevance=entry.get("relevance"), answer=entry.get("answer"))
         except (AttributeError, ValidationError) as error:
             raise ConfigError(
                 f"{path}: the entry {fingerprint!r} must hold relevance and answer, numbers from 0 to 1 or nothing",
                 hint=f"delete the entry, or the file, and run local-rag calibrate again ({type(error).__name__})",
             ) from error
-    return found
+    return thresholds
 
 
 def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: dict[str, Any]) -> Path:

@@ -174,11 +174,11 @@ def load_models(settings: Settings) -> Models:
 
 def files(settings: Settings) -> list[Path]:
     """Every models.yaml in force, the weakest first; one that was asked for is listed though it may not be there."""
-    places = [packaged_file(), settings.config_folder / "models.yaml"]
+    candidates = [packaged_file(), settings.config_folder / "models.yaml"]
     if settings.trust_models_here:
-        places.append(Path.cwd() / "models.yaml")
-    found = [file for file in places if file.is_file()]
-    return [*found, Path(settings.models).expanduser().absolute()] if settings.models else found
+        candidates.append(Path.cwd() / "models.yaml")
+    in_force = [file for file in candidates if file.is_file()]
+    return [*in_force, Path(settings.models).expanduser().absolute()] if settings.models else in_force
 
 
 def packaged_file() -> Path:
@@ -263,26 +263,26 @@ def _validated(entry: type[_E], section: str, layers: Sequence[_Layer], packaged
             merged[name] = _over(merged.get(name, {}), keys)
             if not is_ours and keys.keys() & {"model", "roles"}:
                 chosen.add(name)
-    found: dict[str, _E] = {}
+    entries: dict[str, _E] = {}
     for name, keys in merged.items():
         given = {"name": name} if packaged is None else {"name": name, "ours": name not in chosen}
         try:
-            found[name] = entry.model_validate(keys | given)
+            entries[name] = entry.model_validate(keys | given)
         except ValidationError as error:
             raise _wrong(error, section, name, layers) from error
-    return found
+    return entries
 
 
 def _wrong(error: ValidationError, section: str, name: str, layers: Sequence[_Layer]) -> ConfigError:
     """The first mistake, with the file that made it: the one that wins for that key, else the last with that entry."""
     errors = error.errors()
-    place = [str(part) for part in errors[0]["loc"]]
-    place = place[:2] if place[:1] == ["roles"] else place[:1]
-    reasons = [one["msg"] for one in errors if [str(part) for part in one["loc"]][: len(place)] == place]
+    key = [str(part) for part in errors[0]["loc"]]
+    key = key[:2] if key[:1] == ["roles"] else key[:1]
+    reasons = [wrong["msg"] for wrong in errors if [str(part) for part in wrong["loc"]][: len(key)] == key]
     naming = [layer for layer in layers if name in layer.sections[section]]
-    setting = [layer for layer in naming if place and place[0] in layer.sections[section][name]]
+    setting = [layer for layer in naming if key and key[0] in layer.sections[section][name]]
     what = " or ".join(dict.fromkeys(f"{reason[0].lower()}{reason[1:]}" for reason in reasons))
     return ConfigError(
-        f"{(setting or naming)[-1].file}: {'.'.join([section, name, *place])}: {what}",
+        f"{(setting or naming)[-1].file}: {'.'.join([section, name, *key])}: {what}",
         hint=f"the keys are explained at the top of {packaged_file()}",
     )

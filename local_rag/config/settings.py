@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -251,20 +252,17 @@ class Settings:
     def kept_from_the_web(self) -> bool:
         """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
         never = (index_path(name, self.data_folder) for name in self.values.web.never)
-        return any(_same_place(self.index_path, other) for other in never)
+        return any(_same_folder(self.index_path, other) for other in never)
 
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
-        value: Any = self.values
-        for part in name.split("."):
-            value = getattr(value, part)
-        return value
+        return reduce(getattr, name.split("."), self.values)
 
 
-def _same_place(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()
+def _same_folder(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
 
 
 def index_path(index: str, data_folder: Path) -> Path:
@@ -281,14 +279,14 @@ def index_path(index: str, data_folder: Path) -> Path:
 
 def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]:
     """Dotted name -> description of every setting."""
-    found: dict[str, str] = {}
+    described: dict[str, str] = {}
     for name, field in section.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found |= names(kind, f"{prefix}{name}.")
+            described |= names(kind, f"{prefix}{name}.")
         else:
-            found[prefix + name] = field.description or ""
-    return found
+            described[prefix + name] = field.description or ""
+    return described
 
 
 def variable(name: str) -> str:
@@ -333,11 +331,11 @@ def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[s
 def _environment() -> list[tuple[str, Any, str]]:
     """The variables that are set. Raises ConfigError for one that no setting has."""
     known = {*map(variable, names()), *_OTHERS}
-    for found in sorted(os.environ):
-        if found.startswith(ENVIRONMENT) and found not in known:
-            near = get_close_matches(found, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"unset {found}"
-            raise ConfigError(f"there is no setting for the variable {found}", hint=hint)
+    for given in sorted(os.environ):
+        if given.startswith(ENVIRONMENT) and given not in known:
+            near = get_close_matches(given, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"unset {given}"
+            raise ConfigError(f"there is no setting for the variable {given}", hint=hint)
     return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
 
 
@@ -356,10 +354,10 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     tree: dict[str, Any] = {}
     for name, value in merged.items():
         *parents, leaf = name.split(".")
-        place = tree
+        section = tree
         for parent in parents:
-            place = place.setdefault(parent, {})
-        place[leaf] = value
+            section = section.setdefault(parent, {})
+        section[leaf] = value
     try:
         return Values.model_validate(tree)
     except ValidationError as error:

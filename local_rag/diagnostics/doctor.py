@@ -112,7 +112,7 @@ def _models(settings: Settings) -> Iterator[Check]:
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
-    from local_rag.runtime.rag import open_embedder
+    from local_rag.runtime.opening import open_embedder
 
     embedder = open_embedder(settings)
     embedder.verify()
@@ -125,7 +125,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
 
 
 def _index(settings: Settings) -> Iterator[Check]:
-    from local_rag.runtime.rag import open_index
+    from local_rag.runtime.opening import open_index
 
     try:
         with open_index(settings) as index:

@@ -17,7 +17,7 @@ from local_rag.engines.ollama.address import DOWNLOAD
 from local_rag.engines.ollama.model_names import check_name, check_remote, same_model
 from local_rag.engines.ollama.server import Installed, Server
 from local_rag.runtime.engine_choice import open_server, roles
-from local_rag.runtime.rag import open_embedder
+from local_rag.runtime.opening import open_embedder
 from local_rag.text.display import format_bytes
 
 LIBRARY = "https://ollama.com/library"

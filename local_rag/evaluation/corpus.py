@@ -13,7 +13,7 @@ from local_rag.core.progress import Display
 from local_rag.evaluation.formats import whole as as_whole
 from local_rag.index.index import Index
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.rag import open_embedder
+from local_rag.runtime.opening import open_embedder
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings

@@ -54,16 +54,19 @@ def of_passage(passage: Document) -> list[Document]:
 def best(verdicts: Sequence[Relevance]) -> list[int]:
     """Which strips are kept, in their order: at most `TOP`, none too far behind the best; see `LEAST`.
 
-    Where a score is not known the word decides. Empty where none is good enough.
+    Where a score is not known the label decides. Empty where none is good enough.
     """
-    top = max((one.score for one in verdicts if one.score is not None and one.label != "unparsed"), default=0.0)
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None and verdict.label != "unparsed"]
+    top = max(scores, default=0.0)
     least = LEAST * top if top > LEAST else 1.0
-    good = [
-        place
-        for place, one in enumerate(verdicts)
-        if (one.label == "relevant" if one.score is None else one.score > least and one.label != "unparsed")
-    ]
-    by_score = sorted(good, key=lambda place: (-(verdicts[place].score or 0.0), place))
+
+    def is_good(verdict: Relevance) -> bool:
+        if verdict.score is None:
+            return verdict.label == "relevant"
+        return verdict.score > least and verdict.label != "unparsed"
+
+    good = [number for number, verdict in enumerate(verdicts) if is_good(verdict)]
+    by_score = sorted(good, key=lambda number: (-(verdicts[number].score or 0.0), number))
     return sorted(by_score[:TOP])
 
 
@@ -75,12 +78,12 @@ def recomposed(passages: Sequence[Document], kept: Sequence[Document]) -> list[D
     """
     result = []
     for passage in passages:
-        mine = sorted(
+        spans = sorted(
             (int(strip.metadata["start"]), int(strip.metadata["end"]))
             for strip in kept
             if strip.metadata["of"] == passage.metadata["chunk_id"]
         )
-        pieces = _joined(passage, mine)
+        pieces = _joined(passage, spans)
         offset = int(passage.metadata["start"])
         text = BETWEEN.join(passage.page_content[start - offset : end - offset] for start, end in pieces)
         if pieces:
@@ -101,26 +104,26 @@ def _joined(passage: Document, spans: Sequence[tuple[int, int]]) -> list[tuple[i
 
 def _spans(text: str) -> list[tuple[int, int]]:
     spans = sentences(text)
-    found = []
+    cut = []
     for first in range(0, len(spans), SENTENCES):
         start, end = spans[first].start, spans[min(first + SENTENCES, len(spans)) - 1].end
-        found += [(begin, min(begin + LONGEST, end)) for begin in range(start, end, LONGEST)]
-    return found
+        cut += [(begin, min(begin + LONGEST, end)) for begin in range(start, end, LONGEST)]
+    return cut
 
 
 def _strip(whole: Document, start: int, end: int, offset: int) -> Document:
     chunk = whole.metadata["chunk_id"]
-    about = {"start": offset + start, "end": offset + end, "chunk_id": f"{chunk}:{start}", "of": chunk}
-    return Document(whole.page_content[start:end], metadata=whole.metadata | about)
+    own = {"start": offset + start, "end": offset + end, "chunk_id": f"{chunk}:{start}", "of": chunk}
+    return Document(whole.page_content[start:end], metadata=whole.metadata | own)
 
 
 def promising(question: str, pages: Sequence[Document]) -> list[Document]:
     """The strips that share most words with the question, at most `PER_PAGE` of each page, in the pages' order."""
-    asked = set(content_stems(question))
+    stems = set(content_stems(question))
     chosen: list[Document] = []
     for page in pages:
         cut = strips(page)
-        ranked = sorted(range(len(cut)), key=lambda n: (-len(asked & set(content_stems(cut[n].page_content))), n))
+        ranked = sorted(range(len(cut)), key=lambda n: (-len(stems & set(content_stems(cut[n].page_content))), n))
         chosen += [cut[number] for number in sorted(ranked[:PER_PAGE])]
     return chosen
 
@@ -135,8 +138,9 @@ def selected(
     result = []
     for page in pages:
         url = page.metadata["url"]
-        mine = [(strip, one) for strip, one in zip(judged, verdicts, strict=True) if strip.metadata["url"] == url]
-        kept = [strip.page_content for strip, verdict in mine if verdict.label == "relevant"]
+        pairs = zip(judged, verdicts, strict=True)
+        own = [(strip, verdict) for strip, verdict in pairs if strip.metadata["url"] == url]
+        kept = [strip.page_content for strip, verdict in own if verdict.label == "relevant"]
         text = BETWEEN.join(kept)
-        result.append((Document(text, metadata=page.metadata | {"start": 0, "end": len(text)}), len(kept), len(mine)))
+        result.append((Document(text, metadata=page.metadata | {"start": 0, "end": len(text)}), len(kept), len(own)))
     return result

@@ -32,7 +32,7 @@ FIRST_WORDS = 6
 """Words of the first question in the name of a thread that nobody named."""
 
 Turn = dict[str, Any]
-"""One question of a thread and its answer, as `graphs.memory.remember` writes it."""
+"""One question of a thread and its answer, as `nodes.conversation.remember` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ class Threads:
 
     def list(self) -> Sequence[Thread]:
         """Every thread, the one that was used last first."""
-        found = [_thread(name, turns) for name in self.names() if (turns := self._turns(name))]
-        return sorted(found, key=lambda thread: thread.at, reverse=True)
+        threads = [_thread(name, turns) for name in self.names() if (turns := self._turns(name))]
+        return sorted(threads, key=lambda thread: thread.at, reverse=True)
 
     def names(self) -> Sequence[str]:
         """The names of all threads, sorted."""
         with _translated(self._path), self.saver.cursor(transaction=False) as cursor:
-            found = cursor.execute("SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id")
-            return [str(row[0]) for row in found]
+            rows = cursor.execute("SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id")
+            return [str(row[0]) for row in rows]
 
     def turns(self, name: str) -> Sequence[Turn]:
         """The questions and answers of a thread, oldest first. Raises UsageError for one that is not there."""
@@ -111,7 +111,7 @@ class Threads:
 
     def fresh(self, question: str) -> str:
         """A name that no thread has yet, for one that begins with this question: the date and its first words."""
-        words = "".join(ch if _speaks(ch) else " " for ch in unicodedata.normalize("NFC", question)).split()[
+        words = "".join(ch if _in_words(ch) else " " for ch in unicodedata.normalize("NFC", question)).split()[
             :FIRST_WORDS
         ]
         base = f"{datetime.now():%Y-%m-%d} {' '.join(words)}"[: LONGEST - 5].strip()
@@ -131,14 +131,14 @@ class Threads:
         self.close()
 
     def _turns(self, name: str) -> Sequence[Turn]:
-        found = self.saver.get_tuple({"configurable": {"thread_id": name}})
-        return _turns_of(found.checkpoint) if found else []
+        kept = self.saver.get_tuple({"configurable": {"thread_id": name}})
+        return _turns_of(kept.checkpoint) if kept else []
 
 
 def thread_name(name: str) -> str:
     """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
     normal = unicodedata.normalize("NFC", name)
-    allowed = all(_speaks(ch) or ch in PUNCTUATION for ch in normal) and any(map(_speaks, normal))
+    allowed = all(_in_words(ch) or ch in PUNCTUATION for ch in normal) and any(map(_in_words, normal))
     if allowed and normal == normal.strip() and len(normal) <= LONGEST:
         return normal
     raise UsageError(
@@ -148,7 +148,7 @@ def thread_name(name: str) -> str:
     )
 
 
-def _speaks(character: str) -> bool:
+def _in_words(character: str) -> bool:
     """A letter, one of its marks (as in Hindi), or a digit, of any script."""
     return unicodedata.category(character)[0] in "LMN"
 
@@ -238,13 +238,13 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        said = str(error)
-        if "locked" in said or "busy" in said:
+        message = str(error)
+        if "locked" in message or "busy" in message:
             raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
-        if "full" in said:
-            raise DiskFull(f"{path} cannot grow: {said}", hint="free some space and ask again") from error
-        if "readonly" in said or "unable to open" in said or "closed" in said:
-            raise LocalRagError(f"chats cannot be kept in {path}: {said}", hint=f"ls -l '{path}'") from error
-        raise _not_ours(path, said) from error
+        if "full" in message:
+            raise DiskFull(f"{path} cannot grow: {message}", hint="free some space and ask again") from error
+        if "readonly" in message or "unable to open" in message or "closed" in message:
+            raise LocalRagError(f"chats cannot be kept in {path}: {message}", hint=f"ls -l '{path}'") from error
+        raise _not_ours(path, message) from error
     except (NotImplementedError, ValueError, KeyError, TypeError) as error:
         raise _not_ours(path, f"a row of it cannot be read ({type(error).__name__}: {error})") from error

@@ -13,7 +13,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.core.progress import Display, time_left
-from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.runtime.opening import open_embedder, open_index
 from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:

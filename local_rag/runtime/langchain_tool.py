@@ -47,10 +47,10 @@ def tool_text(answer: Answer) -> str:
     why = f" ({printable(answer.reason)})" if answer.reason else ""
     lines = [printable(answer.text), "", f"status: {MEANING[answer.status]}{why}"]
     if answer.citations:
-        lines += ["sources:", *(f"[{one.number}] {_source(one)}" for one in answer.citations)]
+        lines += ["sources:", *(f"[{citation.number}] {_source(citation)}" for citation in answer.citations)]
     if answer.nearest:
         lines.append("nearest passages, which do not answer it:")
-        lines += [f"- {_source(one)}{_why(one)}" for one in answer.nearest]
+        lines += [f"- {_source(citation)}{_why(citation)}" for citation in answer.nearest]
     if answer.about:
         lines.append(f"the files are about: {'; '.join(shorten(printable(title), 80) for title in answer.about)}")
     return "\n".join(lines)

@@ -166,17 +166,18 @@ class Run:
         )
 
     def _nearest(self, decisions: list[Graded]) -> tuple[Citation, ...]:
-        whys = {one.chunk_id: one.why for one in decisions if one.kind == "relevance" and one.chunk_id and one.why}
+        graded = [decision for decision in decisions if decision.kind == "relevance"]
+        whys = {decision.chunk_id: decision.why for decision in graded if decision.chunk_id and decision.why}
         question = self.state.get("asked") or self.question
         return citations.nearest(self.state.get("nearest", []), question, whys)
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
     """The sentences of an answer with what the grader said of each; none where it did not look at them one by one."""
-    found = claims(text)
-    if grade is None or len(found) != len(grade.sentences):
+    sentences = claims(text)
+    if grade is None or len(sentences) != len(grade.sentences):
         return ()
     return tuple(
         Sentence(claim.text, claim.span.start, claim.span.end, support)
-        for claim, support in zip(found, grade.sentences, strict=True)
+        for claim, support in zip(sentences, grade.sentences, strict=True)
     )

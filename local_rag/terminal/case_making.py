@@ -18,7 +18,7 @@ from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, Proposal, Proposer, edited
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.engine_choice import Choice, choose_engine
-from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.runtime.opening import open_embedder, open_index
 from local_rag.terminal.console import write
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.proposal import BETWEEN, proposal_parts

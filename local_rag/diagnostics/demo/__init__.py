@@ -10,7 +10,7 @@ from local_rag.core.errors import IndexMismatch, IndexMissing, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.index import Index
 from local_rag.runtime.indexing import Request, sync
-from local_rag.runtime.rag import open_embedder, open_index
+from local_rag.runtime.opening import open_embedder, open_index
 
 DOCUMENTS = Path(__file__).parent / "documents"
 INDEX = "demo"

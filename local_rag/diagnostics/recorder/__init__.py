@@ -130,7 +130,7 @@ def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, s
     from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import Request, sync
-    from local_rag.runtime.rag import open_embedder, open_index
+    from local_rag.runtime.opening import open_embedder, open_index
 
     try:
         Index.inspect(settings.index_path)

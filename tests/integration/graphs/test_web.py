@@ -23,7 +23,8 @@ from local_rag.core.events import Note, WebQuery
 from local_rag.core.verdicts import Graded
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
-from local_rag.runtime.rag import Rag, open_web
+from local_rag.runtime.opening import open_web
+from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.words import words as words_of
 from local_rag.web import ddgs_process, query_log

@@ -47,7 +47,7 @@ def test_a_question_needs_neither_torch_nor_telemetry(converted):
     code = """
 import sys
 from local_rag.config.settings import Settings
-from local_rag.runtime.rag import open_embedder
+from local_rag.runtime.opening import open_embedder
 embedder = open_embedder(Settings.load())
 assert embedder.ready
 assert embedder.embed_queries(["What is lit at dusk?"]).shape == (1, 384)

@@ -1,0 +1,142 @@
+"""What the settings name, opened: the embedder, the index and the web search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMissing, UsageError
+from local_rag.core.progress import Display
+from local_rag.core.protocols import Embedder
+from local_rag.runtime.run import loading
+
+if TYPE_CHECKING:
+    from local_rag.config.models import Models
+    from local_rag.core.documents import WebPage
+    from local_rag.core.protocols import WebSearch
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+    from local_rag.index.embed.openvino_runtime import Precision
+    from local_rag.index.index import Index
+    from local_rag.index.status import IndexStatus
+
+
+@dataclass(frozen=True)
+class Configured:
+    """What the settings name, read once: models.yaml, and how the index was made (None where there is none)."""
+
+    models: Models
+    made: IndexStatus | None
+
+    @classmethod
+    def read(cls, settings: Settings) -> Configured:
+        """Raises ConfigError for a models.yaml that cannot be used."""
+        from local_rag.config.models import load_models
+        from local_rag.index.index import Index
+
+        made = None
+        with suppress(IndexMissing):
+            made = Index.inspect(settings.index_path)
+        return cls(load_models(settings), made)
+
+
+def open_embedder(
+    settings: Settings,
+    display: Display | None = None,
+    precision: Precision = "f32",
+    configured: Configured | None = None,
+) -> SentenceTransformerEmbedder:
+    """The embedder that was asked for, else the one that made the index; not loaded yet.
+
+    `display` is told before a load that takes seconds; `precision` is that of passages.
+    Raises ConfigError, ModelMissing.
+    """
+    from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+
+    configured = configured or Configured.read(settings)
+    models, made, name = configured.models, configured.made, settings.values.embedder
+    if settings.origin["embedder"] == "default" and made and made.embedder in models.embedders:
+        name = made.embedder
+    spec = models.embedder(name)
+    on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
+    return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
+
+
+def open_index(
+    settings: Settings,
+    embedder: Embedder | None = None,
+    *,
+    create: bool = False,
+    reembed: bool = False,
+    configured: Configured | None = None,
+) -> Index:
+    """The configured index, with the configured embedder unless another is given.
+
+    An index keeps the passages it was made with; only sizes that somebody asked for are compared with them.
+    Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
+    """
+    from local_rag.index.index import Index
+
+    configured = configured or Configured.read(settings)
+    chunks, made = settings.values.chunks, configured.made
+    if made is None and not create:
+        raise missing(settings)
+    given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
+    return Index.open(
+        settings.index_path,
+        embedder or open_embedder(settings, configured=configured),
+        chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
+        chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
+        create=create,
+        reembed=reembed,
+    )
+
+
+def open_web(settings: Settings) -> WebSearch:
+    """The web search that the settings ask for; nothing is imported or contacted yet.
+
+    Raises UsageError where --web is given for an index that never goes to the web.
+    """
+    from local_rag.web.search import DdgsSearch, Off
+
+    web = settings.values.web
+    if web.enabled == "off":
+        return Off()
+    if settings.kept_from_the_web:
+        if settings.origin["web.enabled"] == "flag":
+            raise UsageError(
+                f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
+                hint="take it out of web.never, or ask without --web",
+            )
+        return Off()
+    return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
+
+
+def _page_reader(seconds: float) -> Callable[[str], WebPage]:
+    def read(url: str) -> WebPage:
+        from local_rag.web.body import FetchLimits
+        from local_rag.web.extraction import extract
+        from local_rag.web.fetch import Fetcher
+
+        return extract(Fetcher(FetchLimits(seconds=seconds)).fetch(url), seconds)
+
+    return read
+
+
+def missing(settings: Settings) -> IndexMissing:
+    """That there is no index of that name, and which there are."""
+    name, folder = settings.values.index, settings.data_folder / "indexes"
+    others = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    known = f"; there are {', '.join(others)}" if others else ""
+    which = "" if name == "default" else f" --index {name}"
+    return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
+
+
+def served_by(settings: Settings, fingerprint: str) -> str:
+    """What computes the vectors of an embedder here, by its fingerprint: the converted model, or why there is none."""
+    embedder = open_embedder(settings)
+    if embedder.fingerprint != fingerprint:
+        return "not known: another embedder is configured"
+    return embedder.served_by
