@@ -81,7 +81,7 @@ def install(request: InstallRequest) -> int:
     progress = Progress("copied", sum(copy.source.stat().st_size for copy in new))
     for copy in new:
         _put(copy, progress)
-    return _finish(request, bundle, venv_folder)
+    return finish(request, bundle, venv_folder)
 
 
 # --- what is to be put where ------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def _make_environment(folder: Path, bundle: Bundle) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         mark.write_text(json.dumps({"manifest": bundle.sum, "done": False}), encoding="utf-8")
         venv.EnvBuilder(symlinks=os.name != "nt", prompt="local-rag").create(folder)
-        _pip(folder, bundle)
+        install_wheels(folder, bundle)
         mark.write_text(json.dumps({"manifest": bundle.sum, "done": True}), encoding="utf-8")
     except OSError as error:
         raise _failed(folder, error) from error
@@ -287,7 +287,7 @@ def _pip_wheel(bundle: Bundle) -> str:
     return path_of_pip
 
 
-def _pip(folder: Path, bundle: Bundle) -> None:
+def install_wheels(folder: Path, bundle: Bundle) -> None:
     """Run the pip of the bundle, deaf to the shell's and the system's settings of pip. Raises Refused."""
     wheels = [path for path in bundle.files if path.startswith("wheels/")]
     say(f"installing {len(wheels):,} packages, which takes a minute or two…")
@@ -333,7 +333,7 @@ def _show(bundle: Bundle, folder: Path, copies: list[Copy], keep: bool) -> None:
     sys.stdout.flush()
 
 
-def _finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
+def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
     """Let the installed program look at the index, and say what to type next; 1 if it does not like what it sees."""
     command, code = program(folder, "local-rag"), 0
     if bundle.contents.get("index"):

@@ -136,14 +136,14 @@ class Wheels:
                 raise self._none(_named(output, batch), last_line(output))
         for requirement in torch:
             self.say(f"fetching {requirement} for the CPU (about 200 MB)")
-            for way in self._torch_ways():
+            for way in self.torch_ways():
                 output = self._download([requirement], way)
                 if not output:
                     break
             else:
                 raise self._none(requirement, last_line(output))
 
-    def _torch_ways(self) -> tuple[tuple[str, ...], ...]:
+    def torch_ways(self) -> tuple[tuple[str, ...], ...]:
         """Where PyTorch without CUDA is looked for; on Linux the ordinary index has it with several GB of CUDA."""
         if not self.target.is_linux or "--no-index" in self.options:
             return ((),)

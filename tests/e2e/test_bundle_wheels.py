@@ -147,9 +147,9 @@ def test_a_target_must_be_one_that_there_is():
 
 
 def test_torch_on_linux_never_comes_from_the_ordinary_index(tmp_path):
-    ways = Wheels(tmp_path, LINUX)._torch_ways()
+    ways = Wheels(tmp_path, LINUX).torch_ways()
     assert all("--no-index" in way or module.CPU_INDEX in way for way in ways)
-    assert Wheels(tmp_path, Target("macos-arm64", "3.12"))._torch_ways() == ((),)
+    assert Wheels(tmp_path, Target("macos-arm64", "3.12")).torch_ways() == ((),)
 
 
 # --- local-rag's own wheel

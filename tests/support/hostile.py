@@ -34,7 +34,7 @@ def make_pdf(
             NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
         }
     )
-    reference = writer._add_object(font)
+    reference = writer._add_object(font)  # noqa: SLF001  # pypdf has no public name for it
     for text in pages:
         page = writer.add_blank_page(595, 842)
         fonts = DictionaryObject({NameObject("/F1"): reference})
@@ -43,7 +43,7 @@ def make_pdf(
         ink = "10 10 m 200 200 l S\n" if drawn else ""
         stream = DecodedStreamObject()
         stream.set_data((ink + f"BT /F1 12 Tf 14 TL 72 760 Td\n{shown}ET" * bool(shown)).encode("cp1252"))
-        page[NameObject("/Contents")] = writer._add_object(stream)
+        page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001
     if title:
         writer.add_metadata({"/Title": title})
     if password is not None:

@@ -44,14 +44,14 @@ class Wire:
 
     def __init__(self, connection: socket.socket, request: Request, closing: threading.Event) -> None:
         self.request = request
-        self._connection, self._closing = connection, closing
+        self._connection, self.closing = connection, closing
 
     def write(self, data: bytes) -> None:
         self._connection.sendall(data)
 
     def wait(self, seconds: float) -> None:
         """Raises ConnectionError when the server closes."""
-        if self._closing.wait(seconds):
+        if self.closing.wait(seconds):
             raise ConnectionAbortedError
 
 
@@ -122,7 +122,7 @@ class WebServer(socketserver.ThreadingTCPServer):
         self.names: list[str | None] = []
         """What each TLS connection asked for as its server's name."""
         self.failures: list[BaseException] = []
-        self._closing = threading.Event()
+        self.closing = threading.Event()
         self._tls = tls
         if tls:
             tls.sni_callback = lambda connection, name, context: self.names.append(name)
@@ -155,7 +155,7 @@ class WebServer(socketserver.ThreadingTCPServer):
             self.failures.append(failure)
 
     def __exit__(self, *exception: object) -> None:
-        self._closing.set()
+        self.closing.set()
         self.shutdown()
         self.server_close()
         self._thread.join()
@@ -176,7 +176,7 @@ class _Handler(socketserver.StreamRequestHandler):
         request = Request(line[0], line[1], headers, self.client_address)
         self.server.requests.append(request)
         answer = self.server.pages.get(request.path, reply(b"no such page", status=404))
-        answer(Wire(self.request, request, self.server._closing))
+        answer(Wire(self.request, request, self.server.closing))
 
 
 class Names:

@@ -51,8 +51,8 @@ def store(home, monkeypatch):
 @pytest.fixture
 def no_pip(monkeypatch):
     """For what is put beside the environment."""
-    monkeypatch.setattr(installer, "_pip", lambda place, bundle: None)
-    monkeypatch.setattr(installer, "_finish", lambda request, bundle, folder: 0)
+    monkeypatch.setattr(installer, "install_wheels", lambda place, bundle: None)
+    monkeypatch.setattr(installer, "finish", lambda request, bundle, folder: 0)
 
 
 def with_contents(bundle, **contents):
@@ -362,7 +362,7 @@ def test_a_file_that_changes_while_it_is_copied_is_not_put(bundle, home, no_pip,
     def change(place, bundle):
         file.write_bytes(SQLITE + b"!")
 
-    monkeypatch.setattr(installer, "_pip", change)
+    monkeypatch.setattr(installer, "install_wheels", change)
     with pytest.raises(Refused, match="changed while it was copied"):
         install(InstallRequest(bundle))
     assert listed(home / "data" / "indexes") == ["notes/writer.lock"]

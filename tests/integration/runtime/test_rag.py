@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from langsmith.run_helpers import get_tracing_context
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 from local_rag.config.settings import Settings
-from local_rag.core.cancel import check
+from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.events import Done, Started, Step, Token
 from local_rag.core.generation import AnswerDelta
@@ -28,24 +27,29 @@ class Corpus(FakeCorpus):
         self.closed = True
 
 
+LONG = 60
+"""Seconds that no test comes near, unless something hangs."""
+
+
 def opened(engine=None, corpus=None, **flags):
     return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or ScriptedEngine()))
 
 
 class Dripping(ScriptedEngine):
-    """Writes for ever, and notes when it was stopped."""
+    """Writes for ever, and notes that it began and that it was stopped."""
 
-    stopped_after = None
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.began, self.stopped = threading.Event(), threading.Event()
 
     def answer(self, question, documents, attempt):
         try:
             while True:
                 yield AnswerDelta("word ")
-                for _ in range(50):
-                    time.sleep(0.01)
-                    check()
+                self.began.set()
+                current().wait(0.1)
         except BaseException:
-            self.stopped_after = time.monotonic()
+            self.stopped.set()
             raise
 
 
@@ -142,36 +146,34 @@ def test_an_engine_that_fails_is_an_error_and_not_an_answer():
 
 
 def test_the_clock_ends_a_question_with_a_marked_answer():
-    started = time.monotonic()
     answer = opened(Dripping(), limits__seconds=0.5).ask("What?")
-    assert time.monotonic() - started < 3
     assert (answer.status, answer.path[-1]) == ("abstained", "give_up")
     assert "out of time after 0.5 s" in answer.reason
 
 
-def test_closing_a_stream_stops_the_engine_within_a_second():
+def test_closing_a_stream_stops_the_engine():
     engine = Dripping()
     stream = opened(engine).stream("What?")
     while not isinstance(next(stream), Token):
         pass
-    closed = time.monotonic()
     stream.close()
-    assert time.monotonic() - closed < 1
-    assert engine.stopped_after is not None
+    assert engine.stopped.wait(LONG)
 
 
-def test_an_engine_that_never_looks_up_is_left_behind_within_a_second():
+def test_an_engine_that_never_looks_up_is_left_behind():
+    awake = threading.Event()
+
     class Deaf(ScriptedEngine):
         def relevance(self, question, documents, *, scored=False):
-            time.sleep(3)
+            awake.wait(LONG)
             return super().relevance(question, documents)
 
     stream = opened(Deaf()).stream("What?")
     while not (isinstance(event := next(stream), Started) and event.node == "grade_documents"):
         pass
-    closed = time.monotonic()
     stream.close()
-    assert time.monotonic() - closed < 1
+    assert not awake.is_set(), "closing waited for the engine"
+    awake.set()
 
 
 def test_closing_rag_stops_what_is_running():
@@ -187,11 +189,9 @@ def test_closing_rag_stops_what_is_running():
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not rag._running:
-        time.sleep(0.01)
-    time.sleep(0.2)
+    assert engine.began.wait(LONG)
     rag.close()
-    thread.join(2)
+    thread.join(LONG)
     assert not thread.is_alive()
     assert failures
     assert rag.index.closed
