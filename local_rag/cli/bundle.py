@@ -89,19 +89,19 @@ def _print_created(created: CreatedBundle) -> None:
     write("What to type there stands in README.txt.")
 
 
-def _links(places: Sequence[str], only: bool) -> list[str]:
+def _links(sources: Sequence[str], only: bool) -> list[str]:
     """Where to look for wheels, as options of pip. Raises UsageError for a folder that is not there, and for none."""
-    if only and not places:
+    if only and not sources:
         raise UsageError(
             "--only-find-links needs a folder of wheels to look in",
             hint="local-rag bundle create DIR --only-find-links --find-links WHEELS",
         )
     options = ["--no-index"] if only else []
-    for place in places:
-        path = Path(place).expanduser().absolute()  # the same one wherever pip is started
-        if "://" not in place and not path.exists():
+    for source in sources:
+        path = Path(source).expanduser().absolute()  # pip may be started elsewhere
+        if "://" not in source and not path.exists():
             raise UsageError(f"there is no folder {path}", hint="… --find-links WHEELS")
-        options += ["--find-links", place if "://" in place else str(path)]
+        options += ["--find-links", source if "://" in source else str(path)]
     return options
 
 
@@ -111,27 +111,25 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
     from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
     from local_rag.terminal.console import write, write_json
-    from local_rag.text.display import plural, printable
+    from local_rag.text.display import plural
 
     try:
         bundle = read(folder.expanduser().absolute(), sum)
-        found = problems(bundle)
+        differences = problems(bundle)
     except Refused as error:
         if not json:
             raise LocalRagError(str(error), hint=error.hint) from error
         write_json({"ok": False, "problems": [str(error)]})
         return 1
     if json:
-        about = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
-        write_json({"ok": not found, "problems": found, "sum": bundle.sum, **about})
-    elif found:
-        for line in found:
-            write(printable(line))
-        write(AGAIN)
+        details = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
+        write_json({"ok": not differences, "problems": differences, "sum": bundle.sum, **details})
+    elif differences:
+        write(*differences, AGAIN)
     else:
         total = plural(len(bundle.files), "file")
         write(f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}")
-    return 1 if found else 0
+    return 1 if differences else 0
 
 
 @bundle_app.command()

@@ -144,9 +144,9 @@ def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
 
 def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     text, usage = "", Usage()
-    for piece in engine.answer(QUESTION, documents, Attempt()):
-        text = piece.text if piece.restart else text + piece.text
-        usage = piece.usage or usage
+    for delta in engine.answer(QUESTION, documents, Attempt()):
+        text = delta.text if delta.restart else text + delta.text
+        usage = delta.usage or usage
     cited = {number for _, numbers in marks(text) for number in numbers}
     right = "10" in text and "5" in text and cited == {1, 3}
     return _Reply(text, "10:00 and 5 euros, citing [1] and [3]", right, False, usage)
