@@ -21,7 +21,7 @@ from local_rag.text.sentences import sentences
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}
 FULL_CATALOG = Catalog(2, 3, ("Plan",), ("plan",), 0.6, ("vectorstore", "web_search", "direct"))
-PROMPT = 1.0
+PROMPT = 60.0
 """Seconds within which a stopped engine must let go."""
 
 

@@ -150,13 +150,13 @@ class OllamaServer:
         """The next chat loads its model again."""
         self._loaded.clear()
 
-    def wait_for(self, n_chats: int, seconds: float = 5) -> None:
+    def wait_for(self, n_chats: int, seconds: float = 60) -> None:
         """Until so many chats in all have been let in and are being answered, or were."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._answering >= n_chats, seconds):
                 raise AssertionError(f"{self._answering} chats were answered, expected {n_chats}")
 
-    def wait_idle(self, n_requests: int = 0, seconds: float = 5) -> None:
+    def wait_idle(self, n_requests: int = 0, seconds: float = 60) -> None:
         """Until so many requests have come, and all that came have ended; then their `aborted` is final."""
         until = time.monotonic() + seconds
         with self._changed:

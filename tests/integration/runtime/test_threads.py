@@ -18,46 +18,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import ScriptedEngine, passage
+from support.remembering import Corpus, Recalling, opened
 from support.screen import shown
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
+from local_rag.core.cancel import current
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
 from local_rag.core.events import Started, Step
-from local_rag.core.generation import AnswerDelta, Rewrite
+from local_rag.core.generation import AnswerDelta
 from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.export import answer_of, escaped, markdown
-from local_rag.runtime.rag import Rag
 from local_rag.terminal.transcript import threads_table
-
-
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
-class Recalling(ScriptedEngine):
-    """Makes a follow-up whole from the last question, and fails or waits where it is told to."""
-
-    broken = False
-    slow = 0.0
-
-    def standalone(self, question, history):
-        self.asked.append(("standalone", question, tuple(history)))
-        return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
-
-    def grade(self, question, documents, generation, *, check="both"):
-        time.sleep(self.slow)
-        if self.broken:
-            raise EngineError("the model fell over", hint="ollama serve")
-        return super().grade(question, documents, generation, check=check)
-
-
-def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or Recalling()))
 
 
 def rows(rag, table="checkpoints"):
@@ -90,7 +63,7 @@ def test_a_thread_survives_a_restart_in_another_process():
     rag.close()
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from integration.runtime.test_threads import opened\n"
+        "from support.remembering import opened\n"
         "with opened() as rag: print(rag.ask('And the other?', thread='plan').asked)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=CHECKOUT)
@@ -146,18 +119,17 @@ def test_a_question_that_is_stopped_leaves_the_thread_as_it_was():
     while not (isinstance(event := next(stream), Started) and event.node == "generate"):
         pass
     stream.close()
-    time.sleep(0.2)
     assert len(rag.threads.turns("plan")) == 1
 
 
 def test_a_question_that_runs_out_of_time_leaves_the_thread_as_it_was():
     class Slow(Recalling):
         def relevance(self, question, documents, *, scored=False):
-            time.sleep(0.5 if "other" in question else 0)
+            time.sleep(0.5)
             return super().relevance(question, documents, scored=scored)
 
+    opened().ask("What does the plan cost?", thread="plan")
     rag = opened(Slow(), limits__seconds=0.4)
-    rag.ask("What does the plan cost?", thread="plan")
     answer = rag.ask("And the other?", thread="plan")
     assert (answer.status, answer.reason) == ("abstained", "out of time after 0.4 s")
     assert [turn["question"] for turn in rag.threads.turns("plan")] == ["What does the plan cost?"]
@@ -167,10 +139,11 @@ def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept()
     class Late(Recalling):
         def grade(self, *arguments, **options):
             found = super().grade(*arguments, **options)
-            time.sleep(0.5)
+            while not current().expired:
+                time.sleep(0.01)
             return found
 
-    rag = opened(Late(), limits__seconds=0.4)
+    rag = opened(Late(), limits__seconds=3)
     answer = rag.ask("What does the plan cost?", thread="plan")
     assert (answer.status, answer.text) == ("grounded", "It costs 100 euros [1].")
     assert rag.threads.turns("plan")[0]["status"] == "grounded"
@@ -200,13 +173,21 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
 
 
 def test_two_questions_at_once_in_one_thread_lose_no_turn():
-    first, second = opened(Recalling()), opened(Recalling())
-    first.ask("What does the plan cost?", thread="plan")
-    first.engine.slow = 0.6
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Waiting(Recalling):
+        def grade(self, question, documents, generation, *, check="both"):
+            begun.set()
+            assert go_on.wait(60)
+            return super().grade(question, documents, generation, check=check)
+
+    first, second = opened(Waiting()), opened()
+    second.ask("What does the plan cost?", thread="plan")
     slow = threading.Thread(target=first.ask, args=("What does the fence cost?",), kwargs={"thread": "plan"})
     slow.start()
-    time.sleep(0.2)
+    assert begun.wait(60)
     second.ask("What does the gate cost?", thread="plan")
+    go_on.set()
     slow.join()
     for rag in (first, second):
         questions = [turn["question"] for turn in rag.threads.turns("plan")]

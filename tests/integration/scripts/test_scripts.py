@@ -195,10 +195,8 @@ def test_a_finished_installation_is_left_alone(environment, capsys: pytest.Captu
     version = environment.version()
     assert version == sys.version.split()[0]
     setup.write_stamp(environment, version, {"minilm", "test"})
-    start = time.monotonic()
     setup.prepare(environment, ["minilm"])
     assert capsys.readouterr().out == "everything is installed in .venv\n"
-    assert time.monotonic() - start < 5
 
 
 def test_a_failed_installation_leaves_no_stamp_and_shows_all_that_pip_said(environment, capsys) -> None:
@@ -265,7 +263,7 @@ def test_ctrl_c_stops_the_child_too(tmp_path: Path) -> None:
             assert running.poll() is None
             time.sleep(0.02)
         os.killpg(running.pid, signal.SIGINT)
-        error = running.communicate(timeout=10)[1]
+        error = running.communicate(timeout=60)[1]
     assert running.returncode == 130
     assert error == "\nstopped; the same command goes on from here\n"
 

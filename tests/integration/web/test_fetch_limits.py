@@ -109,7 +109,7 @@ def test_stopping_ends_a_fetch_at_once(web):
     began = time.monotonic()
     with cancel.scope(stop), pytest.raises(Stopped):
         fetcher(web, seconds=SOON).fetch(web.url("/"))
-    assert time.monotonic() - began < SOON / 2
+    assert time.monotonic() - began < SOON
 
 
 def test_the_clock_of_the_question_ends_a_fetch(web):
@@ -210,7 +210,9 @@ def test_other_encodings_are_refused_by_name(web, encoding):
 
 
 @pytest.mark.parametrize(
-    "body", [gzip.compress(PAGE.encode() * 50)[:-20], b"no gzip at all", b"x", b"\x1f\x8b\x08\x00"]
+    "body",
+    [gzip.compress(PAGE.encode() * 50)[:-20], b"no gzip at all", b"x", b"\x1f\x8b\x08\x00"],
+    ids=["cut off", "text", "one letter", "head alone"],
 )
 def test_damaged_pages(web, body):
     web.pages["/"] = reply(body, headers=[("Content-Encoding", "gzip")])

@@ -287,7 +287,7 @@ def test_an_engine_that_does_not_answer_is_left_at_the_deadline(page, tmp_path):
     started = time.monotonic()
     found = searching(page, tmp_path, seconds=0.5).search("greenhouse", 1)
     assert found.notes == (search_results.late("duckduckgo"),) and not found.documents
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 def test_an_engine_that_cannot_be_reached(page, tmp_path):

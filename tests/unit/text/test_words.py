@@ -116,7 +116,7 @@ def test_a_hostile_text_is_read_in_time(hostile):
     sentences(hostile)
     marks(hostile)
     content_stems(hostile)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(

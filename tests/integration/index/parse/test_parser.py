@@ -25,9 +25,9 @@ def parser():
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory) -> Path:
-    """A page that takes some seconds to read."""
+    """A page that takes many seconds to read."""
     path = tmp_path_factory.mktemp("slow") / "slow.html"
-    path.write_text("<p>word " * 400_000, "utf-8")
+    path.write_text("<p>word " * 2_000_000, "utf-8")
     return path
 
 

@@ -264,15 +264,17 @@ class TestBadFiles:
 # --- being stopped, killed, out of space, and not alone -------------------------------------------------------
 
 SLOW_SYNC = """
-import sys, time
+import sys
 from pathlib import Path
 from support.fakes_index import HashingEmbedder
 from local_rag.index.index import Index
+from local_rag.index.store import connection
 
 def wait():
     print("batch", flush=True)
-    time.sleep(float(sys.argv[3]))
+    sys.stdin.readline()
 
+connection.BUSY_SECONDS = 120.0
 embedder = HashingEmbedder(before_batch=wait)
 index = Index.open(Path(sys.argv[1]), embedder, chunk_size=40, create=True)
 print("opened", flush=True)
@@ -281,9 +283,11 @@ print(len(report.new), report.unchanged, flush=True)
 """
 
 
-def slow_sync(tmp_path, seconds):
+def slow_sync(tmp_path):
+    """A process that shows "batch" before each of six batches, and goes on when it reads a line."""
     return subprocess.Popen(
-        [sys.executable, "-c", SLOW_SYNC, str(tmp_path / "index"), str(tmp_path / "many"), str(seconds)],
+        [sys.executable, "-c", SLOW_SYNC, str(tmp_path / "index"), str(tmp_path / "many")],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])},
@@ -294,6 +298,11 @@ def wait_for(process, line, times=1):
     for _ in range(times):
         while (found := process.stdout.readline()) != f"{line}\n":
             assert found, "the process ended early"
+
+
+def go_on(process, times=1):
+    process.stdin.write("\n" * times)
+    process.stdin.flush()
 
 
 @pytest.fixture
@@ -322,11 +331,11 @@ def whole(index):
 
 
 def test_kill_9_in_the_middle(tmp_path, many):
-    process = slow_sync(tmp_path, 0.2)
+    process = slow_sync(tmp_path)
+    go_on(process, times=3)
     wait_for(process, "batch", times=4)
     process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
-    process.wait()
-    process.stdout.close()
+    process.communicate()
     with open_at(tmp_path, create=False) as index:
         done = whole(index)
         assert 2 <= done < 12
@@ -335,10 +344,11 @@ def test_kill_9_in_the_middle(tmp_path, many):
 
 
 def test_two_processes_at_once_one_waits(tmp_path, many):
-    first = slow_sync(tmp_path, 0.1)
+    first = slow_sync(tmp_path)
     wait_for(first, "batch")
-    second = slow_sync(tmp_path, 0)
-    results = [process.communicate(timeout=30)[0].split("\n")[-2] for process in (first, second)]
+    second = slow_sync(tmp_path)
+    wait_for(second, "opened")
+    results = [process.communicate("\n" * 9, timeout=120)[0].split("\n")[-2] for process in (first, second)]
     assert results == ["12 0", "0 12"]
     with open_at(tmp_path, create=False) as index:
         assert whole(index) == 12
@@ -365,17 +375,18 @@ def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
 
 
 def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
-    process = slow_sync(tmp_path, 0.15)
+    process = slow_sync(tmp_path)
     wait_for(process, "opened")
     sizes = []
     with open_at(tmp_path, create=False) as reader:
-        while process.poll() is None:
+        for _ in range(6):
+            wait_for(process, "batch")
             sizes.append(whole(reader))
             found = reader.search("Paragraph file", 40)
             assert len({document.page_content for document in found}) == len(found)
-            time.sleep(0.02)
+            go_on(process)
+        process.communicate(timeout=120)
         assert whole(reader) == 12
-    process.stdout.close()
     assert sizes == sorted(sizes) and len(set(sizes)) > 2
 
 
