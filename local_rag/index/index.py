@@ -12,7 +12,6 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
 from local_rag.core.errors import IndexDamaged, UsageError
 from local_rag.core.protocols import Embedder
-from local_rag.index import catalog as catalogs
 from local_rag.index import recipes, status
 from local_rag.index import search as searches
 from local_rag.index.path_labels import PathLabels
@@ -20,7 +19,7 @@ from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
 from local_rag.index.store.connection import write_lock
-from local_rag.index.store.rows import IndexedFile, Passage, Recipe, Root
+from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.store import Store, destroy
 from local_rag.text.urls import is_url, normal
 
@@ -204,13 +203,11 @@ class Index:
         The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
         Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
         """
-        from local_rag.index.sync.reembed import reembed
-
         with write_lock(self.path):
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
-            return reembed(self._store, self.embedder, self._recipe, progress)
+            return recipes.reembed(self._store, self.embedder, self._recipe, progress)
 
     # --- searching it
 
@@ -242,7 +239,7 @@ class Index:
         """Counts, titles and frequent words; computed once per change of the index."""
         generation = self._store.read(reads.meta)["generation"]
         if self._catalog is None or self._catalog[0] != generation:
-            self._catalog = generation, catalogs.catalog(self._store)
+            self._catalog = generation, status.catalog(self._store)
         return self._catalog[1]
 
     def count(self) -> int:
@@ -264,7 +261,7 @@ class Index:
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as the index stems it."""
-        return catalogs.document_frequency(self._store, terms)
+        return searches.document_frequency(self._store, terms)
 
     def status(self) -> IndexStatus:
         return status.inspect(self._store)

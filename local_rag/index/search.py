@@ -12,12 +12,13 @@ from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
 from local_rag.text.display import joined
 from local_rag.text.urls import is_page
+from local_rag.text.words import stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Vectors
-    from local_rag.index.store.rows import Passage
+    from local_rag.index.store.schema import Passage
 
 Mode = Literal["hybrid", "dense", "words"]
 
@@ -96,6 +97,16 @@ def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
         if chunk in digests:
             seen.setdefault(digests[chunk], chunk)
     return list(seen.values())[:k]
+
+
+def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
+    """In how many chunks each term occurs, as a word or as a stem; a term of several words counts as its rarest."""
+    parts = {term: [(word, stem(word)) for word in words(term)] for term in terms}
+    known = store.read(reads.frequencies, {form for forms in parts.values() for pair in forms for form in pair})
+    return {
+        term: min((max(known.get(form, 0) for form in pair) for pair in forms), default=0)
+        for term, forms in parts.items()
+    }
 
 
 def document(passage: Passage, **scores: float) -> Document:

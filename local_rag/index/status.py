@@ -1,13 +1,24 @@
-"""What a person may know of an index without loading a model."""
+"""What an index tells of itself without a model: its status, and a catalog of its titles, headings and terms."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from local_rag.core.documents import Catalog
 from local_rag.index.store import folder, reads
 from local_rag.index.store.store import Store
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import content_words, stem
+
+_TITLES = 20
+_HEADINGS = 20
+_TERMS = 30
+_SAMPLE = 200
+"""Passages that are read to learn the most frequent stems and how they are written. All of FTS5's vocabulary would be
+more exact, and takes 17 s for 1,000,000 passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +65,28 @@ def inspect(store: Store) -> IndexStatus:
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
         cache_fresh=store.cache_is_fresh(),
         pages=pages,
+    )
+
+
+def catalog(store: Store) -> Catalog:
+    """Titles and headings with the most text first, and the frequent words of a sample, as they are mostly spelt."""
+    _, documents, chunks = store.read(reads.counts)
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
+    frequent: Counter[str] = Counter()
+    for passage in store.read(reads.passages, store.read(reads.sample, _SAMPLE)):
+        spelt = [word for word in content_words(passage.text) if word.isalpha() and len(word) > 2]
+        frequent.update({stem(word) for word in spelt})
+        for word in spelt:
+            spellings[stem(word)][word] += 1
+    stops = {stem(word) for word in STOP_WORDS}
+    stems = [name for name, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0])) if name not in stops]
+    terms = [spellings[name].most_common(1)[0][0] for name in stems[:_TERMS]]
+    titles = tuple(store.read(reads.titles, _TITLES))
+    headings = (path.rpartition(" > ")[2] for path in store.read(reads.headings, 2 * _HEADINGS))
+    return Catalog(
+        documents=documents,
+        chunks=chunks,
+        titles=titles,
+        headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_HEADINGS],
+        terms=tuple(terms),
     )

@@ -16,8 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import WebPage
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.text.display import printable, shorten
-from local_rag.web import search_results
-from local_rag.web.search_results import SearchResult
+from local_rag.web.ddgs_process import TITLE, SearchResult, one_line
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -66,7 +65,7 @@ def _document(result: SearchResult, page: WebPage | None, rank: int) -> Document
     url = page.url if page else result.url
     metadata: dict[str, Any] = {
         "source": short_url(url),
-        "title": search_results.one_line(page.title if page else "", search_results.TITLE) or result.title,
+        "title": one_line(page.title if page else "", TITLE) or result.title,
         "page": None,
         "heading": "",
         "start": 0,
@@ -76,7 +75,7 @@ def _document(result: SearchResult, page: WebPage | None, rank: int) -> Document
         "rank_score": 1 / (60 + rank),
         "origin": "web",
         "url": url,
-        "date": search_results.one_line(page.date, 40) if page else "",
+        "date": one_line(page.date, 40) if page else "",
     }
     return Document(page_content=text, metadata=metadata)
 
@@ -126,6 +125,6 @@ def _page_or_reason(url: str, read_page: Callable[[str], WebPage]) -> WebPage | 
     except Stopped:
         raise
     except LocalRagError as error:
-        return search_results.one_line(str(error), 160)
+        return one_line(str(error), 160)
     except Exception as error:  # any page, any parser
-        return search_results.one_line(f"cannot be read ({type(error).__name__}: {error})", 160)
+        return one_line(f"cannot be read ({type(error).__name__}: {error})", 160)

@@ -7,6 +7,8 @@ like a browser to the engine; who is asked learns this machine's address besides
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -19,15 +21,18 @@ from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError
 from local_rag.text.display import printable
 from local_rag.text.words import query_key
-from local_rag.web import ddgs_process, page_documents, query_log
+from local_rag.web import ddgs_process, page_documents
+from local_rag.web.ddgs_process import SearchResult, late
 from local_rag.web.search_cache import SearchCache
-from local_rag.web.search_results import EngineReply, SearchResult, late
 
 WORDS = 200
 """Characters of a query that leave this machine."""
 
 ANYWHERE, DEFAULT = "wt-wt", "us-en"
 """DuckDuckGo's region for none, and ddgs's default: other engines make a country and a language of a region."""
+
+QUERY_LOG = "web-queries.log"
+"""What was sent to which engine: one JSON line for each time, written before the words leave."""
 
 PAUSES = (0.0, 1.0, 2.0, 4.0)
 """Seconds before each try, as long as engines say that there were too many searches."""
@@ -115,11 +120,13 @@ class DdgsSearch:
                     troubles.setdefault(engine, late(engine))
                     continue
                 try:
-                    query_log.record(self._folder, words, [engine], datetime.now().astimezone())
+                    log_query(self._folder, words, engine)
                 except OSError as error:
-                    log = self._folder / query_log.NAME
+                    log = self._folder / QUERY_LOG
                     return (), [f"not searched, because it cannot be logged: make {log} writable ({error})"]
-                reply = self._ask_one(engine, words, seconds)
+                anywhere = self._settings.region == ANYWHERE and engine != "duckduckgo"
+                region = DEFAULT if anywhere else self._settings.region
+                reply = ddgs_process.search(self._command, engine, words, region, seconds)
                 if reply.results:
                     troubles.pop(engine, None)
                     return reply.results, list(troubles.values())
@@ -129,11 +136,23 @@ class DdgsSearch:
             left = limited
         return (), list(troubles.values())
 
-    def _ask_one(self, engine: str, words: str, seconds: float) -> EngineReply:
-        region = self._settings.region
-        if region == ANYWHERE and engine != "duckduckgo":
-            region = DEFAULT
-        return ddgs_process.search(self._command, engine, words, region, seconds)
+
+def log_query(folder: Path, query: str, engine: str) -> None:
+    """Append {"time", "engines", "query"} to the log in a folder, for its owner's eyes only.
+
+    Raises OSError unless the whole line was written: what cannot be logged must not be sent.
+    """
+    row = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "engines": [engine], "query": query}
+    line = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / QUERY_LOG
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        path.chmod(0o600)
+        if os.write(handle, line) != len(line):
+            raise OSError(f"only a part of a line was written to {path}")
+    finally:
+        os.close(handle)
 
 
 def _restored(kept: float, value: Any) -> WebResults | None:

@@ -17,7 +17,7 @@ from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.store import writes
 from local_rag.index.store.connection import write_lock
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
@@ -123,7 +123,7 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     document = LoadedDocument("\n\n".join(texts), f"Document {number}", None)
     path = f"/corpus/{number % 100:02}/{number:06}.txt"
     row = FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0)
-    writes.write(db, row, [NewDocument(document, pieces, list(vectors))])
+    writes.write(db, row, [(document, pieces, list(vectors))])
 
 
 def chroma(seeds: Seeds, size: int) -> Callable[[Path], None]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from local_rag.index.embed import converter, openvino_runtime
+from local_rag.index.embed import converter, encoders
 
 
 def convert(model, longest, folder):
     """Write a model whose score of a pair is the sum of its token types: the length of the second text."""
-    openvino = openvino_runtime.import_openvino()
+    openvino = encoders.import_openvino()
     ops = openvino.opset13
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [ops.parameter([-1, -1], np.int64, name=name) for name in names]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from local_rag.evaluation.making.idea import Idea, document_name, is_in_english, plain_line
 from local_rag.evaluation.making.wording import is_prose
-from local_rag.index.store.rows import Passage
+from local_rag.index.store.schema import Passage
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_words, fold, words
 

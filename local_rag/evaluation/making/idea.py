@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from local_rag.evaluation.making.wording import is_english
-from local_rag.index.store.rows import Passage
+from local_rag.index.store.schema import Passage
 from local_rag.text.sentences import Span
 from local_rag.text.urls import is_page
 

@@ -19,7 +19,7 @@ from local_rag.evaluation.making.unanswerable import foreign, unsaid, unsaid_of_
 from local_rag.evaluation.making.wording import is_contents, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
 from local_rag.index.search import document
-from local_rag.index.store.rows import Passage
+from local_rag.index.store.schema import Passage
 from local_rag.text.display import plural
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import Span

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from local_rag.evaluation.making.headings import of_heading
 from local_rag.evaluation.making.idea import Idea, document_name, is_in_english, plain_line
 from local_rag.evaluation.making.wording import is_contents
-from local_rag.index.store.rows import Passage
+from local_rag.index.store.schema import Passage
 from local_rag.text.lexicon import NUMBER_WORDS, STOP_WORDS
 from local_rag.text.names import names
 from local_rag.text.sentences import Span, sentences

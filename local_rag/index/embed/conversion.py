@@ -19,10 +19,12 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from local_rag.core import child_process, process
 from local_rag.index.embed import weights
-from local_rag.index.embed.openvino_runtime import Precision
+
+Precision = Literal["f32", "bf16"]
 
 RECORD = "record.json"
 FORMAT = 1

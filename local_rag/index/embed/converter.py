@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core import process
 from local_rag.core.child_process import reply_stream
 from local_rag.index.embed import encoders
-from local_rag.index.embed.conversion import SAME, Conversion
-from local_rag.index.embed.openvino_runtime import Precision, has_bfloat16, import_openvino
+from local_rag.index.embed.conversion import SAME, Conversion, Precision
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -82,15 +81,13 @@ def convert(model: Path, longest: int, folder: Path) -> dict[str, Any]:
     cosine = least_cosine(draft, own, "f32", expected)
     if not cosine >= SAME:
         return {"why": f"converted, its vectors differ: cosine {cosine:.6f}"}
-    bf16 = (
-        least_cosine(Conversion(folder, cosine_bf16=1.0, **record), own, "bf16", expected) if has_bfloat16() else None
-    )
+    bf16 = least_cosine(draft, own, "bf16", expected) if encoders.has_bfloat16() else None
     return record | {"cosine": cosine, "cosine_bf16": bf16}
 
 
 def write_openvino(module: Any, inputs: dict[str, Any], folder: Path) -> None:
     """Write a PyTorch module as model.xml and model.bin; `inputs` are example tensors (n, tokens) by name, in order."""
-    openvino = import_openvino()
+    openvino = encoders.import_openvino()
     if sys.modules.get(process.TELEMETRY):
         raise RuntimeError("this OpenVINO brings its telemetry along in another way")
     import torch

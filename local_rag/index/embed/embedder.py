@@ -18,8 +18,7 @@ from local_rag.config.models import EmbedderSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
-from local_rag.index.embed.conversion import Conversion
-from local_rag.index.embed.openvino_runtime import Precision
+from local_rag.index.embed.conversion import Conversion, Precision
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

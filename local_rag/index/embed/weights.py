@@ -9,58 +9,40 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
+from local_rag.config.models import EmbedderSpec
 from local_rag.core.errors import ModelChanged, ModelMissing
 
 WEIGHTS = "model.safetensors"
 
 
-class WeightsSpec(Protocol):
-    """What models.yaml says of where a model lies; `EmbedderSpec` explains the fields."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def package(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def sha256(self) -> str: ...
-    @property
-    def install(self) -> str: ...
-
-
-def folder(spec: WeightsSpec, section: str = "embedders") -> Path:
-    """The folder of a model of that section of models.yaml, looked for on this machine only.
+def folder(spec: EmbedderSpec) -> Path:
+    """The folder of an embedder of models.yaml, looked for on this machine only.
 
     Raises ModelMissing with the command that brings it.
     """
     path = _in_cache(spec.model) if spec.model else _in_package(spec) if spec.package else Path(spec.path)
     if path is None or not (path / WEIGHTS).is_file():
         where = spec.model or spec.package or spec.path
-        kind = section.removesuffix("s")
         raise ModelMissing(
-            f"the weights of the {kind} '{spec.name}' are not on this machine: no {WEIGHTS} in {where}",
-            hint=spec.install or f"put the model there, or name its folder under {section}.{spec.name} in models.yaml",
+            f"the weights of the embedder '{spec.name}' are not on this machine: no {WEIGHTS} in {where}",
+            hint=spec.install or f"put the model there, or name its folder under embedders.{spec.name} in models.yaml",
         )
     return path
 
 
-def verify(spec: WeightsSpec, digest: Callable[[Path], str], section: str = "embedders") -> None:
+def verify(spec: EmbedderSpec, digest: Callable[[Path], str]) -> None:
     """Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256 than `digest` gives of the file."""
-    file = folder(spec, section) / WEIGHTS
+    file = folder(spec) / WEIGHTS
     if spec.sha256 and (actual := digest(file)) != spec.sha256:
         raise ModelChanged(
             f"the weights of '{spec.name}' are not the ones that models.yaml names: "
             f"SHA-256 {spec.sha256[:12]}… expected, {actual[:12]}… in {file}",
-            hint=spec.install or f"if the new ones are right, set {section}.{spec.name}.sha256: {actual}",
+            hint=spec.install or f"if the new ones are right, set embedders.{spec.name}.sha256: {actual}",
         )
 
 
-def _in_package(spec: WeightsSpec) -> Path | None:
+def _in_package(spec: EmbedderSpec) -> Path | None:
     try:
         package = importlib.util.find_spec(spec.package)
     except (ImportError, ValueError):

@@ -12,7 +12,7 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import Sql
+    from sqlite3 import Connection
 
 Ranking = list[tuple[int, float]]
 
@@ -54,7 +54,7 @@ class Frequencies:
     def __init__(self) -> None:
         self._known: tuple[str, int, dict[str, int]] = ("", 0, {})
 
-    def of(self, db: Sql, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    def of(self, db: Connection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """The number of chunks, and for each term in how many it occurs."""
         generation = reads.meta(db)["generation"]
         if self._known[0] != generation:
@@ -67,7 +67,7 @@ class Frequencies:
 
 
 def best(
-    db: Sql,
+    db: Connection,
     frequencies: Frequencies,
     terms: Sequence[str],
     limit: int,
@@ -109,7 +109,12 @@ def _affordable(counts: Sequence[int], budget: int) -> int:
 
 
 def _ranked(
-    db: Sql, terms: Sequence[str], needed: int, limit: int, files: Collection[int] | None, exclude: Collection[int]
+    db: Connection,
+    terms: Sequence[str],
+    needed: int,
+    limit: int,
+    files: Collection[int] | None,
+    exclude: Collection[int],
 ) -> Ranking:
     """The best chunks with one of the first `needed` terms, by all terms.
 

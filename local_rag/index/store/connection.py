@@ -14,7 +14,7 @@ from pathlib import Path
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, LocalRagError
 from local_rag.index.store import schema, writes
 from local_rag.index.store.folder import DATABASE, DRAFT, LOCK, rebuild
-from local_rag.index.store.rows import Recipe
+from local_rag.index.store.schema import Recipe
 
 BUSY_SECONDS = 5.0
 

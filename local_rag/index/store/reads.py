@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from local_rag.index.store.rows import FileRow, IndexedFile, Passage, Recipe, Root
-from local_rag.index.store.schema import Sql
+from local_rag.index.store.schema import FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
@@ -27,24 +27,24 @@ def _array(values: Iterable[int | str]) -> str:
 # --- the index as a whole
 
 
-def meta(db: Sql) -> dict[str, str]:
+def meta(db: Connection) -> dict[str, str]:
     return dict(db.execute("SELECT name, value FROM meta"))
 
 
-def recipe(db: Sql) -> Recipe:
+def recipe(db: Connection) -> Recipe:
     known = meta(db)
     numbers = (int(known[name]) for name in ("dimension", "size", "overlap"))
     return Recipe(known["embedder"], known["fingerprint"], *numbers)
 
 
-def counts(db: Sql) -> tuple[int, int, int]:
+def counts(db: Connection) -> tuple[int, int, int]:
     """How many files, documents and chunks there are."""
     sql = "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
     numbers: tuple[int, int, int] = db.execute(sql).fetchone()
     return numbers
 
 
-def content(db: Sql) -> str:
+def content(db: Connection) -> str:
     """A digest of the keys of all chunks, which name their file, position and text."""
     digest = hashlib.sha256()
     for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
@@ -52,7 +52,7 @@ def content(db: Sql) -> str:
     return digest.hexdigest()[:16]
 
 
-def damage(db: Sql) -> str:
+def damage(db: Connection) -> str:
     """What SQLite finds wrong with the file, or which tables disagree; "" if all is whole."""
     check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if check != "ok":
@@ -66,21 +66,21 @@ def damage(db: Sql) -> str:
 # --- roots, files and pages
 
 
-def roots(db: Sql) -> list[Root]:
+def roots(db: Connection) -> list[Root]:
     rows = db.execute("SELECT path, excludes, secrets FROM roots ORDER BY path")
     return [Root(path, tuple(json.loads(excludes)), bool(secrets)) for path, excludes, secrets in rows]
 
 
-def files(db: Sql) -> list[FileRow]:
+def files(db: Connection) -> list[FileRow]:
     return _file_rows(db, "", ())
 
 
-def pages(db: Sql, urls: Sequence[str]) -> list[FileRow]:
+def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
     """The pages that are stored under one of these URLs, or were indexed through one."""
     return _file_rows(db, f"WHERE path {_IN} OR root {_IN}", (_array(urls),) * 2)
 
 
-def _file_rows(db: Sql, where: str, values: Sequence[str]) -> list[FileRow]:
+def _file_rows(db: Connection, where: str, values: Sequence[str]) -> list[FileRow]:
     sql = f"SELECT path, root, sha256, size, mtime_ns, warnings, indexed_at, id FROM files {where} ORDER BY path"
     return [
         FileRow(path, root, sha256, size, mtime_ns, tuple(json.loads(warnings)), at, number)
@@ -88,18 +88,18 @@ def _file_rows(db: Sql, where: str, values: Sequence[str]) -> list[FileRow]:
     ]
 
 
-def page_count(db: Sql) -> int:
+def page_count(db: Connection) -> int:
     """How many of the files are pages of the web."""
     return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))
 
 
-def named(db: Sql) -> list[str]:
+def named(db: Connection) -> list[str]:
     """All that was asked to be indexed: roots, then the URLs of pages."""
     urls = {file.root for file in files(db) if is_page(file.path)}
     return [*(root.path for root in roots(db)), *sorted(urls)]
 
 
-def indexed_files(db: Sql) -> list[IndexedFile]:
+def indexed_files(db: Connection) -> list[IndexedFile]:
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
@@ -114,15 +114,15 @@ def indexed_files(db: Sql) -> list[IndexedFile]:
 # --- chunks by id
 
 
-def chunk_count(db: Sql) -> int:
+def chunk_count(db: Connection) -> int:
     return int(db.execute("SELECT count(*) FROM chunks").fetchone()[0])
 
 
-def is_empty(db: Sql) -> bool:
+def is_empty(db: Connection) -> bool:
     return db.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
-def chunk_ids(db: Sql, after: int = -1) -> Ids:
+def chunk_ids(db: Connection, after: int = -1) -> Ids:
     """The ids of all chunks above one, ascending."""
     import numpy as np
 
@@ -131,19 +131,19 @@ def chunk_ids(db: Sql, after: int = -1) -> Ids:
     return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
 
 
-def extent(db: Sql, last: int) -> tuple[int, int]:
+def extent(db: Connection, last: int) -> tuple[int, int]:
     """How many chunks have an id above `last`, and how many there are."""
     sql = "SELECT (SELECT count(*) FROM chunks WHERE id > ?), (SELECT count(*) FROM chunks)"
     numbers: tuple[int, int] = db.execute(sql, (last,)).fetchone()
     return numbers
 
 
-def chunks_of(db: Sql, files: Collection[int]) -> list[int]:
+def chunks_of(db: Connection, files: Collection[int]) -> list[int]:
     """The chunks of these files."""
     return [row[0] for row in db.execute(_OF_FILES, (_array(files),))]
 
 
-def chunks_by_file(db: Sql) -> dict[int, list[int]]:
+def chunks_by_file(db: Connection) -> dict[int, list[int]]:
     """The chunks of every file that has any, in the order of the files' paths and of the text."""
     rows = db.execute(
         "SELECT files.id, chunks.id FROM chunks JOIN documents ON documents.id = chunks.document"
@@ -155,17 +155,17 @@ def chunks_by_file(db: Sql) -> dict[int, list[int]]:
     return chunks
 
 
-def chunks_named(db: Sql, keys: Collection[str]) -> list[int]:
+def chunks_named(db: Connection, keys: Collection[str]) -> list[int]:
     """The ids of the chunks with these keys."""
     return [row[0] for row in db.execute(f"SELECT id FROM chunks WHERE key {_IN}", (_array(keys),))]
 
 
-def digests(db: Sql, ids: Iterable[int]) -> dict[int, bytes]:
+def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:
     """What tells texts apart, by chunk."""
     return dict(db.execute(f"SELECT id, digest FROM chunks WHERE id {_IN}", (_array(ids),)))
 
 
-def passages(db: Sql, ids: Sequence[int]) -> list[Passage]:
+def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     """The chunks with their text, in the order of `ids`."""
     rows = db.execute(
         "SELECT documents.id, chunks.id, key, path, title, page, heading, start, end FROM chunks"
@@ -182,7 +182,7 @@ def passages(db: Sql, ids: Sequence[int]) -> list[Passage]:
     return [by_id[number] for number in ids if number in by_id]
 
 
-def sample(db: Sql, limit: int) -> list[int]:
+def sample(db: Connection, limit: int) -> list[int]:
     """Up to `limit` chunks, spread evenly over the index; of a very large one not all ids are read."""
     first, last = db.execute("SELECT min(id), max(id) FROM chunks").fetchone()
     if first is None or last - first < 50 * limit:
@@ -196,7 +196,7 @@ def sample(db: Sql, limit: int) -> list[int]:
 # --- vectors
 
 
-def chunk_vectors(db: Sql, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
+def chunk_vectors(db: Connection, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
     """Ids (n,), ascending, and vectors (n, d) of these chunks. Raises ValueError for a vector of another size."""
     import numpy as np
 
@@ -207,13 +207,13 @@ def chunk_vectors(db: Sql, ids: Collection[int], dimension: int) -> tuple[Ids, V
     return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), matrix
 
 
-def vectors_named(db: Sql, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
+def vectors_named(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
     """(digest of the text, vector) of the chunks with these keys."""
     sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE key {_IN}"
     return {key: (digest, vector) for key, digest, vector in db.execute(sql, (_array(keys),))}
 
 
-def not_fresh(db: Sql) -> list[int]:
+def not_fresh(db: Connection) -> list[int]:
     """The chunks that have no vector of the new embedder yet."""
     return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
 
@@ -222,7 +222,7 @@ def not_fresh(db: Sql) -> list[int]:
 
 
 def matching(
-    db: Sql, query: str, limit: int, files: Collection[int] | None, exclude: Collection[int]
+    db: Connection, query: str, limit: int, files: Collection[int] | None, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
     """(chunk, BM25) of the best chunks for an FTS5 query, best first; SQLite's BM25 is negative, less is better.
 
@@ -239,24 +239,24 @@ def matching(
     return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
 
 
-def scores(db: Sql, query: str, chunks: Collection[int]) -> dict[int, float]:
+def scores(db: Connection, query: str, chunks: Collection[int]) -> dict[int, float]:
     """The BM25 of those of these chunks that an FTS5 query matches."""
     sql = f"SELECT rowid, bm25(words) FROM words WHERE words MATCH ? AND +rowid {_IN}"
     return dict(db.execute(sql, (query, _array(chunks))))
 
 
-def matches(db: Sql, query: str) -> int:
+def matches(db: Connection, query: str) -> int:
     """How many chunks an FTS5 query matches."""
     return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
 
 
-def frequencies(db: Sql, stems: Collection[str]) -> dict[str, int]:
+def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
     """In how many chunks each stem occurs; stems that occur nowhere are left out."""
     sql = "SELECT term, doc FROM vocabulary WHERE term = ?"
     return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
 
 
-def titles(db: Sql, limit: int) -> list[str]:
+def titles(db: Connection, limit: int) -> list[str]:
     """The titles with the most text under them, by where the last chunk of a document ends: texts are not read."""
     sql = (
         "SELECT title FROM (SELECT document, max(end) AS length FROM chunks GROUP BY document)"
@@ -266,7 +266,7 @@ def titles(db: Sql, limit: int) -> list[str]:
     return [row[0] for row in db.execute(sql, (limit,))]
 
 
-def headings(db: Sql, limit: int) -> list[str]:
+def headings(db: Connection, limit: int) -> list[str]:
     """The headings with the most chunks under them, of 10,000 chunks if there are more."""
     sql = (
         f"SELECT heading FROM chunks WHERE heading != '' AND id {_IN}"

@@ -1,9 +1,8 @@
-"""The tables of an index."""
+"""The tables of an index, and the values that are written to them and read from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
 
 VERSION = 1
 
@@ -50,9 +49,62 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 """
 
 
-class Sql(Protocol):
-    """The part of a connection that statements need; what SQLite gives back is untyped."""
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What made an index: other vectors or other passages are another index. `size` and `overlap` are in tokens."""
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any: ...
+    embedder: str
+    fingerprint: str
+    dimension: int
+    size: int
+    overlap: int
 
-    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any: ...
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file or folder that somebody asked to index, and how it was walked then."""
+
+    path: str
+    excludes: tuple[str, ...] = ()
+    secrets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file as it was when it was indexed, found by walking `root`; `warnings` say what of it could not be read."""
+
+    path: str
+    root: str
+    sha256: str
+    size: int
+    mtime_ns: int
+    warnings: tuple[str, ...] = ()
+    indexed_at: float = 0.0
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its text. `key` names it for as long as its file keeps that text in that place."""
+
+    id: int
+    key: str
+    source: str
+    title: str
+    page: int | None
+    heading: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file of the index as a person sees it. `indexed_at` is in seconds since 1970."""
+
+    path: str
+    size: int
+    documents: int
+    chunks: int
+    indexed_at: float
+    warnings: tuple[str, ...]

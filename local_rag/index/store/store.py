@@ -20,14 +20,14 @@ from local_rag.index.store import bm25, quantized_vectors, reads, schema, vector
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.connection import connect, create_database, is_locked, translated_errors, write_lock
 from local_rag.index.store.folder import LOCK, delete_other_vectors, has_database, rebuild, vectors_file
-from local_rag.index.store.rows import Recipe
+from local_rag.index.store.schema import Recipe
 from local_rag.index.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from sqlite3 import Connection
 
     from local_rag.core.protocols import Vectors
-    from local_rag.index.store.schema import Sql
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ class Store:
                     db.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self, *, vectors_change: bool = False) -> Iterator[Sql]:
+    def writing(self, *, vectors_change: bool = False) -> Iterator[Connection]:
         """One transaction for the statements of `writes`: all of it, or nothing.
 
         Raises DiskFull and IndexBusy; what was committed before stays.
@@ -116,7 +116,7 @@ class Store:
                 writes.set_meta(db, {"epoch": secrets.token_hex(8), "base": ""})
 
     @contextmanager
-    def _transaction(self) -> Iterator[Sql]:
+    def _transaction(self) -> Iterator[Connection]:
         with translated_errors(self.folder):
             db = self.connection
             db.execute("BEGIN IMMEDIATE")

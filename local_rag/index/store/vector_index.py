@@ -17,12 +17,13 @@ from local_rag.index.store.folder import vectors_file
 from local_rag.index.store.quantized_vectors import QuantizedVectors, bound_of, quantized
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     import numpy as np
     from numpy.typing import NDArray
 
     from local_rag.core.protocols import Vectors
     from local_rag.index.store.quantized_vectors import Codes, Ids
-    from local_rag.index.store.schema import Sql
 
 SPARE = 20
 """Candidates beyond those asked for, at least; half as many again if that is more. Of 200,000 passages (MiniLM, 100
@@ -70,7 +71,7 @@ def overgrown(based: int, later: int, chunks: int) -> bool:
     return later + max(0, based + later - chunks) > TAIL + based // SHARE
 
 
-def load(db: Sql, folder: Path, old: VectorIndex | None, whole: bool = False) -> VectorIndex | None:
+def load(db: Connection, folder: Path, old: VectorIndex | None, whole: bool = False) -> VectorIndex | None:
     """The vectors of the last commit: what is new since `old`, or since the file was made, is read.
 
     None if a new file should be made first, unless `whole`: then all is read, however much it is. Raises ValueError if
@@ -87,7 +88,7 @@ def load(db: Sql, folder: Path, old: VectorIndex | None, whole: bool = False) ->
     return _extended(db, meta, VectorIndex("", "", token, base, None))
 
 
-def _extended(db: Sql, meta: Mapping[str, str], old: VectorIndex) -> VectorIndex:
+def _extended(db: Connection, meta: Mapping[str, str], old: VectorIndex) -> VectorIndex:
     """The old one with all later chunks."""
     import numpy as np
 
@@ -107,7 +108,12 @@ def _extended(db: Sql, meta: Mapping[str, str], old: VectorIndex) -> VectorIndex
 
 
 def nearest(
-    db: Sql, vectors: VectorIndex, query: Vectors, k: int, files: Collection[int] | None, exclude: Collection[int]
+    db: Connection,
+    vectors: VectorIndex,
+    query: Vectors,
+    k: int,
+    files: Collection[int] | None,
+    exclude: Collection[int],
 ) -> list[tuple[int, float]] | None:
     """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of these files, if given.
 
@@ -141,7 +147,7 @@ def nearest(
         wanted *= 4
 
 
-def cosines(db: Sql, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
+def cosines(db: Connection, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
     """The inner product of a vector (d,) with those of these chunks; chunks that are gone are left out.
 
     It is summed in float64, so that it is the same whichever chunks it is computed with.
@@ -151,7 +157,7 @@ def cosines(db: Sql, query: Vectors, chunks: Collection[int]) -> dict[int, float
     return dict(zip(ids.tolist(), products.tolist(), strict=True))
 
 
-def save(db: Sql, folder: Path, token: str) -> str:
+def save(db: Connection, folder: Path, token: str) -> str:
     """Write all chunks to a file with this token; gives the epoch of their vectors.
 
     The codes of an older file are taken over if it is large enough to know a bound: to read the vectors of 1,000,000
@@ -170,7 +176,7 @@ def save(db: Sql, folder: Path, token: str) -> str:
     return meta["epoch"]
 
 
-def _with_old_codes(db: Sql, ids: Ids, base: QuantizedVectors, dimension: int) -> Iterator[Codes]:
+def _with_old_codes(db: Connection, ids: Ids, base: QuantizedVectors, dimension: int) -> Iterator[Codes]:
     import numpy as np
 
     alive = np.isin(base.ids, ids)
@@ -180,7 +186,7 @@ def _with_old_codes(db: Sql, ids: Ids, base: QuantizedVectors, dimension: int) -
         yield quantized(batch, base.bound)
 
 
-def _base(db: Sql, folder: Path, token: str, dimension: int) -> QuantizedVectors | None:
+def _base(db: Connection, folder: Path, token: str, dimension: int) -> QuantizedVectors | None:
     """The file of that token, if some of its rows are what the database would make of them."""
     import numpy as np
 
@@ -193,12 +199,12 @@ def _base(db: Sql, folder: Path, token: str, dimension: int) -> QuantizedVectors
     return base if np.array_equal(codes, quantized(matrix, base.bound)) else None
 
 
-def _bound(db: Sql, ids: Ids, dimension: int) -> float:
+def _bound(db: Connection, ids: Ids, dimension: int) -> float:
     sample = ids[:: max(1, len(ids) // _BATCH)].tolist()
     return bound_of(reads.chunk_vectors(db, sample, dimension)[1])
 
 
-def _matrices(db: Sql, ids: Ids, dimension: int) -> Iterator[Vectors]:
+def _matrices(db: Connection, ids: Ids, dimension: int) -> Iterator[Vectors]:
     """The vectors of all these chunks, in batches. Raises ValueError if one has none."""
     for first in range(0, len(ids), _BATCH):
         part = ids[first : first + _BATCH].tolist()
@@ -229,6 +235,6 @@ def _candidates(vectors: VectorIndex, query: Vectors, k: int, allowed: NDArray[n
     return [int(chunk) for chunk in ids[np.argsort(-products, kind="stable")[:k]]]
 
 
-def _exact(db: Sql, query: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
+def _exact(db: Connection, query: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
     """(chunk, cosine), best first; chunks that are gone are left out."""
     return sorted(cosines(db, query, chunks).items(), key=lambda item: (-item[1], item[0]))

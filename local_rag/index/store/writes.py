@@ -6,47 +6,54 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe, Root
-from local_rag.index.store.schema import Sql
+from local_rag.index.store.schema import FileRow, Recipe, Root
 
 if TYPE_CHECKING:
+    from local_rag.core.documents import LoadedDocument
     from local_rag.core.protocols import Vectors
+    from local_rag.text.chunking import Chunk
+
+    NewDocument = tuple[LoadedDocument, Sequence[Chunk], Iterable[Vectors]]
 
 
-def set_meta(db: Sql, values: Mapping[str, str]) -> None:
+def set_meta(db: Connection, values: Mapping[str, str]) -> None:
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
-def set_recipe(db: Sql, recipe: Recipe) -> None:
+def set_recipe(db: Connection, recipe: Recipe) -> None:
     set_meta(db, {name: str(value) for name, value in asdict(recipe).items()})
 
 
-def set_roots(db: Sql, roots: Iterable[Root]) -> None:
+def set_roots(db: Connection, roots: Iterable[Root]) -> None:
     rows = [(root.path, json.dumps(root.excludes), root.secrets) for root in roots]
     db.executemany("INSERT OR REPLACE INTO roots VALUES (?, ?, ?)", rows)
 
 
-def forget_roots(db: Sql, paths: Iterable[str]) -> None:
+def forget_roots(db: Connection, paths: Iterable[str]) -> None:
     db.executemany("DELETE FROM roots WHERE path = ?", [(path,) for path in paths])
 
 
-def write(db: Sql, file: FileRow, documents: Iterable[NewDocument]) -> None:
-    """Put a file in the place of what was stored under its path."""
+def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> None:
+    """Store a file in place of what was stored under its path.
+
+    A document comes with its chunks and a vector (d,) for each of them.
+    """
     remove(db, [file.path])
     row = (file.path, file.root, file.sha256, file.size, file.mtime_ns, json.dumps(file.warnings), file.indexed_at)
     sql = "INSERT INTO files (path, root, sha256, size, mtime_ns, warnings, indexed_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
     number = db.execute(sql, row).lastrowid
-    for position, new in enumerate(documents):
-        _write_document(db, number, f"{file.path}\0{position}", new)
+    for position, document in enumerate(documents):
+        _write_document(db, number, f"{file.path}\0{position}", document)
 
 
-def _write_document(db: Sql, file: int, location: str, new: NewDocument) -> None:
-    document = new.document
+def _write_document(db: Connection, file: int | None, location: str, new: NewDocument) -> None:
+    document, chunks, vectors = new
     sql = "INSERT INTO documents (file, title, page, text) VALUES (?, ?, ?, ?)"
     number = db.execute(sql, (file, document.title, document.page, document.text)).lastrowid
-    for chunk, vector in zip(new.chunks, new.vectors, strict=True):
+    for chunk, vector in zip(chunks, vectors, strict=True):
         text = document.text[chunk.start : chunk.end]
         key = _hash(f"{location}\0{chunk.start}\0{chunk.end}\0{text}").hex()
         sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
@@ -56,13 +63,13 @@ def _write_document(db: Sql, file: int, location: str, new: NewDocument) -> None
         db.execute(sql, (row, text, chunk.heading, document.title))
 
 
-def touch(db: Sql, files: Iterable[FileRow]) -> None:
+def touch(db: Connection, files: Iterable[FileRow]) -> None:
     """The same content with another time of change, or found from another root."""
     rows = [(file.root, file.size, file.mtime_ns, file.indexed_at, file.path) for file in files]
     db.executemany("UPDATE files SET root = ?, size = ?, mtime_ns = ?, indexed_at = ? WHERE path = ?", rows)
 
 
-def remove(db: Sql, paths: Iterable[str]) -> None:
+def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them; FTS5 needs the words again to forget them."""
     for path in paths:
         documents = db.execute(
@@ -79,13 +86,13 @@ def remove(db: Sql, paths: Iterable[str]) -> None:
         db.execute("DELETE FROM files WHERE path = ?", (path,))
 
 
-def add_fresh(db: Sql, ids: Sequence[int], vectors: Vectors) -> None:
+def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
     """Keep vectors of another embedder until all are there."""
     rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
     db.executemany("INSERT OR REPLACE INTO fresh VALUES (?, ?)", rows)
 
 
-def drop_fresh(db: Sql, fingerprint: str) -> None:
+def drop_fresh(db: Connection, fingerprint: str) -> None:
     """Forget collected vectors of any other embedder than this one."""
     known = db.execute("SELECT value FROM meta WHERE name = 'fresh'").fetchone()
     if known != (fingerprint,):
@@ -93,7 +100,7 @@ def drop_fresh(db: Sql, fingerprint: str) -> None:
         set_meta(db, {"fresh": fingerprint})
 
 
-def adopt_fresh(db: Sql) -> None:
+def adopt_fresh(db: Connection) -> None:
     """Put the collected vectors in the place of the old ones."""
     db.execute("DELETE FROM vectors")
     db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")

@@ -15,7 +15,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse import parsed_file
 from local_rag.index.store import reads, writes
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.read_files import cut
 from local_rag.index.sync.report import GrowingReport
@@ -83,7 +83,7 @@ class PageSync:
         vectors = self.embedder.embed_documents([document.text[chunk.start : chunk.end] for chunk in chunks])
         with self.store.writing() as db:
             writes.remove(db, left)
-            writes.write(db, replace(row, indexed_at=time.time()), [NewDocument(document, chunks, list(vectors))])
+            writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks, list(vectors))])
         self._report.chunks += len(chunks)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:

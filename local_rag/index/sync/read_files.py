@@ -14,7 +14,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser
-from local_rag.index.store.rows import FileRow, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.text.chunking import Chunk, chunk
 
 

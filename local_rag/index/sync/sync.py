@@ -9,18 +9,22 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe, Root
+from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
 from local_rag.index.sync.walk import walk
 from local_rag.text.display import plural
+
+if TYPE_CHECKING:
+    from local_rag.index.store.writes import NewDocument
 
 _SLICE = 64
 """Chunks that are embedded at once, those of small files together."""
@@ -186,9 +190,7 @@ class Sync:
             self._tell(files[-1].path)
         rows = iter(vectors)
         for file in files:
-            documents = [
-                NewDocument(document, chunks, [next(rows) for _ in chunks]) for document, chunks in file.documents
-            ]
+            documents = [(document, chunks, [next(rows) for _ in chunks]) for document, chunks in file.documents]
             self._unwritten.append((file.path, writer.submit(self._write, file.row, documents)))
         self._note_written(_UNWRITTEN)
 

@@ -10,7 +10,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.store import reads, writes
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.pages import digest
 from local_rag.index.sync.read_files import cut
@@ -68,5 +68,5 @@ class TextSync:
             for name, text, chunks in waiting:
                 size = len(text.text.encode())
                 row = FileRow(name, name, digest(text), size, mtime_ns=0, indexed_at=time.time())
-                writes.write(db, row, [NewDocument(text, chunks, [next(vectors) for _ in chunks])])
+                writes.write(db, row, [(text, chunks, [next(vectors) for _ in chunks])])
         self._report.chunks += len(passages)

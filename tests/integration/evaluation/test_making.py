@@ -32,7 +32,7 @@ from local_rag.evaluation.making.unanswerable import FOREIGN, foreign, unsaid
 from local_rag.evaluation.making.wording import is_contents, is_english, is_prose, located, sentence_at
 from local_rag.evaluation.matching import holds
 from local_rag.index.index import Index
-from local_rag.index.store.rows import Passage
+from local_rag.index.store.schema import Passage
 from local_rag.terminal.case_making import RULES_NOTE, make_cases
 from local_rag.text.sentences import Span
 

@@ -27,11 +27,11 @@ from local_rag.runtime.opening import open_web
 from local_rag.runtime.rag import Rag
 from local_rag.terminal.answers import answer_parts
 from local_rag.text.words import words as words_of
-from local_rag.web import ddgs_process, query_log
+from local_rag.web import ddgs_process
 from local_rag.web.body import FetchLimits
 from local_rag.web.extraction import extract as read
 from local_rag.web.fetch import Fetcher
-from local_rag.web.search import DdgsSearch
+from local_rag.web.search import QUERY_LOG, DdgsSearch
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -106,14 +106,14 @@ def test_no_word_that_only_private_passages_hold_leaves(answering, results, tmp_
     mine = set(words_of(DRAFT.casefold()))
     for query in left:
         assert set(re.findall(r"[^\W\d]+", query.casefold())) <= mine, query
-    log = (tmp_path / query_log.NAME).read_text(encoding="utf-8")
+    log = (tmp_path / QUERY_LOG).read_text(encoding="utf-8")
     assert [json.loads(line)["query"] for line in log.splitlines()] == left
     assert not [word for word in words_of(PRIVATE) if len(word) > 5 and word in log]
 
 
 def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tmp_path):
     rag, order = answering("extractive", "crag"), []
-    results.when_asked = lambda: order.append(("asked", (tmp_path / query_log.NAME).read_text(encoding="utf-8")))
+    results.when_asked = lambda: order.append(("asked", (tmp_path / QUERY_LOG).read_text(encoding="utf-8")))
     answered(rag, may_search=lambda query: order.append(("shown", query.query)) or True)
     (shown, query), (asked, log) = order
     assert (shown, asked) == ("shown", "asked")
@@ -125,7 +125,7 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     answer, events = answered(rag, may_search=lambda query: False)
     assert answer.status == "abstained" and not answer.used_web
     assert "the web was not asked" in answer.reason
-    assert results.asked == [] and not (tmp_path / query_log.NAME).exists()
+    assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
     assert any(one.verdict == "refused" for one in answer.decisions)
     assert [event for event in events if isinstance(event, WebQuery)]
 

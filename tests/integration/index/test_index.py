@@ -304,9 +304,9 @@ class TestReembedding:
         assert found == fresh.search("rescue boat", 4)
 
     def test_an_interruption_keeps_the_old_vectors_and_the_new_work(self, index, tmp_path, monkeypatch):
-        from local_rag.index.sync import reembed
+        from local_rag.index import recipes
 
-        monkeypatch.setattr(reembed, "BATCH", 2)
+        monkeypatch.setattr(recipes, "BATCH", 2)
         expected = index.search("rescue boat", 4)
         budget = iter(range(2))
         other = HashingEmbedder(salt="2", before_batch=lambda: next(budget))

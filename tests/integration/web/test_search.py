@@ -17,7 +17,7 @@ from local_rag.config.settings import Settings, Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage
 from local_rag.core.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped
-from local_rag.web import ddgs_process, page_documents, query_log, search, search_results
+from local_rag.web import ddgs_process, page_documents, search
 from local_rag.web.search import DdgsSearch
 from local_rag.web.search_cache import SearchCache
 
@@ -47,7 +47,7 @@ def child(code):
 
 
 def logged(folder):
-    return [json.loads(line) for line in (folder / query_log.NAME).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / search.QUERY_LOG).read_text(encoding="utf-8").splitlines()]
 
 
 # --- what is asked, and what is made of the page ---------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_the_words_are_in_the_log_before_they_leave(page, tmp_path):
 
 @POSIX
 def test_the_log_is_for_its_owner_only(page, tmp_path):
-    log = tmp_path / query_log.NAME
+    log = tmp_path / search.QUERY_LOG
     log.write_text("")
     log.chmod(0o644)
     searching(page, tmp_path).search("greenhouse", 1)
@@ -178,10 +178,10 @@ def test_the_log_is_for_its_owner_only(page, tmp_path):
 
 
 def test_what_cannot_be_logged_is_not_sent(page, tmp_path):
-    (tmp_path / query_log.NAME).mkdir()
+    (tmp_path / search.QUERY_LOG).mkdir()
     found = searching(page, tmp_path).search("greenhouse", 1)
     assert not found.documents and not page.asked
-    assert "cannot be logged" in found.notes[0] and str(tmp_path / query_log.NAME) in found.notes[0]
+    assert "cannot be logged" in found.notes[0] and str(tmp_path / search.QUERY_LOG) in found.notes[0]
 
 
 def test_proxies_of_the_environment_are_not_used(page, tmp_path, monkeypatch):
@@ -286,7 +286,7 @@ def test_an_engine_that_does_not_answer_is_left_at_the_deadline(page, tmp_path):
     page.hold = True
     started = time.monotonic()
     found = searching(page, tmp_path, seconds=0.5).search("greenhouse", 1)
-    assert found.notes == (search_results.late("duckduckgo"),) and not found.documents
+    assert found.notes == (ddgs_process.late("duckduckgo"),) and not found.documents
     assert time.monotonic() - started < 60
 
 
@@ -371,15 +371,15 @@ def test_without_the_library_the_note_says_what_to_install(page, tmp_path, monke
     ],
 )
 def test_replies_without_a_usable_result(found):
-    reply = search_results.engine_reply(
+    reply = ddgs_process.engine_reply(
         {"results": found, "seen": [200], "error": "DDGSException: No results found."}, "duckduckgo"
     )
-    assert reply == search_results.EngineReply(trouble="duckduckgo found nothing: try other words")
+    assert reply == ddgs_process.EngineReply(trouble="duckduckgo found nothing: try other words")
 
 
 @pytest.mark.parametrize("seen", [None, "200", [], [None], [[]], [{}], [True]])
 def test_replies_that_do_not_say_what_happened(seen):
-    reply = search_results.engine_reply({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
+    reply = ddgs_process.engine_reply({"results": [], "seen": seen, "error": ["?"]}, "duckduckgo")
     assert reply.trouble and not reply.results and not reply.limited
 
 
@@ -393,16 +393,16 @@ def test_replies_that_do_not_say_what_happened(seen):
     ],
 )
 def test_what_the_library_raises_by_name(error, limited, trouble):
-    reply = search_results.engine_reply({"results": [], "seen": [], "error": error}, "duckduckgo")
+    reply = ddgs_process.engine_reply({"results": [], "seen": [], "error": error}, "duckduckgo")
     assert reply.limited is limited and trouble in reply.trouble
 
 
 def test_missing_and_endless_fields_of_a_result():
     long = "word " * 5000
     said = {"results": [{"href": "https://a.test/"}, {"href": "https://b.test/", "title": long, "body": long}]}
-    bare, full = search_results.engine_reply(said, "duckduckgo").results
+    bare, full = ddgs_process.engine_reply(said, "duckduckgo").results
     assert (bare.title, bare.body) == ("", "")
-    assert len(full.title) <= search_results.TITLE and len(full.body) <= search_results.BODY
+    assert len(full.title) <= ddgs_process.TITLE and len(full.body) <= ddgs_process.BODY
 
 
 # --- stopping --------------------------------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def test_search_page_fetcher_and_reader_together(page, tmp_path):
 
 
 def lines(count, body="snippet"):
-    return [search_results.SearchResult(f"https://a.test/{number}", "title", body) for number in range(count)]
+    return [ddgs_process.SearchResult(f"https://a.test/{number}", "title", body) for number in range(count)]
 
 
 def test_two_links_to_one_page_are_one_document():

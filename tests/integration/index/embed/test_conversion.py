@@ -17,7 +17,7 @@ from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import Stopped
-from local_rag.index.embed import conversion, converter, encoders, openvino_runtime, weights
+from local_rag.index.embed import conversion, converter, encoders, weights
 from local_rag.index.embed.conversion import Conversion
 from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransformerEmbedder
 
@@ -86,7 +86,7 @@ def test_a_record_of_something_else_is_none(copy, change):
 def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
     embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
     embedder.load()
-    blobs = list((copy / openvino_runtime.BLOBS).iterdir())
+    blobs = list((copy / encoders.BLOBS).iterdir())
     assert blobs
     for blob in blobs:
         blob.chmod(0o600)

@@ -7,7 +7,7 @@ import pytest
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.store import bm25, reads, writes
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
@@ -35,9 +35,7 @@ def opened(tmp_path_factory):
     with made.writing() as db:
         for number in range(CHUNKS // 10):
             texts = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(10)]
-            ranking = [
-                NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts
-            ]
+            ranking = [(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts]
             writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), ranking)
     yield made
     made.close()
@@ -105,7 +103,7 @@ def test_frequencies_follow_the_index(tmp_path):
     for number in (1, 2):
         text = "a lamp"
         with made.writing() as db:
-            document = NewDocument(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])
+            document = (LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])
             writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
         assert made.read(frequencies.of, ['"lamps"', '"boat"']) == (number, {'"lamps"': number, '"boat"': 0})
     made.close()

@@ -17,7 +17,7 @@ from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismat
 from local_rag.index.store import bm25, connection, reads, schema, vector_index, writes
 from local_rag.index.store.connection import write_lock
 from local_rag.index.store.folder import VECTORS
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store, destroy
 from local_rag.text.chunking import Chunk
 
@@ -33,7 +33,7 @@ def put(opened, path, *texts, rows=None, page=None):
     """One document per text, each one passage."""
     rows = rows or [unit(*(hash_of(text, i) for i in range(4))) for text in texts]
     documents = [
-        NewDocument(LoadedDocument(text, "A title", page), [Chunk(0, len(text), "A > B")], [row])
+        (LoadedDocument(text, "A title", page), [Chunk(0, len(text), "A > B")], [row])
         for text, row in zip(texts, rows, strict=True)
     ]
     with opened.writing() as db:

@@ -16,7 +16,7 @@ from local_rag.core.errors import IndexDamaged
 from local_rag.index.store import connection, quantized_vectors, reads, vector_index, writes
 from local_rag.index.store.folder import VECTORS, vectors_file
 from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
-from local_rag.index.store.rows import FileRow, NewDocument, Recipe
+from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
@@ -38,7 +38,7 @@ def put(opened, number, count=PER_FILE):
     text = f"{number} " * count
     width = len(f"{number} ")
     chunks = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
-    document = NewDocument(LoadedDocument(text, f"file {number}", None), chunks, list(rows_of(number + 1, count)))
+    document = (LoadedDocument(text, f"file {number}", None), chunks, list(rows_of(number + 1, count)))
     with opened.writing() as db:
         writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
 
