@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import WebSearch
     from local_rag.graphs.state import Deps, MaySearch, State
     from local_rag.graphs.threads import Threads
-    from local_rag.index.embed.conversion import Precision
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
