@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from local_rag.config.models import Models
     from local_rag.core.documents import WebPage
     from local_rag.core.protocols import WebSearch
+    from local_rag.index.embed.conversion import Precision
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-    from local_rag.index.embed.openvino_runtime import Precision
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
 
