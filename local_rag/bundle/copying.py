@@ -49,7 +49,7 @@ def translated(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        again = "then the same command: it goes on"
+        again = "then the same command: it continues"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(f"no space left for {target}", hint=f"free some space, {again}") from error
         if error.errno == errno.EFBIG:
@@ -58,5 +58,5 @@ def translated(target: Path) -> Iterator[None]:
                 hint=f"format it as exFAT, {again}",
             ) from error
         raise LocalRagError(
-            f"{target} cannot be written: {error.strerror or error}", hint=f"mend that, {again}"
+            f"{target} cannot be written: {error.strerror or error}", hint=f"make it writable, {again}"
         ) from error

@@ -150,7 +150,7 @@ def _open(folder: Path) -> None:
             f"{folder} holds other things ({other}), and a bundle needs a folder of its own",
             hint=f"local-rag bundle create {folder / 'local-rag-bundle'}",
         )
-    write(folder / UNFINISHED, b"local-rag bundle create has not finished here; the same command goes on.\n")
+    write(folder / UNFINISHED, b"local-rag bundle create has not finished here; the same command continues.\n")
     with translated(folder):
         (folder / MANIFEST).unlink(missing_ok=True)
 
@@ -169,7 +169,7 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
         write(folder / "wheels" / built.name, built.read_bytes())
     own = wheel_of(folder / "wheels" / built.name)
     if own is None:
-        raise LocalRagError(f"{built.name} is no name of a wheel", hint="pip install --force-reinstall local-rag")
+        raise LocalRagError(f"{built.name} is not a valid wheel name", hint="pip install --force-reinstall local-rag")
     roots = [f"local-rag[eval]=={own.version}", "pip", *filter(None, [order.carried.requirement])]
     with translated(folder):
         wheels = gathered.gather(roots)

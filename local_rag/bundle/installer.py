@@ -176,7 +176,7 @@ def _must_be_whole(bundle: Bundle, copies: list[Copy], store: Path) -> None:
             data = json.loads(copy.source.read_text(encoding="utf-8"))
             parts = [str(part["digest"]) for part in [data["config"], *data["layers"]]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise Refused(f"{copy.source} is no manifest of Ollama", AGAIN) from error
+            raise Refused(f"{copy.source} is not a valid Ollama manifest", AGAIN) from error
         for part in parts:
             if f"ollama/blobs/{part.replace(':', '-')}" not in bundle.files:
                 raise Refused(f"{copy.source} names {part}, which the bundle does not hold", AGAIN)
@@ -233,7 +233,7 @@ def _put(copy: Copy, progress: Progress) -> None:
 
 def _failed(target: Path, error: OSError) -> Refused:
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-        return Refused(f"no space left for {target}", "free some space, then the same command: it goes on")
+        return Refused(f"no space left for {target}", "free some space, then the same command: it continues")
     return Refused(f"{target} cannot be written: {error.strerror}", "make that folder yours, then the same command")
 
 
@@ -241,9 +241,11 @@ def _environment(request: InstallRequest, bundle: Bundle) -> Path:
     """The folder of the virtual environment. Raises Refused for one in the bundle, and for one with other things."""
     folder = Path(request.venv).expanduser().absolute() if request.venv else folders()[1] / "venv"
     if bundle.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
-        raise Refused(f"{folder} lies in the bundle, where nothing may be added", "… --venv PATH   elsewhere")
+        raise Refused(f"{folder} is inside the bundle, which must not change", "… --venv PATH   elsewhere")
     if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / MARK).is_file())):
-        raise Refused(f"{folder} holds something else than an installation from a bundle", "… --venv PATH   elsewhere")
+        raise Refused(
+            f"{folder} contains something other than an installation from a bundle", "… --venv PATH   elsewhere"
+        )
     return folder
 
 
@@ -369,7 +371,7 @@ def main(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         say("stopped")
-        say("hint: the same command goes on")
+        say("hint: the same command continues")
         return 130
 
 

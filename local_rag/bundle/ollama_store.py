@@ -49,9 +49,7 @@ def parts_of(name: str) -> tuple[str, str, str, str]:
     if len(parts) == 2:
         whole = [REGISTRY, *parts]
     if not whole or not all(_PART.fullmatch(part) for part in (*whole, tag)):
-        raise UsageError(
-            f"{name!r} is no name of an Ollama model that a bundle can carry", hint="… --ollama-model llama3.2:3b"
-        )
+        raise UsageError(f"a bundle cannot contain the Ollama model {name!r}", hint="… --ollama-model llama3.2:3b")
     return whole[0], whole[1], whole[2], tag
 
 
@@ -75,11 +73,13 @@ def stored(name: str, store: Path | None = None) -> StoredModel:
             hint="sudo -E local-rag bundle create …, or OLLAMA_MODELS=FOLDER",
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelMissing(f"{file} is no manifest of Ollama", hint=pull) from error
+        raise ModelMissing(f"{file} is not a valid Ollama manifest", hint=pull) from error
     for digest, length in blobs.items():
         blob = store / "blobs" / digest.replace(":", "-")
         if not _DIGEST.fullmatch(digest) or not blob.is_file() or blob.stat().st_size != length:
-            raise ModelMissing(f"{name} is not whole in {store}: no blob {digest} of {length:,} bytes", hint=pull)
+            raise ModelMissing(
+                f"the model {name} in {store} is incomplete: no blob {digest} of {length:,} bytes", hint=pull
+            )
     return StoredModel(name, store, parts, tuple((digest[7:], length) for digest, length in blobs.items()))
 
 

@@ -92,7 +92,7 @@ class Wheels:
             requirement = ahead.pop()
             if requirement.url:
                 raise LocalRagError(
-                    f"{requirement} names an address, and a bundle holds only what an index has",
+                    f"{requirement} is installed from an address; a bundle takes only packages from an index",
                     hint=f"pip install {requirement.name}   from an index, then the same command",
                 )
             name = canonicalize_name(requirement.name)

@@ -82,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
         goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
-        hint = "the same command goes on where it stopped" if goes_on else ""
+        hint = "the same command continues where it stopped" if goes_on else ""
         return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
         return _usage(error)

@@ -74,7 +74,7 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
     """Write the thresholds of one fingerprint, with what they were found on; the others stay. The file written."""
     if UNKNOWN in fingerprint:
         raise EngineError(
-            "the server does not say which version of the model it runs, so nothing can be kept for it",
+            "the server does not say which version of the model it runs, so thresholds cannot be stored for it",
             hint="ollama list shows its models; then the same command again",
         )
     path = settings.config_folder / FILE

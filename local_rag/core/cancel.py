@@ -53,7 +53,7 @@ class Cancel:
         if self.stopped:
             raise Stopped("stopped")
         if self.expired:
-            raise DeadlineExceeded("out of time", hint="allow more with: local-rag ask --seconds 300 …")
+            raise DeadlineExceeded("out of time", hint="allow more time: local-rag ask --seconds 300 …")
 
     def wait(self, seconds: float) -> None:
         """Sleep, but end at once when stopped, and no later than the deadline."""

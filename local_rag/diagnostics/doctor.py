@@ -107,7 +107,7 @@ def _models(settings: Settings) -> Iterator[Check]:
     models = load_models(settings)
     yield Check("models.yaml", "ok", f"embedders: {joined(sorted(models.embedders))}")
     if models.untrusted:
-        details = f"{short_path(models.untrusted)} is not read, because nobody said that it may be"
+        details = f"{short_path(models.untrusted)} is not read, because --trust-models-here is not set"
         yield Check("models.yaml", "note", details, "local-rag … --trust-models-here")
 
 

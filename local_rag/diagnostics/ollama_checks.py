@@ -105,7 +105,11 @@ def _cloud(server: Server) -> Iterator[Check]:
     """Whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:
-        yield Check("Ollama cloud", "ok", f"switched off ({cloud.source or 'by its settings'}): Ollama calls nobody")
+        yield Check(
+            "Ollama cloud",
+            "ok",
+            f"switched off ({cloud.source or 'by its settings'}): Ollama contacts no other machine",
+        )
         return
     details = "Ollama itself may call ollama.com: 0.33 asks for cloud models at its start and every four hours"
     if cloud.disabled is None:

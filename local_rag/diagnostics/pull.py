@@ -83,9 +83,7 @@ def _pull(server: Server, name: str, display: Display) -> None:
     except EngineError as error:
         raise _clearer(error, name) from error
     if step != "success":
-        raise EngineError(
-            f"the download of {name} ended after '{step}', without success", hint=f"{_again(name)} goes on"
-        )
+        raise EngineError(f"the download of {name} failed after '{step}'", hint=f"{_again(name)} continues")
 
 
 class Layers:
@@ -130,9 +128,9 @@ def _again(name: str) -> str:
 
 _CAUSES: Sequence[tuple[str, str, str]] = (
     ("newer version", "needs a newer Ollama", f"install it from {DOWNLOAD}"),
-    ("no space left", "does not fit on the disk of Ollama", "free some space (ollama rm NAME); {again} goes on"),
+    ("no space left", "does not fit on the disk of Ollama", "free some space (ollama rm NAME); {again} continues"),
     ("dial tcp", "could not be downloaded: Ollama did not reach the network", "when it is online: {again}"),
-    ("max retries", "could not be downloaded: the network broke off too often", "{again} goes on where it stopped"),
+    ("max retries", "could not be downloaded: the network broke off too often", "{again} continues where it stopped"),
 )
 """Words of Ollama's message, what they mean for the model, and what to do."""
 
@@ -149,5 +147,5 @@ def _clearer(error: EngineError, name: str) -> EngineError | ModelMissing:
         if words in message:
             return EngineError(f"{name} {meaning} ({message})", hint=hint.format(again=_again(name)))
     return EngineError(
-        f"{name} was not downloaded to its end: {message}", hint=f"{_again(name)} goes on where it stopped"
+        f"the download of {name} is incomplete: {message}", hint=f"{_again(name)} continues where it stopped"
     )

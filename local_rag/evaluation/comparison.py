@@ -110,8 +110,8 @@ def compare(
     paired = [pairing for pairing in pairings if pairing.figures]
     if not paired:
         raise UsageError(
-            f"{folder_a} and {folder_b} have nothing in common that did not fail",
-            hint="local-rag eval CASES --out DIR goes on with a run",
+            f"{folder_a} and {folder_b} have no case that succeeded in both",
+            hint="local-rag eval CASES --out DIR continues a run",
         )
     return Comparison(
         a=a.folder.path,
@@ -181,7 +181,7 @@ def _what(run: _Run, name: str) -> str:
     for what in ("graphs", "retrieval"):
         if name in run.names(what):
             return what
-    raise UsageError(f"{run.folder.path} has nothing of {name!r}; it has {_has(run)}", hint=_NAMED)
+    raise UsageError(f"{run.folder.path} contains no graph or mode {name!r}; it contains {_has(run)}", hint=_NAMED)
 
 
 def _has(run: _Run) -> str:

@@ -116,7 +116,7 @@ def held(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise UsageError(
-            f"another local-rag eval goes on with {folder}", hint="wait for it, or choose another --out"
+            f"another local-rag eval is writing to {folder}", hint="wait for it, or choose another --out"
         ) from error
     finally:
         db.close()
@@ -163,6 +163,6 @@ def _cannot(folder: Path, error: OSError) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
             f"no space left for the run in {folder}; what it already holds is kept",
-            hint="free some space on that disk, then type the same command again: it goes on where it stopped",
+            hint="free some space on that disk, then type the same command again: it continues where it stopped",
         )
     return UsageError(f"the run cannot be written to {folder}: {error.strerror or error}", hint="choose another --out")

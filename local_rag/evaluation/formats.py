@@ -30,7 +30,7 @@ def open_cases(paths: Sequence[Path], format: str | None = None, split: str | No
     formats = {path: format or guess(path) for path in paths}
     if len(set(formats.values())) != 1:
         each = ", ".join(f"{path} is {kind}" for path, kind in formats.items())
-        raise UsageError(f"cases of one format at a time: {each}", hint="local-rag eval CASES")
+        raise UsageError(f"all case files must have the same format: {each}", hint="local-rag eval CASES")
     kind = formats[paths[0]]
     if split is not None and kind != "beir":
         raise UsageError(f"--split is for BEIR folders, and {paths[0]} is {kind}", hint="leave --split out")
@@ -72,7 +72,7 @@ def guess(path: Path) -> str:
         if needed <= keys:
             return kind
     raise UsageError(
-        f"{path} is in no format that is known; its first entry has {', '.join(sorted(keys)) or 'no keys'}",
+        f"{path} has an unknown format; its first entry has {', '.join(sorted(keys)) or 'no keys'}",
         hint=f"--format {'|'.join(FORMATS)}",
     )
 

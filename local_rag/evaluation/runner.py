@@ -1,4 +1,4 @@
-"""A run: each case is asked once per graph, and everything that comes out is kept. It goes on where it stopped."""
+"""A run: each case is asked once per graph, and everything that comes out is kept. It continues where it stopped."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Runner:
             if in_a_record == IN_A_ROW:
                 raise EngineError(
                     f"{IN_A_ROW} questions in a row failed, the last one with {record['error']}",
-                    hint="the same command goes on with them; local-rag doctor looks for the reason",
+                    hint="the same command tries them again; local-rag doctor looks for the reason",
                 )
         tell(Progress(len(steps), len(steps), "", failures))
 

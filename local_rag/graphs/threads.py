@@ -65,7 +65,7 @@ class Threads:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise LocalRagError(
-                f"chats cannot be kept in {path}: {error.strerror or error}", hint=f"ls -l {folder}"
+                f"chats cannot be stored in {path}: {error.strerror or error}", hint=f"ls -l {folder}"
             ) from error
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
@@ -242,9 +242,9 @@ def _translated(path: Path) -> Iterator[None]:
         if "locked" in message or "busy" in message:
             raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
         if "full" in message:
-            raise DiskFull(f"{path} cannot grow: {message}", hint="free some space and ask again") from error
+            raise DiskFull(f"cannot write to {path}: {message}", hint="free some space and ask again") from error
         if "readonly" in message or "unable to open" in message or "closed" in message:
-            raise LocalRagError(f"chats cannot be kept in {path}: {message}", hint=f"ls -l '{path}'") from error
+            raise LocalRagError(f"chats cannot be stored in {path}: {message}", hint=f"ls -l '{path}'") from error
         raise _not_ours(path, message) from error
     except (NotImplementedError, ValueError, KeyError, TypeError) as error:
         raise _not_ours(path, f"a row of it cannot be read ({type(error).__name__}: {error})") from error

@@ -189,7 +189,7 @@ class Index:
                     resolved = _resolved(Path(path))
                     below = [known for known in [*files, *roots] if Path(known).is_relative_to(resolved)]
                 if not below:
-                    raise UsageError(f"nothing of {path} is indexed", hint="local-rag status lists what is")
+                    raise UsageError(f"{path} is not in the index", hint="local-rag status lists what is")
                 gone += below
             with self._store.writing() as db:
                 writes.remove(db, set(gone))

@@ -107,7 +107,8 @@ def open_web(settings: Settings) -> WebSearch:
     if settings.kept_from_the_web:
         if settings.origin["web.enabled"] == "flag":
             raise UsageError(
-                f"the index {settings.values.index} never goes to the web ({settings.origin['web.never']})",
+                f"questions about the index {settings.values.index} never go to the web "
+                f"({settings.origin['web.never']})",
                 hint="take it out of web.never, or ask without --web",
             )
         return Off()

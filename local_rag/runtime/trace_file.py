@@ -70,7 +70,8 @@ class TraceFile:
             self._file.flush()
         except OSError as error:
             raise LocalRagError(
-                f"the trace file {self._path} cannot grow: {error.strerror or error}", hint="ask without --trace-file"
+                f"cannot write to the trace file {self._path}: {error.strerror or error}",
+                hint="ask without --trace-file",
             ) from error
 
     def close(self) -> None:

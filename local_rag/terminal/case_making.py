@@ -57,10 +57,10 @@ def make_cases(
     no terminal to ask in, unless `keep_all`, and what opening the index and the engine raises.
     """
     if count < 0 or unanswerable < 0 or not count + unanswerable:
-        raise UsageError("nothing is to be proposed", hint="local-rag eval make CASES.jsonl --count 20")
+        raise UsageError("--count and --unanswerable are both 0", hint="local-rag eval make CASES.jsonl --count 20")
     if not keep_all and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError(
-            "there is no terminal to ask in what to keep",
+            "there is no terminal in which you could choose the questions",
             hint=f"local-rag eval make {shlex.quote(str(path))} --yes keeps every proposal",
         )
     file = CaseFile(path)

@@ -34,7 +34,7 @@ def _groups(
     manifest: Mapping[str, Any], summary: Mapping[str, Any], cases: Sequence[Case]
 ) -> Iterator[list[RenderableType]]:
     if not manifest.get("finished"):
-        yield [Text("The run is not finished: the same command goes on where it stopped.", "yellow")]
+        yield [Text("The run is not finished: the same command continues where it stopped.", "yellow")]
     if note := origin(cases):
         yield [Text(note, "yellow")]
     for table in tables(summary):

@@ -26,7 +26,7 @@ def report_parts(report: SyncReport, pages_left: int = 0, label: PathLabel = sho
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
     if report.ignored:
         kinds = joined(f"{count:,} {suffix or 'without a suffix'}" for suffix, count in report.ignored.items())
-        yield f"Left alone, of kinds that are not read: {kinds}"
+        yield f"Not indexed, because local-rag does not read these kinds of files: {kinds}"
     yield from _reasons("Skipped, wholly or in part", report.skipped, label)
     yield from _reasons("Could not be seen, so what was indexed is kept (--prune removes it)", report.kept, label)
     if pages_left:

@@ -288,7 +288,7 @@ def test_doctor_finds_what_is_wrong(here, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert run(["doctor"]) == 0
     shown = capsys.readouterr().out
-    assert "models.yaml is not read, because nobody said that it may be" in shown
+    assert "models.yaml is not read, because --trust-models-here is not set" in shown
     assert "--trust-models-here" in shown
     assert "fingerprint" in shown
 
@@ -297,7 +297,7 @@ def test_files_of_other_kinds_are_counted(here, capsys, tmp_path):
     (tmp_path / "slides.pptx").write_bytes(b"PK")
     (tmp_path / "a.txt").write_text("Something to read about lanterns.")
     assert run(["index", str(tmp_path), "--index", "kinds"]) == 0
-    assert "Left alone, of kinds that are not read: 1 .pptx" in capsys.readouterr().out
+    assert "Not indexed, because local-rag does not read these kinds of files: 1 .pptx" in capsys.readouterr().out
     assert run(["remove", "--index", "kinds"]) == 0
 
 

@@ -155,7 +155,7 @@ class Server:
     def _models(self, path: str) -> list[dict[str, Any]]:
         models = self._get(path).get("models") or []
         if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
-            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} lists no models")
+            raise EngineError(f"the program at {self.address} is not an Ollama server: {path} lists no models")
         return models
 
     def _get(self, path: str) -> dict[str, Any]:
@@ -169,7 +169,9 @@ class Server:
         except (httpx.HTTPError, ValueError) as error:
             raise project_error(error, self.address, model, path) from error
         if not isinstance(data, dict):
-            raise EngineError(f"what listens at {self.address} is no Ollama server: {path} gave {type(data).__name__}")
+            raise EngineError(
+                f"the program at {self.address} is not an Ollama server: {path} gave {type(data).__name__}"
+            )
         return data
 
 

@@ -21,10 +21,12 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
         return down(where)
     if isinstance(error, httpx.TimeoutException):
-        return EngineError(f"Ollama at {where} did not answer in time ({doing})", hint="does it hang? ollama ps")
+        return EngineError(
+            f"Ollama at {where} did not answer in time ({doing})", hint="ollama ps shows whether it still works"
+        )
     if isinstance(error, httpx.HTTPError):
         return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
-    return EngineError(f"what listens at {where} does not speak as Ollama does: {error}", hint="local-rag doctor")
+    return EngineError(f"the program at {where} is not an Ollama server: {error}", hint="local-rag doctor")
 
 
 _CAUSES = (

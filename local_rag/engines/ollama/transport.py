@@ -93,7 +93,7 @@ class GuardedTransport(httpx.HTTPTransport):
             response.close()
             raise NotLocal(
                 f"{self._where} redirects to {target}, which is not followed",
-                hint="an Ollama server does not redirect: see what listens on that port",
+                hint="an Ollama server does not redirect: check which program uses that port",
             )
         return response
 

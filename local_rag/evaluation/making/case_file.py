@@ -70,7 +70,9 @@ class CaseFile:
                     raise
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"{short_path(self.path)} cannot grow: {error.strerror}; all before is kept") from error
+                raise DiskFull(
+                    f"cannot write to {short_path(self.path)}: {error.strerror}; what was stored before is kept"
+                ) from error
             raise UsageError(
                 f"{short_path(self.path)} cannot be written: {error.strerror}", hint="choose another file"
             ) from error

@@ -23,7 +23,7 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
     finished = manifest.get("finished")
     pairs = (
         ("started", manifest.get("started")),
-        ("finished", finished or "not yet: the same command goes on where it stopped"),
+        ("finished", finished or "not yet: the same command continues where it stopped"),
         ("command", shlex.join(map(str, manifest.get("command") or ()))),
         ("cases", _cases(manifest, cases)),
         ("file of the cases", _hash(cases)),

@@ -45,7 +45,7 @@ def _head(manifest: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     yield f"# Evaluation: {escaped(manifest.get('name') or 'a run')}"
     yield ""
     if not manifest.get("finished"):
-        yield "**The run is not finished.** The same command goes on where it stopped."
+        yield "**The run is not finished.** The same command continues where it stopped."
         yield ""
     yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
     yield "failed and enters no figure. – stands for a figure that nothing could be counted for."

@@ -58,7 +58,7 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
-@node("closing")
+@node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> Update:
     """The budget is used up: the best draft that is worth showing, marked, or an abstention with its reason."""
     return outcome.best_or_abstention(state, deps)

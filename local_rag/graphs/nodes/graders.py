@@ -134,7 +134,7 @@ grade_generation_v_question = _grader(
 """The answer grader alone, as in the early notebook."""
 
 
-@node("before the final grade")
+@node("preparing the final grade")
 def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> Update:
     """The early notebook's node between the two graders: it passes the state through."""
     return {}

@@ -94,7 +94,7 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
     if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
             f"no space left for the index at {folder}; what it already holds is kept",
-            hint="free some space on that disk, then type the same command again: it goes on where it stopped",
+            hint="free some space on that disk, then type the same command again: it continues where it stopped",
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return IndexBusy(
@@ -105,7 +105,7 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
         return IndexDamaged(f"the index at {folder} is damaged: {error}", hint=rebuild(folder))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
         return LocalRagError(
-            f"the index at {folder} may not be written",
+            f"you have no permission to write the index at {folder}",
             hint="make that folder yours, or put the index elsewhere: --index PATH",
         )
     return LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor")

@@ -179,7 +179,7 @@ class Store:
         try:
             yield
         except ValueError as error:
-            raise IndexDamaged(f"the index at {self.folder} has lost vectors", hint=rebuild(self.folder)) from error
+            raise IndexDamaged(f"the index at {self.folder} lacks vectors", hint=rebuild(self.folder)) from error
 
     # --- the file of quantized vectors
 

@@ -55,7 +55,7 @@ class _Walked:
     def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
         """(path, reason) if the file may still be there, unseen."""
         if file.root in self.empty:
-            return file.root, "holds no file to index all of a sudden"
+            return file.root, "suddenly contains no file to index"
         paths = [file.path, *map(str, Path(file.path).parents), file.root]
         return next(((path, self.unseen[path]) for path in paths if path in self.unseen), None)
 

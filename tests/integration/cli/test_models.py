@@ -229,7 +229,11 @@ def pull_lines(*last):
 
 
 BROKEN = [
-    (pull_lines({"error": "max retries exceeded: unexpected EOF"}), "broke off too often", "goes on where it stopped"),
+    (
+        pull_lines({"error": "max retries exceeded: unexpected EOF"}),
+        "broke off too often",
+        "continues where it stopped",
+    ),
     (pull_lines({"error": "write /models/blob: no space left on device"}), "does not fit on the disk", "ollama rm"),
     (pull_lines({"error": "pull model manifest: 412: requires a newer version of Ollama"}), "newer Ollama", "download"),
     (
@@ -237,10 +241,10 @@ BROKEN = [
         "not reach the network",
         "online",
     ),
-    (pull_lines({"error": "something else"}), "tiny was not downloaded to its end", "local-rag models pull tiny"),
-    (pull_lines(), "ended after 'pulling 0123456789ab', without success", "local-rag models pull tiny"),
-    (error(500, "no such thing"), "tiny was not downloaded to its end", "local-rag models pull tiny"),
-    (cut(2), "tiny was not downloaded to its end", "goes on where it stopped"),
+    (pull_lines({"error": "something else"}), "tiny is incomplete", "local-rag models pull tiny"),
+    (pull_lines(), "failed after 'pulling 0123456789ab'", "local-rag models pull tiny"),
+    (error(500, "no such thing"), "tiny is incomplete", "local-rag models pull tiny"),
+    (cut(2), "tiny is incomplete", "continues where it stopped"),
 ]
 
 
@@ -271,7 +275,7 @@ def test_ctrl_c_stops_a_pull(there):
                 break
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 130
-        assert child.stderr.read() == "stopped\nhint: the same command goes on where it stopped\n"
+        assert child.stderr.read() == "stopped\nhint: the same command continues where it stopped\n"
 
 
 def test_bytes_over_all_layers():

@@ -42,7 +42,7 @@ def test_all_is_well(there):
     assert [check.fix for check in checks.values()] == [""] * 7
     found = {name: check.found for name, check in checks.items()}
     assert found["Ollama"] == f"{there.version} at {there.host}"
-    assert found["Ollama cloud"] == "switched off (env): Ollama calls nobody"
+    assert found["Ollama cloud"] == "switched off (env): Ollama contacts no other machine"
     assert found["model"] == "tiny is installed (3.2B, Q4_K_M)"
     assert found["model memory"].startswith("tiny takes about 1.0 MB of this machine's ")
     assert found["model window"] == "8,192 of the 16,384 tokens that tiny was trained for"

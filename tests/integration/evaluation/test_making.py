@@ -712,7 +712,7 @@ def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path,
     assert make_cases(settings, Path("my.jsonl"), console, count=3, unanswerable=1, keep_all=True) == 0
     assert capsys.readouterr().out.startswith("4 kept in my.jsonl, 0 dropped")
     assert len(read_cases(Path("my.jsonl"))) == 4
-    with pytest.raises(UsageError, match="nothing is to be proposed"):
+    with pytest.raises(UsageError, match="--count and --unanswerable are both 0"):
         make_cases(settings, Path("my.jsonl"), console, count=0, unanswerable=0, keep_all=True)
     with pytest.raises(IndexMissing):
         make_cases(Settings.load(index="none"), Path("my.jsonl"), console, keep_all=True)

@@ -489,7 +489,7 @@ def test_one_process_at_a_time_goes_on_with_a_run(started):
     command = [sys.executable, "-c", other, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "in\n"
-        with pytest.raises(UsageError, match="another local-rag eval goes on"), held(folder):
+        with pytest.raises(UsageError, match="another local-rag eval is writing"), held(folder):
             pass
         child.stdin.close()
     with held(folder):

@@ -190,7 +190,7 @@ def test_text_from_the_web_is_fenced_and_marked_for_the_model(answering, pages, 
 def test_an_index_may_be_kept_from_the_web_for_good():
     assert open_web(Settings.load(web__enabled="on")).enabled
     assert not open_web(Settings.load()).enabled
-    with pytest.raises(UsageError, match="never goes to the web"):
+    with pytest.raises(UsageError, match="never go to the web"):
         open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="contracts"))
     assert open_web(Settings.load(web__enabled="on", web__never=["contracts"], index="notes")).enabled
 
@@ -200,7 +200,7 @@ def test_an_index_kept_from_the_web_is_so_by_its_path_too(home, tmp_path):
     folder.mkdir(parents=True)
     (tmp_path / "elsewhere").symlink_to(home / "data")
     for index in (str(folder), str(tmp_path / "elsewhere" / "indexes" / "contracts")):
-        with pytest.raises(UsageError, match="never goes to the web"):
+        with pytest.raises(UsageError, match="never go to the web"):
             open_web(Settings.load(web__enabled="on", web__never=["contracts"], index=index))
 
 

@@ -291,7 +291,7 @@ def test_a_row_that_is_pickled_is_refused_and_never_run(home):
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "data").write_text("a file, where a folder should be")
-    with pytest.raises(LocalRagError, match="chats cannot be kept in"):
+    with pytest.raises(LocalRagError, match="chats cannot be stored in"):
         Threads.open(tmp_path / "data")
 
 

@@ -314,7 +314,7 @@ def test_the_report_of_a_sync():
     report = SyncReport(("a", "b"), ("c",), 1340, (), (Skipped("/n/x.pdf", "is empty"),), ignored={".gz": 2, "": 1})
     assert shown(*report_parts(report)) == [
         "2 new, 1 updated, 1,340 unchanged, 0 removed, 1 skipped",
-        "Left alone, of kinds that are not read: 2 .gz and 1 without a suffix",
+        "Not indexed, because local-rag does not read these kinds of files: 2 .gz and 1 without a suffix",
         "Skipped, wholly or in part:",
         "  /n/x.pdf: is empty",
     ]

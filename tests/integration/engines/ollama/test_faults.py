@@ -102,7 +102,7 @@ def test_another_program_listens_there(ollama):
             pass
         assert met.value.hint
         ollama.instead = {path: raw(200, "text/html", ["<p>Welcome to my router</p>"])}
-        with soon(), pytest.raises(EngineError, match="does not speak as Ollama does"), engine_on(ollama):
+        with soon(), pytest.raises(EngineError, match="is not an Ollama server"), engine_on(ollama):
             pass
 
 
@@ -261,7 +261,7 @@ def test_a_server_that_dies_in_the_middle_and_stays_away():
 
 def test_broken_lines_are_no_traceback(ollama):
     garbage = raw(200, "application/x-ndjson", ["this is no JSON"])
-    with pytest.raises(EngineError, match="does not speak as Ollama does"):
+    with pytest.raises(EngineError, match="is not an Ollama server"):
         graded(ollama, garbage)
 
 

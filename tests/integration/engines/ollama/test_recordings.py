@@ -110,7 +110,7 @@ TELLING = {
     "generate-past-window-shift-false": "unparsed: the reply of tiny broke off without an end",
     "generate-past-window-both-false": "unparsed: the reply of tiny broke off without an end",
     "generate-past-window-both-false-stream": "unparsed: the reply of tiny broke off without an end",
-    "root": "EngineError: what listens at HOST does not speak as Ollama does",
+    "root": "EngineError: the program at HOST is not an Ollama server",
 }
 TELLING_OF_THE_NEW = {
     "past-window-default": "unparsed: it was cut off after 700 tokens",

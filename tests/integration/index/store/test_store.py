@@ -251,7 +251,7 @@ class TestTrouble:
         with opened.writing() as db:
             db.execute("UPDATE vectors SET vector = x'00' WHERE chunk = 2")
         assert opened.read(reads.damage) == ""
-        with pytest.raises(IndexDamaged, match="has lost vectors"):
+        with pytest.raises(IndexDamaged, match="lacks vectors"):
             opened.nearest(unit(1, 1, 1, 1), 2, None, ())
         with opened.writing() as db:
             db.execute("DELETE FROM vectors WHERE chunk = 2")
@@ -273,7 +273,7 @@ class TestTrouble:
         opened.connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         with pytest.raises(DiskFull, match="no space left") as caught:
             put(opened, "/b", *(f"text {n} " * 500 for n in range(100)))
-        assert "goes on where it stopped" in caught.value.hint
+        assert "continues where it stopped" in caught.value.hint
         assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
         opened.connection.execute("PRAGMA max_page_count = 1000000")
         put(opened, "/b", "the boat")

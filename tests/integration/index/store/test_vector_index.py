@@ -327,5 +327,5 @@ class TestFile:
     def test_a_lost_vector_is_damage(self, large):
         with large.writing() as db:
             db.execute("DELETE FROM vectors WHERE chunk = 1502")
-        with pytest.raises(IndexDamaged, match="has lost vectors"):
+        with pytest.raises(IndexDamaged, match="lacks vectors"):
             by_a_new_reader(large.folder)

@@ -395,7 +395,7 @@ class TestDoor:
 
     def test_an_index_that_never_goes_to_the_web_takes_no_pages(self, run, notes, web):
         settings = Settings.load(index="mine", web__never=("mine",))
-        with pytest.raises(UsageError, match="never goes to the web"):
+        with pytest.raises(UsageError, match="never go to the web"):
             run(urls=["/boats"], settings=settings)
         assert web.requests == [] and not settings.index_path.exists()
         run(notes, settings=settings)
