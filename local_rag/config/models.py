@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,6 +19,11 @@ Role = Literal["router", "grader", "generator", "rewriter"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _LOCATION = ("package", "path", "model")
+"""The keys by which an embedder says where its weights lie."""
+
+_MAPPINGS = ("embedders", "ollama", "models", "profiles", "roles")
+"""Keys that hold further ones."""
+
 _GB = 1_000_000_000
 
 FITS = 0.9
@@ -32,7 +37,7 @@ class _Entry(BaseModel):
 class EmbedderSpec(_Entry):
     """One embedding model. `window` is in tokens, special tokens excluded; the prefixes are put before every text."""
 
-    name: str
+    name: str = ""
     package: str = Field("", description="an importable package that carries the weights, `path` is a folder inside it")
     path: str = Field("", description="a folder in the layout of sentence-transformers")
     model: str = Field("", description="a name on Hugging Face, looked up in the local cache only")
@@ -50,10 +55,7 @@ class EmbedderSpec(_Entry):
         return self
 
 
-class OllamaModelSpec(_Entry):
-    """What is known about one model of an Ollama server; None where nothing is."""
-
-    name: str
+class _OllamaModelKeys(_Entry):
     think: bool | Literal["low", "medium", "high"] = Field(False, description="sent with every request")
     num_ctx: int | None = Field(None, ge=512, description="tokens, instead of the profile's")
     download: float | None = Field(None, gt=0, description="GB")
@@ -62,14 +64,23 @@ class OllamaModelSpec(_Entry):
     about: str = ""
 
 
-class Profile(_Entry):
-    """The models and the window for a machine with `memory` GB. `ours`: no file but the packaged one chose a model."""
+class OllamaModelSpec(_OllamaModelKeys):
+    """What is known about one model of an Ollama server; None where nothing is."""
 
     name: str
+
+
+class _ProfileKeys(_Entry):
     memory: float = Field(gt=0)
     model: str = Field(min_length=1)
     num_ctx: int = Field(8192, ge=512)
     roles: Mapping[Role, Annotated[str, Field(min_length=1)]] = {}
+
+
+class Profile(_ProfileKeys):
+    """The models and the window for a machine with `memory` GB. `ours`: no file but the packaged one chose a model."""
+
+    name: str
     ours: bool
 
     def model_for(self, role: Role) -> str:
@@ -134,24 +145,20 @@ class Models:
         return OllamaModelSpec.model_validate(keys | {"name": name})
 
 
-_SECTIONS: dict[str, type[_Entry]] = {
-    "embedders": EmbedderSpec,
-    "ollama.models": OllamaModelSpec,
-    "ollama.profiles": Profile,
-}
-_GIVEN = {"ollama.models": {"name"}, "ollama.profiles": {"name", "ours"}}
-"""Fields that are known from elsewhere and are no keys of the file."""
-
-_Entries = dict[str, dict[str, Any]]
-_E = TypeVar("_E", bound=_Entry)
+class _OllamaSection(_Entry):
+    models: Mapping[str, _OllamaModelKeys] = {}
+    profiles: Mapping[str, _ProfileKeys] = {}
 
 
-@dataclass(frozen=True)
-class _Layer:
-    """One file: section -> name -> keys."""
+class _Content(_Entry):
+    """What the files say together."""
 
-    file: Path
-    sections: Mapping[str, _Entries]
+    embedders: Mapping[str, EmbedderSpec] = {}
+    ollama: _OllamaSection = _OllamaSection()
+
+
+_Path = tuple[str, ...]
+"""The keys that lead to a value, such as ("ollama", "profiles", "16gb", "model")."""
 
 
 def load_models(settings: Settings) -> Models:
@@ -160,15 +167,30 @@ def load_models(settings: Settings) -> Models:
     The order: `settings.models`, ./models.yaml if trusted, the config folder, the packaged file.
     Raises ConfigError for a file that cannot be read and for an unknown or wrong key.
     """
-    packaged = packaged_file()
-    here = Path.cwd() / "models.yaml"
-    is_ours = not here.is_file() or _same(here, packaged)
-    layers = [_read(file) for file in files(settings)]
+    packaged, here = packaged_file(), Path.cwd() / "models.yaml"
+    merged: dict[str, Any] = {}
+    origin: dict[_Path, Path] = {}
+    chosen: set[_Path] = set()
+    for file in files(settings):
+        paths = list(_merge(merged, read_yaml(file)))
+        origin |= dict.fromkeys(paths, file)
+        if not _same(file, packaged):
+            chosen |= {path[:3] for path in paths if path[3:4] in (("model",), ("roles",))}
+    try:
+        content = _Content.model_validate(merged)
+    except ValidationError as error:
+        raise _mistake(error, origin) from error
     return Models(
-        embedders=_validated(EmbedderSpec, "embedders", layers),
-        untrusted=None if is_ours or settings.trust_models_here else here,
-        ollama=_validated(OllamaModelSpec, "ollama.models", layers),
-        profiles=_validated(Profile, "ollama.profiles", layers, packaged),
+        embedders={
+            name: spec.model_copy(update={"name": name, "path": _folder_path(name, spec, origin)})
+            for name, spec in content.embedders.items()
+        },
+        untrusted=here if here.is_file() and not (settings.trust_models_here or _same(here, packaged)) else None,
+        ollama={name: OllamaModelSpec(name=name, **_given(keys)) for name, keys in content.ollama.models.items()},
+        profiles={
+            name: Profile(name=name, ours=("ollama", "profiles", name) not in chosen, **_given(keys))
+            for name, keys in content.ollama.profiles.items()
+        },
     )
 
 
@@ -193,96 +215,49 @@ def _same(file: Path, packaged: Path) -> bool:
     return file.read_bytes() == packaged.read_bytes()
 
 
-def _read(file: Path) -> _Layer:
-    data = read_yaml(file)
-    _only(file, data, "", ("embedders", "ollama"))
-    ollama = data.get("ollama") or {}
-    if not isinstance(ollama, dict):
-        raise ConfigError(f"{file}: 'ollama' must hold 'models:' and 'profiles:'")
-    _only(file, ollama, "ollama.", ("models", "profiles"))
-    return _Layer(
-        file,
-        {
-            "embedders": _named(file, "embedders", data.get("embedders")),
-            "ollama.models": _named(file, "ollama.models", ollama.get("models")),
-            "ollama.profiles": _named(file, "ollama.profiles", ollama.get("profiles")),
-        },
-    )
+def _given(keys: _Entry) -> dict[str, Any]:
+    return keys.model_dump(exclude_unset=True)
 
 
-def _only(file: Path, data: Mapping[str, Any], prefix: str, known: Sequence[str]) -> None:
-    for key in data:
-        if key not in known:
-            raise ConfigError(f"{file}: there is no key '{prefix}{key}'", hint=f"the keys are {', '.join(known)}")
+def _folder_path(name: str, spec: EmbedderSpec, origin: Mapping[_Path, Path]) -> str:
+    """The `path` of an embedder: outside a package it is relative to the file that names it."""
+    if spec.package or not spec.path:
+        return spec.path
+    return str(origin["embedders", name, "path"].parent / Path(spec.path).expanduser())
 
 
-def _named(file: Path, section: str, data: Any) -> _Entries:
-    """The entries of one section, every key of them known."""
-    entries = data or {}
-    if not isinstance(entries, dict) or not all(isinstance(keys, dict) for keys in entries.values()):
-        raise ConfigError(f"{file}: '{section}' must hold one 'name:' with its keys per entry")
-    known = [key for key in _SECTIONS[section].model_fields if key not in _GIVEN.get(section, ())]
-    for name, keys in entries.items():
-        _only(file, keys, f"{section}.{name}.", known)
-    if section == "embedders":
-        return {str(name): _anchored(keys, file.parent) for name, keys in entries.items()}
-    return {str(name): _stated(keys) for name, keys in entries.items()}
+def _merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
+    """Put the keys of a stronger file over those of the weaker ones; the path of each key that it sets.
 
-
-def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A `path` outside a package is relative to the file that names it."""
-    if isinstance(keys.get("path"), str) and not keys.get("package"):
-        return keys | {"path": str(folder / Path(keys["path"]).expanduser())}
-    return keys
-
-
-def _stated(keys: dict[str, Any]) -> dict[str, Any]:
-    """Without a `roles:` whose lines are all commented out: it says nothing."""
-    return {key: value for key, value in keys.items() if key != "roles" or value is not None}
-
-
-def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """The keys together, those inside `roles` too. A new location replaces the whole old one, or a path would land in
-    the wrong package.
+    A new location of an embedder replaces the whole old one, or a path would land in the wrong package.
     """
-    if any(key in above for key in _LOCATION):
-        below = {key: value for key, value in below.items() if key not in _LOCATION}
-    both = below | above
-    if isinstance(below.get("roles"), dict) and isinstance(above.get("roles"), dict):
-        both["roles"] = below["roles"] | above["roles"]
-    return both
+    if parents[:1] == ("embedders",) and not above.keys().isdisjoint(_LOCATION):
+        for key in _LOCATION:
+            below.pop(key, None)
+    for key, value in above.items():
+        path = (*parents, str(key))
+        if isinstance(value, Mapping):
+            if not isinstance(below.get(path[-1]), dict):
+                below[path[-1]] = {}
+            yield path
+            yield from _merge(below[path[-1]], value, path)
+        elif value is not None or path[-1] not in _MAPPINGS:  # without a value its lines are all commented out
+            below[path[-1]] = value
+            yield path
 
 
-def _validated(entry: type[_E], section: str, layers: Sequence[_Layer], packaged: Path | None = None) -> dict[str, _E]:
-    """Every entry of a section, merged. `packaged` is given for profiles: are their models ours, named by it alone?"""
-    merged: _Entries = {}
-    chosen: set[str] = set()
-    for layer in layers:
-        is_ours = packaged is None or _same(layer.file, packaged)
-        for name, keys in layer.sections[section].items():
-            merged[name] = _over(merged.get(name, {}), keys)
-            if not is_ours and keys.keys() & {"model", "roles"}:
-                chosen.add(name)
-    entries: dict[str, _E] = {}
-    for name, keys in merged.items():
-        given = {"name": name} if packaged is None else {"name": name, "ours": name not in chosen}
-        try:
-            entries[name] = entry.model_validate(keys | given)
-        except ValidationError as error:
-            raise _wrong(error, section, name, layers) from error
-    return entries
-
-
-def _wrong(error: ValidationError, section: str, name: str, layers: Sequence[_Layer]) -> ConfigError:
-    """The first mistake, with the file that made it: the one that wins for that key, else the last with that entry."""
-    errors = error.errors()
-    key = [str(part) for part in errors[0]["loc"]]
-    key = key[:2] if key[:1] == ["roles"] else key[:1]
-    reasons = [wrong["msg"] for wrong in errors if [str(part) for part in wrong["loc"]][: len(key)] == key]
-    naming = [layer for layer in layers if name in layer.sections[section]]
-    setting = [layer for layer in naming if key and key[0] in layer.sections[section][name]]
-    what = " or ".join(dict.fromkeys(f"{reason[0].lower()}{reason[1:]}" for reason in reasons))
-    return ConfigError(
-        f"{(setting or naming)[-1].file}: {'.'.join([section, name, *key])}: {what}",
-        hint=f"the keys are explained at the top of {packaged_file()}",
-    )
+def _mistake(error: ValidationError, origin: Mapping[_Path, Path]) -> ConfigError:
+    """The first mistake, with the file that made it: the strongest that sets that key, else the entry around it."""
+    errors = [(tuple(map(str, details["loc"])), details) for details in error.errors()]
+    location, first = errors[0]
+    path = next(location[:end] for end in range(len(location), 0, -1) if location[:end] in origin)
+    named = location if first["type"] == "missing" else path
+    dotted = ".".join(named)
+    if first["type"] == "extra_forbidden":
+        message = f"there is no key '{dotted}'"
+    elif first["type"] in ("dict_type", "mapping_type", "model_type"):
+        message = f"'{dotted}' must hold 'name: value' lines"
+    else:
+        reasons = [details["msg"] for other, details in errors if other[: len(named)] == named]
+        message = f"{dotted}: {' or '.join(dict.fromkeys(reason[0].lower() + reason[1:] for reason in reasons))}"
+    return ConfigError(f"{origin[path]}: {message}", hint=f"the keys are explained at the top of {packaged_file()}")

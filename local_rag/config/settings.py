@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
@@ -17,7 +17,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -119,13 +118,6 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
-Duration = Annotated[
-    str,
-    BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
-    StringConstraints(pattern=r"^-?(\d+|(\d+(\.\d+)?(ms|s|m|h))+)$"),
-]
-
-
 class Ollama(_Section):
     """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
 
@@ -134,8 +126,11 @@ class Ollama(_Section):
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
     grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
     logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
-    keep_alive: Duration = Field(
-        "5m", description="how long a model stays in memory after a call, such as 1h30m; -1: for ever"
+    keep_alive: str = Field(
+        "5m",
+        coerce_numbers_to_str=True,
+        pattern=r"^-?(\d+|(\d+(\.\d+)?(ms|s|m|h))+)$",
+        description="how long a model stays in memory after a call, such as 1h30m; -1: for ever",
     )
     idle_seconds: float = Field(60.0, gt=0, description="longest silence within a reply")
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
@@ -145,12 +140,10 @@ ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedi
 """What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
 
 
-def _switch(value: object) -> object:
+def _switch(value: object) -> str:
     """YAML and people say yes in many ways."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    word = value.strip().lower() if isinstance(value, str) else value
-    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(str(word), word)
+    word = str(value).strip().lower()
+    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(word, word)
 
 
 class Web(_Section):
@@ -223,16 +216,20 @@ class Settings:
         config_folder = Path(os.environ.get(CONFIG_DIR) or _DIRS.user_config_dir)
         data_folder = Path(os.environ.get(DATA_DIR) or _DIRS.user_data_dir)
         cache_folder = Path(os.environ.get(CACHE_DIR) or _DIRS.user_cache_dir)
+        config = config_folder / "config.yaml"
+        host = os.environ.get(OLLAMA_HOST, "").strip()
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
         for name, value, where in [
-            *_ollamas_own(),
-            *_file(config_folder / "config.yaml"),
+            *([("ollama.host", host, OLLAMA_HOST)] if host else []),
+            *(_flat(read_yaml(config), str(config)) if config.exists() else []),
             *_environment(),
             *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
         ]:
             merged[name] = value
             origin[name] = where
+        if trust is None:
+            trust = os.environ.get(TRUST_MODELS, "").strip().lower() in {"1", "true", "yes", "on"}
         return cls(
             values=_validated(merged, origin),
             origin=origin,
@@ -240,7 +237,7 @@ class Settings:
             data_folder=data_folder,
             cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
-            trust_models_here=_truth(os.environ.get(TRUST_MODELS, "")) if trust is None else trust,
+            trust_models_here=trust,
         )
 
     @property
@@ -252,14 +249,14 @@ class Settings:
     def kept_from_the_web(self) -> bool:
         """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
         never = (index_path(name, self.data_folder) for name in self.values.web.never)
-        return any(_same_folder(self.index_path, other) for other in never)
+        return any(_is_same_folder(self.index_path, folder) for folder in never)
 
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
         return reduce(getattr, name.split("."), self.values)
 
 
-def _same_folder(first: Path, second: Path) -> bool:
+def _is_same_folder(first: Path, second: Path) -> bool:
     if first.exists() and second.exists():
         return first.samefile(second)
     return first.resolve() == second.resolve()
@@ -311,53 +308,41 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
-def _file(path: Path) -> list[tuple[str, Any, str]]:
-    return _flat(read_yaml(path), str(path)) if path.exists() else []
-
-
-def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> list[tuple[str, Any, str]]:
-    rows: list[tuple[str, Any, str]] = []
+def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """(dotted name, value, where) of every value in a file."""
     sections = {name.rpartition(".")[0] for name in names()}
     for key, value in data.items():
-        if value is None and f"{prefix}{key}" in sections:
-            continue  # a section whose lines are all commented out
         if isinstance(value, Mapping):
-            rows += _flat(value, where, f"{prefix}{key}.")
-        else:
-            rows.append((f"{prefix}{key}", value, where))
-    return rows
+            yield from _flat(value, where, f"{prefix}{key}.")
+        elif value is not None or f"{prefix}{key}" not in sections:  # without a value its lines are all commented out
+            yield f"{prefix}{key}", value, where
 
 
-def _environment() -> list[tuple[str, Any, str]]:
-    """The variables that are set. Raises ConfigError for one that no setting has."""
-    known = {*map(variable, names()), *_OTHERS}
+def _environment() -> Iterator[tuple[str, Any, str]]:
+    """(dotted name, value, variable) of every variable that is set. Raises ConfigError for one that no setting has."""
+    variables = {variable(name): name for name in names()}
     for given in sorted(os.environ):
-        if given.startswith(ENVIRONMENT) and given not in known:
-            near = get_close_matches(given, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"unset {given}"
+        if given in variables and os.environ[given]:
+            yield variables[given], os.environ[given], given
+        elif given.startswith(ENVIRONMENT) and given not in (*variables, *_OTHERS):
+            hint = _nearest(given, [*variables, *_OTHERS]) or f"unset {given}"
             raise ConfigError(f"there is no setting for the variable {given}", hint=hint)
-    return [(name, os.environ[variable(name)], variable(name)) for name in names() if os.environ.get(variable(name))]
 
 
-def _ollamas_own() -> list[tuple[str, Any, str]]:
-    host = os.environ.get(OLLAMA_HOST, "").strip()
-    return [("ollama.host", host, OLLAMA_HOST)] if host else []
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
     known = names()
-    for name in merged:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(known)}"
-            raise ConfigError(f"{origin.get(name, 'a flag')}: there is no setting '{name}'", hint=hint)
     tree: dict[str, Any] = {}
     for name, value in merged.items():
-        *parents, leaf = name.split(".")
-        section = tree
-        for parent in parents:
-            section = section.setdefault(parent, {})
-        section[leaf] = value
+        if name not in known:
+            hint = _nearest(name, known) or f"the settings are {', '.join(known)}"
+            raise ConfigError(f"{origin[name]}: there is no setting '{name}'", hint=hint)
+        section, _, leaf = name.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[leaf] = value
     try:
         return Values.model_validate(tree)
     except ValidationError as error:
@@ -367,7 +352,3 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
             f"{name} = {first['input']!r} ({origin.get(name, '?')}): {first['msg'][0].lower()}{first['msg'][1:]}",
             hint=f"{name}: {known[name]}" if name in known else "local-rag config show lists every setting",
         ) from error
-
-
-def _truth(value: str) -> bool:
-    return value.strip().lower() in {"1", "true", "yes", "on"}

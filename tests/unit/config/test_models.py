@@ -58,10 +58,13 @@ def test_a_copy_of_the_packaged_file_is_not_worth_a_word(folder):
     assert load_models(Settings.load()).untrusted is None
 
 
-def test_a_new_place_replaces_the_whole_old_one(folder):
+def test_a_new_location_replaces_the_whole_old_one(folder):
     flag = write(folder / "mine.yaml", {"minilm": {"path": "elsewhere"}})
     spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
     assert (spec.package, spec.path) == ("", str(folder / "elsewhere"))
+    flag = write(folder / "mine.yaml", {"minilm": {"model": "somebody/minilm"}})
+    spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
+    assert (spec.package, spec.path, spec.model) == ("", "", "somebody/minilm")
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -81,7 +84,7 @@ def test_an_unknown_name_lists_the_known_ones():
         ({"ollama": {"model": {}}}, r"no key 'ollama\.model'"),
         ({"ollama": ["models"]}, "'ollama' must hold"),
         ({"ollama": {"models": ["gemma3"]}}, r"'ollama\.models' must hold"),
-        ({"ollama": {"profiles": {"16gb": None}}}, r"'ollama\.profiles' must hold"),
+        ({"ollama": {"profiles": {"16gb": None}}}, r"'ollama\.profiles\.16gb' must hold"),
         ({"ollama": {"models": {"gemma3:4b": {"size": 3}}}}, r"no key 'ollama\.models\.gemma3:4b\.size'"),
         ({"ollama": {"models": {"gemma3:4b": {"name": "x"}}}}, r"no key 'ollama\.models\.gemma3:4b\.name'"),
         ({"ollama": {"models": {"gemma3:4b": {"think": "hard"}}}}, r"gemma3:4b\.think: .*boolean.* or .*'low'"),
@@ -101,7 +104,7 @@ def test_mistakes_are_named(folder, content, reason):
     assert str(caught.value).startswith(str(folder / "mine.yaml"))
 
 
-def test_a_mistake_is_laid_at_the_door_of_the_file_that_made_it(folder):
+def test_a_mistake_is_told_with_the_file_that_made_it(folder):
     settings = Settings.load(models=str(folder / "flag.yaml"))
     write_ollama(settings.config_folder / "models.yaml", profiles={"16gb": {"num_ctx": "wide"}})
     write_ollama(folder / "flag.yaml", profiles={"16gb": {"memory": 15}})
