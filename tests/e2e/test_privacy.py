@@ -98,7 +98,7 @@ def notes(tmp_path):
 def main_job(notes, *before, with_ollama=False):
     tests = str(TESTS) if with_ollama else ""
     command = [*before, sys.executable, "-W", "error", "-c", MAIN_JOB, str(notes), tests]
-    return subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=180)
+    return subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
@@ -164,7 +164,7 @@ print("NOTHING LEFT")
 def test_tracing_variables_send_nothing_from_graphs_and_retrievers(notes):
     environment = {name: value for name, value in (os.environ | HOSTILE).items() if "PROXY" not in name}
     command = [sys.executable, "-c", TRACED, str(notes)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("NOTHING LEFT\n")
 
@@ -215,7 +215,7 @@ def test_a_program_that_uses_the_library_stays_as_it_is_and_nothing_leaves_it(no
     indexed = subprocess.run([sys.executable, "-m", "local_rag", "index", str(notes)], capture_output=True, text=True)
     assert indexed.returncode == 0, indexed.stderr
     command = [sys.executable, "-W", "error", "-c", LIBRARY]
-    done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "NOTHING CHANGED\n"
 

@@ -91,7 +91,7 @@ def test_a_bundle_is_whole_and_can_be_installed_from(made_with, tmp_path, home):
     assert "4 Python packages, local-rag, pip and the embedding model minilm among them" in readme
     assert "by another route than this disk" in readme
     command = [sys.executable, "-I", folder / "install.py", "--venv", tmp_path / "there", "--sum", made.manifest]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert not (home / "config").exists()
 

@@ -72,7 +72,7 @@ def listed(folder):
 
 def run(bundle, *arguments, **variables):
     command = [sys.executable, "-I", str(bundle / "install.py"), *map(str, arguments)]
-    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=600)
 
 
 def test_install_py_installs_and_does_it_once(bundle, made, tmp_path, home):

@@ -346,7 +346,7 @@ def test_two_processes_at_once_one_waits(tmp_path, many):
     wait_for(first, "batch")
     second = slow_sync(tmp_path)
     wait_for(second, "opened")
-    results = [process.communicate("\n" * 9, timeout=120)[0].split("\n")[-2] for process in (first, second)]
+    results = [process.communicate("\n" * 9, timeout=600)[0].split("\n")[-2] for process in (first, second)]
     assert results == ["12 0", "0 12"]
     with open_at(tmp_path, create=False) as index:
         assert whole(index) == 12
@@ -383,7 +383,7 @@ def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
             found = reader.search("Paragraph file", 40)
             assert len({document.page_content for document in found}) == len(found)
             go_on(process)
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
         assert whole(reader) == 12
     assert sizes == sorted(sizes) and len(set(sizes)) > 2
 

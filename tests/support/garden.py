@@ -1,0 +1,33 @@
+"""A folder of notes about a garden and a rental contract."""
+
+from __future__ import annotations
+
+PLAN = """# Garden plan
+
+## Costs
+
+The greenhouse costs 4,200 euros. The fence was paid for in 2023.
+
+## Dates
+
+Building starts on 3 May. Until then the beds are covered with straw.
+"""
+LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
+
+
+def notes_in(base):
+    """Two files with text, one in a folder of its own, and an empty one."""
+    notes = base / "notes"
+    (notes / "letters").mkdir(parents=True)
+    (notes / "plan.md").write_text(PLAN)
+    (notes / "letters" / "tenant.txt").write_text(LETTER)
+    (notes / "empty.txt").write_text("")
+    return notes
+
+
+def enter(patched, base):
+    """Be the person whose default index holds the notes."""
+    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(base / "config"))
+    patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
+    patched.setenv("HOME", str(base))
+    patched.setenv("COLUMNS", "100")
