@@ -17,8 +17,8 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
 from local_rag.diagnostics.check import Check, State
 from local_rag.diagnostics.model_list import TIGHT, fits_memory, needed_memory
-from local_rag.engines.ollama.context_window import Use
-from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, use_of
+from local_rag.engines.ollama.context_window import ModelSetup
+from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
 from local_rag.engines.ollama.model_names import check_name, same_model
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
@@ -134,7 +134,7 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     try:
         check_name(spec.name, ollama.allow_cloud)
         shown = context.server.show(spec.name)
-        use = use_of(context.server, spec, context.profile.num_ctx, ollama)
+        setup = model_setup(context.server, spec, context.profile.num_ctx, ollama)
     except ModelMissing as error:
         yield _missing(context, error)
         return
@@ -152,9 +152,9 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     memory, does_fit = _memory(context, spec, there)
     yield memory
     yield _window(context, spec, shown)
-    yield _thinking(use, shown)
+    yield _thinking(setup, shown)
     yield from _build(spec)
-    yield from _loaded(context, use)
+    yield from _loaded(context, setup)
     if does_fit:
         context.untried.remove(spec.name)
 
@@ -194,16 +194,16 @@ def _window(context: _Context, spec: OllamaModelSpec, shown: Shown) -> Check:
     return Check("model window", "ok", f"{wanted:,} of the {shown.window:,} tokens that {spec.name} was trained for")
 
 
-def _thinking(use: Use, shown: Shown) -> Check:
-    sent = f"it is sent think: {str(use.think).lower()}"
+def _thinking(setup: ModelSetup, shown: Shown) -> Check:
+    sent = f"it is sent think: {str(setup.think).lower()}"
     can = "thinking" in shown.capabilities
-    if use.think and not can:
-        details = f"{use.model} cannot think, but {sent}, which Ollama refuses"
-        return Check("thinking", "bad", details, _line(use.model, "think: false"))
-    if not use.think and (shown.family in HARMONY or "gpt-oss" in use.model):
-        details = f"{sent}, and then {use.model} loses its verdicts"
-        return Check("thinking", "bad", details, _line(use.model, "think: low"))
-    return Check("thinking", "ok", f"{use.model} {'can think' if can else 'does not think'}; {sent}")
+    if setup.think and not can:
+        details = f"{setup.model} cannot think, but {sent}, which Ollama refuses"
+        return Check("thinking", "bad", details, _line(setup.model, "think: false"))
+    if not setup.think and (shown.family in HARMONY or "gpt-oss" in setup.model):
+        details = f"{sent}, and then {setup.model} loses its verdicts"
+        return Check("thinking", "bad", details, _line(setup.model, "think: low"))
+    return Check("thinking", "ok", f"{setup.model} {'can think' if can else 'does not think'}; {sent}")
 
 
 def _line(model: str, keys: str) -> str:
@@ -221,15 +221,15 @@ def _build(spec: OllamaModelSpec) -> Iterator[Check]:
         yield Check("model build", "note", details, f"local-rag models pull {name}   is the usual build")
 
 
-def _loaded(context: _Context, use: Use) -> Iterator[Check]:
+def _loaded(context: _Context, setup: ModelSetup) -> Iterator[Check]:
     """A model in memory with another window is loaded again at the first question."""
     for model in context.loaded:
-        if same_model(model.name, use.model) and model.window and model.window != use.num_ctx:
+        if same_model(model.name, setup.model) and model.window and model.window != setup.num_ctx:
             details = (
-                f"{use.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
-                f"with {use.num_ctx:,}"
+                f"{setup.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
+                f"with {setup.num_ctx:,}"
             )
-            yield Check("model loaded", "note", details, f"ollama stop {use.model}   if no other program needs it so")
+            yield Check("model loaded", "note", details, f"ollama stop {setup.model}   if no other program needs it so")
 
 
 # --- a real call ----------------------------------------------------------------------------------------------------

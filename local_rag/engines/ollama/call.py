@@ -18,24 +18,21 @@ import httpx
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.engines.ollama.chat_clients import ChatClients
-from local_rag.engines.ollama.clients import ollama
-from local_rag.engines.ollama.context_window import Use, estimate, too_long
+from local_rag.engines.ollama.clients import ChatClients, ollama
+from local_rag.engines.ollama.context_window import ModelSetup, estimate, too_long
 from local_rag.engines.ollama.model_loads import Loads, duration
 from local_rag.engines.ollama.model_names import same_model
 from local_rag.engines.ollama.replies import (
     AGAIN,
     BrokenOff,
     ChatRequest,
-    Overlong,
     Reply,
+    Thoughts,
     Unusable,
     call_of,
     check_end,
 )
-from local_rag.engines.ollama.server import Server
-from local_rag.engines.ollama.server_errors import project_error
-from local_rag.engines.ollama.thinking import Thoughts
+from local_rag.engines.ollama.server import Server, project_error
 from local_rag.engines.ollama.token_probabilities import Token, tokens_of
 from local_rag.engines.ollama.transport import Connection, over
 
@@ -76,7 +73,7 @@ class Caller:
             self.server.close()
 
     def ask(self, request: ChatRequest) -> Reply:
-        """The whole reply. Raises Overlong, BrokenOff, Empty, EngineError, Stopped."""
+        """The whole reply. Raises PromptTooLong, BrokenOff, Empty, EngineError, Stopped."""
         stream = self.stream(request)
         while True:
             try:
@@ -116,43 +113,44 @@ class Caller:
         finally:
             chunks.close()
 
-    def preload(self, use: Use) -> None:
+    def preload(self, setup: ModelSetup) -> None:
         """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""
-        if use.model in self._preloading or self.loads.stayed(use.model, time.monotonic()):
+        if setup.model in self._preloading or self.loads.stayed(setup.model, time.monotonic()):
             return
-        self._preloading.add(use.model)
+        self._preloading.add(setup.model)
         connection = Connection()
         self._connections.add(connection)
         threading.Thread(
             target=contextvars.Context().run,
-            args=(self._preload, use, connection),
+            args=(self._preload, setup, connection),
             name="local-rag-preload",
             daemon=True,
         ).start()
 
     # --- the thread that reads ------------------------------------------------------------------------------------
 
-    def _preload(self, use: Use, connection: Connection) -> None:
+    def _preload(self, setup: ModelSetup, connection: Connection) -> None:
         if not self._take_turn(connection):
-            return self._preloading.discard(use.model)
+            return self._preloading.discard(setup.model)
         started = time.perf_counter()
         try:
             with over(connection):
-                in_memory = self._in_memory(use)
+                in_memory = self._in_memory(setup)
                 patience = self.settings.load_seconds + self.settings.idle_seconds
-                self.server.preload(use.model, use.options, duration(self.settings.keep_alive), patience)
-            self.loads.preloaded(use.model, time.perf_counter() - started, loaded=not in_memory)
+                self.server.preload(setup.model, setup.options, duration(self.settings.keep_alive), patience)
+            self.loads.preloaded(setup.model, time.perf_counter() - started, loaded=not in_memory)
         except (LocalRagError, RuntimeError):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
             self._connections.discard(connection)
-            self._preloading.discard(use.model)
+            self._preloading.discard(setup.model)
             self._turn.release()
 
-    def _in_memory(self, use: Use) -> bool:
+    def _in_memory(self, setup: ModelSetup) -> bool:
         """Whether it is there with this window; old servers do not tell the window."""
         return any(
-            same_model(model.name, use.model) and model.window in (None, use.num_ctx) for model in self.server.loaded()
+            same_model(model.name, setup.model) and model.window in (None, setup.num_ctx)
+            for model in self.server.loaded()
         )
 
     def _take_turn(self, connection: Connection) -> bool:
@@ -237,7 +235,7 @@ class Caller:
     def _silent(self, request: ChatRequest, seconds: float, started: bool) -> EngineError:
         what = "stopped in the middle of its reply" if started else "sent nothing"
         return EngineError(
-            f"{request.use.model} {what} for {seconds:.0f} s, so the connection was closed",
+            f"{request.setup.model} {what} for {seconds:.0f} s, so the connection was closed",
             hint="ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time",
         )
 
@@ -247,15 +245,15 @@ class Caller:
         if self._closed:
             return EngineError(_CLOSED)
         if isinstance(error, ollama().ResponseError):
-            if size := too_long(error.status_code, error.error):
-                return Overlong(size)
+            if refused := too_long(error.status_code, error.error):
+                return refused
             if error.status_code == -1:
-                return BrokenOff(f"{request.use.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
+                return BrokenOff(f"{request.setup.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
             return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply", hint=AGAIN)
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
-            return BrokenOff(f"{request.use.model} ended its reply before it began", hint=AGAIN)
-        return project_error(error, self.server.address, request.use.model, "chat")
+            return BrokenOff(f"{request.setup.model} ended its reply before it began", hint=AGAIN)
+        return project_error(error, self.server.address, request.setup.model, "chat")
 
 
 def _figures(request: ChatRequest) -> dict[str, Any]:

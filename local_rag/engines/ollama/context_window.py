@@ -35,8 +35,8 @@ Prompt = Callable[[Sequence[int]], Sequence[Message]]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """How a model is used, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
+class ModelSetup:
+    """A model and its options, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
 
     `think` is what is sent, `thinks` whether the model can (None where the server does not say), and `thoughts` how
     many tokens a reply may spend on it before it answers.
@@ -57,12 +57,13 @@ class Use:
         return {"num_ctx": self.num_ctx}
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
-    """A prompt that does not fit, as the server counts it: its tokens and the window, None where it does not say."""
+class PromptTooLong(Exception):
+    """A prompt does not fit: its tokens and the window as the server counts them, None where it does not say."""
 
-    prompt: int | None = None
-    window: int | None = None
+    def __init__(self, prompt: int | None = None, window: int | None = None) -> None:
+        super().__init__(prompt, window)
+        self.prompt = prompt
+        self.window = window
 
 
 def estimate(messages: Sequence[Message]) -> int:
@@ -76,18 +77,18 @@ def _tokens(text: str) -> int:
     return round(digits + (plain - digits) / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
 
 
-class Fit:
+class FittedPrompt:
     """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
 
     `order` names all of them, the most wanted first, so the last is given up first; of the last `spare` of them nobody
     is told. `cap` is the reply in tokens. Raises EngineError where not even one passage fits.
     """
 
-    def __init__(self, prompt: Prompt, order: Sequence[int], use: Use, cap: int, spare: int = 0) -> None:
-        self._prompt, self._use, self._cap = prompt, use, cap + use.thoughts
+    def __init__(self, prompt: Prompt, order: Sequence[int], setup: ModelSetup, cap: int, spare: int = 0) -> None:
+        self._prompt, self._setup, self._cap = prompt, setup, cap + setup.thoughts
         self._wanted = list(order)
         self._all = len(self._wanted) - spare
-        room = use.num_ctx - self._cap
+        room = setup.num_ctx - self._cap
         while estimate(self.messages) > room and len(self._wanted) > 1:
             self._wanted.pop()
         if estimate(self.messages) > room:
@@ -101,7 +102,7 @@ class Fit:
     def messages(self) -> Sequence[Message]:
         return self._prompt(self.kept)
 
-    def shrink(self, size: TooLong) -> None:
+    def shrink(self, size: PromptTooLong) -> None:
         """Give up at least one passage, by the exact counts where the server told them."""
         if len(self._wanted) < 2:
             raise self._hopeless(f"{size.prompt:,}" if size.prompt else f"about {estimate(self.messages):,}")
@@ -120,14 +121,14 @@ class Fit:
         if gone <= 0:
             return ""
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
-        return f"{who}: the window of {self._use.model} is {self._use.num_ctx:,} tokens"
+        return f"{who}: the window of {self._setup.model} is {self._setup.num_ctx:,} tokens"
 
     def _hopeless(self, tokens: str) -> EngineError:
         beside = f" with {self._cap:,} for the reply"
         least = ", even with one passage" if self._all else ""
         return EngineError(
-            f"a prompt of {tokens} tokens{beside} does not fit the window of {self._use.num_ctx:,} tokens of "
-            f"{self._use.model}{least}",
+            f"a prompt of {tokens} tokens{beside} does not fit the window of {self._setup.num_ctx:,} tokens of "
+            f"{self._setup.model}{least}",
             hint="ask a shorter question, or give the model more num_ctx in your models.yaml (it costs memory)",
         )
 
@@ -147,13 +148,13 @@ def was_cut(messages: Sequence[Message], counted: int | None, window: int) -> bo
 _WORDINGS = ("exceeds the available context size", "input length exceeds the context length", "prompt is longer than")
 
 
-def too_long(status: int, message: str) -> TooLong | None:
+def too_long(status: int, message: str) -> PromptTooLong | None:
     """Read the three wordings of a 400 (v0.33, v0.24, and v0.33 where only `shift` was refused)."""
     if status != 400 or not any(wording in message for wording in _WORDINGS):
         return None
     try:
         error = json.loads(message)["error"]
-        return TooLong(int(error["n_prompt_tokens"]), int(error["n_ctx"]))
+        return PromptTooLong(int(error["n_prompt_tokens"]), int(error["n_ctx"]))
     except (ValueError, KeyError, TypeError):
         match = re.search(r"\((\d+) tokens\).*?\((\d+) tokens\)", message)
-        return TooLong(int(match[1]), int(match[2])) if match else TooLong()
+        return PromptTooLong(int(match[1]), int(match[2])) if match else PromptTooLong()

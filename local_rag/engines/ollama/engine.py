@@ -16,13 +16,12 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
-from local_rag.engines.ollama import prompts, schemas, scores
+from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
-from local_rag.engines.ollama.context_window import Message, Use
-from local_rag.engines.ollama.grader import YES_NO, Grader
+from local_rag.engines.ollama.context_window import Message, ModelSetup
+from local_rag.engines.ollama.grader import Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
-from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task
 from local_rag.text.sentences import sentences
@@ -43,20 +42,20 @@ class OllamaEngine:
     def __init__(
         self,
         server: Server,
-        uses: Mapping[Role, Use],
+        setups: Mapping[Role, ModelSetup],
         settings: Ollama,
         version: str = "",
         explain: bool = False,
     ) -> None:
         self.server = server
-        self.uses = uses
+        self.setups = setups
         self._grading = settings.grading
         self._logprobs = settings.logprobs == "auto" and lists_logprobs(version)
         self._explain = explain
         self._version = version
         self._digests: Mapping[str, str] = {}
         self._caller = Caller(server, settings)
-        self._grader = Grader(self.task, each=settings.grading == "each", explain=explain)
+        self._grader = Grader(self.task, settings.grading == "each")
 
     @classmethod
     def open(
@@ -75,22 +74,22 @@ class OllamaEngine:
         named = {spec.name: spec for spec in specs.values()}
         for name in named:
             check_name(name, settings.allow_cloud)
-        known = {name: use_of(server, spec, num_ctx, settings) for name, spec in named.items()}
-        uses = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, uses, settings, server.version(), explain)
+        known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
+        setups = {role: known[spec.name] for role, spec in specs.items()}
+        return cls(server, setups, settings, server.version(), explain)
 
     @property
     def name(self) -> str:
-        return f"ollama/{self.uses['generator'].model}"
+        return f"ollama/{self.setups['generator'].model}"
 
     @property
-    def models(self) -> list[Use]:
+    def models(self) -> list[ModelSetup]:
         """Each model once, in the order of the roles."""
-        return list(dict.fromkeys(self.uses.values()))
+        return list(dict.fromkeys(self.setups.values()))
 
     @property
     def describe(self) -> str:
-        listed = ", ".join(f"{use.model} (window {use.num_ctx:,} tokens)" for use in self.models)
+        listed = ", ".join(f"{setup.model} (window {setup.num_ctx:,} tokens)" for setup in self.models)
         return f"ollama: {listed} at {self.server.address}, Ollama {self._version}"
 
     @property
@@ -99,17 +98,16 @@ class OllamaEngine:
 
         The server is asked for the digests once; while it does not tell them they are `?`.
         """
-        self._digests = self._digests or digests(self.server, [use.model for use in self.models])
-        listed = ", ".join(
-            f"{use.model}@{self._digests.get(use.model, '')[:12] or '?'}{f' think {use.think}' if use.think else ''}"
-            for use in self.models
-        )
+        self._digests = self._digests or digests(self.server, [setup.model for setup in self.models])
+        named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
+        thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
+        listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
         asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
         return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""
-        self._caller.preload(self.uses["grader"])
+        self._caller.preload(self.setups["grader"])
 
     def close(self) -> None:
         """Abort whatever is running."""
@@ -128,7 +126,7 @@ class OllamaEngine:
         task = self.task()
         messages = prompts.chat(prompts.route_task(catalog), question, before=prompts.picture(catalog))
         schema = schemas.route_among(catalog.allowed, catalog.multi)
-        verdict = task.single("router", "router", *self._explained(messages, schema))
+        verdict = task.single("router", "router", messages, schema, reasons="one")
         source: Source = getattr(verdict.reply, "datasource", first)
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
@@ -137,10 +135,9 @@ class OllamaEngine:
         """Retrieve of Self-RAG; what cannot be parsed is a yes."""
         task = self.task()
         messages = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
-        request = self._explained(messages, schemas.GradeNeed)
-        verdict = task.single("router", "retrieval_decision", *request, scored=True)
+        verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, scored=True, reasons="one")
         needed = verdict.reply is None or verdict.reply.needed == "yes"
-        return Need(needed, scores.yes(verdict.probabilities(("n",), YES_NO)), verdict.why, task.usage())
+        return Need(needed, verdict.yes("n"), verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""
@@ -214,20 +211,16 @@ class OllamaEngine:
         standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return standalone if standalone.text else Rewrite(question, standalone.usage)
 
-    def _explained(self, messages: Sequence[Message], schema: type[R]) -> tuple[Sequence[Message], type[R]]:
-        """With the request for a reason, where reasons are asked for."""
-        return (prompts.with_reasons(messages), schemas.with_reasons(schema)) if self._explain else (messages, schema)
-
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
-        return Task(self._caller, self.uses, self._logprobs)
+        return Task(self._caller, self.setups, self._logprobs, self._explain)
 
 
-def use_of(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> Use:
-    """How a model is used: never a window beyond the trained one, which Ollama would accept without a word."""
+def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
+    """The options of a model: never a window beyond the trained one, which Ollama would accept without a word."""
     shown = server.show(spec.name)
     check_remote(spec.name, shown.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx
     think = spec.think or ("low" if shown.family in HARMONY else False)
     thinks = "thinking" in shown.capabilities if shown.capabilities else None
-    return Use(spec.name, min(window, shown.window or window), think, thinks)
+    return ModelSetup(spec.name, min(window, shown.window or window), think, thinks)

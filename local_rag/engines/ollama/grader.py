@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.critique import answered, overall
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
-from local_rag.engines.ollama import prompts, schemas, scores, tutorial_prompts
+from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
 from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
+from local_rag.engines.ollama.parsed_verdict import support_score, usefulness_score
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
-from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Task
 from local_rag.text.marks import claims, marks
 
@@ -21,19 +20,19 @@ if TYPE_CHECKING:
 
 USEFUL, USELESS = 5, 1
 """What the tutorials' yes and no of the answer grader are on the scale of 1 to 5."""
-YES_NO = ("yes", "no")
 SUPPORTS = ("fully", "partially", "no")
 LEVELS = ("1", "2", "3", "4", "5")
+HIGHEST_LEVEL = 3
+"""The highest level of the scale by which passages are graded where no probabilities came."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
 class Grader:
-    """Asks for verdicts by lists, or with the tutorials' calls (`each`); `explain` asks for their reasons, too."""
+    """Asks for verdicts by lists, or with the tutorials' calls (`each`)."""
 
-    def __init__(self, task: Callable[[], Task], each: bool, explain: bool) -> None:
+    def __init__(self, task: Callable[[], Task], each: bool) -> None:
         self._task = task
         self._each = each
-        self._explain = explain
 
     # --- passages -------------------------------------------------------------------------------------------------
 
@@ -48,58 +47,40 @@ class Grader:
         if not (scored and missing):
             return verdicts
         task = self._task()
-        known = self._levels(task, question, documents, shown)
+        levels = _levels(task, question, documents, shown)
         for number in missing:
-            verdicts[number] = replace(verdicts[number], score=known.get(number))
+            verdicts[number] = replace(verdicts[number], score=levels.get(number))
         return [replace(verdicts[0], usage=verdicts[0].usage + task.usage()), *verdicts[1:]]
 
     def _relevance_of_all(self, question: str, documents: Sequence[Document]) -> tuple[list[Relevance], Sequence[int]]:
         """The verdicts, and the numbers of the passages that fitted the window."""
+
+        def prompt(numbers: Sequence[int]) -> list[Message]:
+            return prompts.chat(prompts.grade_task(len(numbers)), question, documents, numbers)
+
+        def schema(count: int) -> type[schemas.DocumentGrades]:
+            return schemas.of_length(schemas.DocumentGrades, count)
+
         task, order = self._task(), _plain(documents).order
-
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            wanted = prompts.chat(prompts.grade_task(len(numbers)), question, documents, numbers)
-            return self._with_reasons(wanted, several=True)
-
-        verdict = task.verdict(
-            "grader",
-            "retrieval_grader",
-            prompt,
-            order,
-            lambda count: self._shape(schemas.grades_of(count), count),
-            scored=True,
-        )
-        verdicts = [
-            Relevance("unparsed", why=verdict.error or "left out: the prompt did not fit the window") for _ in documents
-        ]
+        verdict = task.verdict("grader", "retrieval_grader", prompt, order, schema, scored=True, reasons="each")
+        left_out = Relevance("unparsed", why=verdict.error or "left out: the prompt did not fit the window")
+        verdicts = [left_out] * len(documents)
         if verdict.reply:
             for position, (number, word) in enumerate(zip(verdict.kept, verdict.reply.binary_scores, strict=True)):
-                score = scores.yes(verdict.probabilities(("r", position), YES_NO))
-                verdicts[number] = Relevance(_LABELS[word], score, verdict.reason(position))
+                verdicts[number] = Relevance(_LABELS[word], verdict.yes("r", position), verdict.reason(position))
         shown = sorted(verdict.kept)
         rejected = [position for position, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
         layouts().graded(question, [documents[number] for number in shown], rejected)
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self._task(), self._with_reasons(tutorial_prompts.retrieval(question, document))
-        verdict = task.single("grader", "retrieval_grader", messages, self._shape(schemas.GradeDocuments), scored=True)
+        task, messages = self._task(), tutorial_prompts.retrieval(question, document)
+        verdict = task.single(
+            "grader", "retrieval_grader", messages, schemas.GradeDocuments, scored=True, reasons="one"
+        )
         if verdict.reply is None:
             return Relevance("unparsed", why=verdict.error, usage=task.usage())
-        score = scores.yes(verdict.probabilities(("r",), YES_NO))
-        return Relevance(_LABELS[verdict.reply.binary_score], score, verdict.why, task.usage())
-
-    def _levels(
-        self, task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]
-    ) -> Mapping[int, float]:
-        """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
-
-        def prompt(kept: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.levels_task(len(kept)), question, documents, kept)
-
-        verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schemas.levels_of)
-        levels = verdict.reply.levels if verdict.reply else ()
-        return {number: level / scores.LEVELS for number, level in zip(verdict.kept, levels, strict=False)}
+        return Relevance(_LABELS[verdict.reply.binary_score], verdict.yes("r"), verdict.why, task.usage())
 
     # --- answers --------------------------------------------------------------------------------------------------
 
@@ -108,110 +89,95 @@ class Grader:
         task = self._task()
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-        grade = (self._checks if self._each else self._check)(task, question, documents, generation, check)
+        grade = (_check_one_by_one if self._each else _check_at_once)(task, question, documents, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 
-    def _check(self, task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
-        sentences = claims(generation)
-        if not sentences:
-            return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
 
-        layout = layouts().of(question, documents)
-        shown = layout.theirs(generation)
+def _levels(task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]) -> Mapping[int, float]:
+    """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
 
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            wanted = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
-            return self._with_reasons(prompts.chat(wanted, question, layout.shown, numbers))
+    def prompt(kept: Sequence[int]) -> list[Message]:
+        return prompts.chat(prompts.levels_task(len(kept)), question, documents, kept)
 
-        order, spare = _cited_first(layout, shown), layout.spare
-        if check == "usefulness":
-            useful = self._verdict(task, "answer_grader", prompt, order, lambda _: schemas.GradeUsefulness, spare=spare)
-            level = useful.reply.usefulness if useful.reply else 0
-            return Grade("unparsed", level, why=useful.why, usefulness_score=_usefulness(useful))
-        shape = schemas.support_of if check == "support" else schemas.generation_of
-        label = "hallucination_grader" if check == "support" else "generation_grader"
-        verdict = self._verdict(task, label, prompt, order, shape, len(sentences), spare)
-        if verdict.reply is None:
-            return Grade("unparsed", 0, why=verdict.error)
-        supports: list[Support] = list(verdict.reply.support)
-        level = verdict.reply.usefulness if isinstance(verdict.reply, schemas.GradeGeneration) else 0
-        return Grade(
-            overall(supports),
-            level,
-            tuple(supports),
-            verdict.why,
-            support_score=scores.support([verdict.probabilities(("s", n), SUPPORTS) for n in range(len(supports))]),
-            usefulness_score=_usefulness(verdict) if level else None,
-        )
+    def schema(count: int) -> type[schemas.DocumentLevels]:
+        return schemas.of_length(schemas.DocumentLevels, count)
 
-    def _checks(self, task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
-        """The tutorials' two graders; for both, usefulness is asked for only where the generation is grounded."""
-        grade = Grade("unparsed", 0)
-        if check != "usefulness":
-            grade = self._grounded(task, documents, generation)
-            if check == "support" or grade.support != "fully":
-                return grade
-        useful = task.single(
-            "grader",
-            "answer_grader",
-            self._with_reasons(tutorial_prompts.answer(question, generation)),
-            self._shape(schemas.GradeAnswer),
-            scored=True,
-        )
-        if useful.reply is None:
-            return replace(grade, support="unparsed", why=useful.error, support_score=None)
-        odds = useful.probabilities(("u",), YES_NO)
-        return replace(
-            grade,
-            usefulness=USEFUL if useful.reply.binary_score == "yes" else USELESS,
-            why="; ".join(filter(None, (grade.why, useful.why))),
-            usefulness_score=odds["yes"] - odds["no"] if odds else None,
-        )
-
-    def _grounded(self, task: Task, documents: Sequence[Document], generation: str) -> Grade:
-        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return self._with_reasons(tutorial_prompts.hallucination(documents, numbers, generation))
-
-        order = _cited_first(_plain(documents), generation)
-        verdict = self._verdict(task, "hallucination_grader", prompt, order, lambda _: schemas.GradeHallucinations)
-        if verdict.reply is None:
-            return Grade("unparsed", 0, why=verdict.error)
-        score = scores.yes(verdict.probabilities(("s",), YES_NO))
-        return Grade("fully" if verdict.reply.binary_score == "yes" else "no", 0, why=verdict.why, support_score=score)
-
-    # --- both -----------------------------------------------------------------------------------------------------
-
-    def _verdict(
-        self,
-        task: Task,
-        label: str,
-        prompt: Callable[[Sequence[int]], Sequence[Message]],
-        order: Sequence[int],
-        shape: Callable[[int], type[R]],
-        entries: int = 1,
-        spare: int = 0,
-    ) -> ParsedVerdict[R]:
-        """A verdict on a generation, with one reason at most."""
-        return task.verdict(
-            "grader",
-            label,
-            prompt,
-            order,
-            lambda count: self._shape(shape(count)),
-            entries=entries,
-            spare=spare,
-            scored=True,
-        )
-
-    def _with_reasons(self, messages: Sequence[Message], several: bool = False) -> Sequence[Message]:
-        return prompts.with_reasons(messages, several) if self._explain else messages
-
-    def _shape(self, schema: type[R], count: int = 0) -> type[R]:
-        return schemas.with_reasons(schema, count) if self._explain else schema
+    verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schema)
+    levels = verdict.reply.levels if verdict.reply else ()
+    return {number: level / HIGHEST_LEVEL for number, level in zip(verdict.kept, levels, strict=False)}
 
 
-def _usefulness(verdict: ParsedVerdict[R]) -> float | None:
-    return scores.usefulness(verdict.probabilities(("u",), LEVELS))
+def _check_at_once(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
+    """Support sentence by sentence and usefulness in one call, or one of the two."""
+    sentences = claims(generation)
+    if not sentences:
+        return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
+    layout = layouts().of(question, documents)
+    shown = layout.theirs(generation)
+
+    def prompt(numbers: Sequence[int]) -> list[Message]:
+        wanted = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
+        return prompts.chat(wanted, question, layout.shown, numbers)
+
+    base, label = _CHECKS[check]
+    schema = base if check == "usefulness" else schemas.of_length(base, len(sentences))
+    order = _cited_first(layout, shown)
+    verdict = task.verdict(
+        "grader", label, prompt, order, lambda _: schema, spare=layout.spare, scored=True, reasons="one"
+    )
+    level = getattr(verdict.reply, "usefulness", 0)
+    useful = usefulness_score(verdict.probabilities(LEVELS, "u")) if level else None
+    if not isinstance(verdict.reply, schemas.GradeSupport):
+        return Grade("unparsed", level, why=verdict.why, usefulness_score=useful)
+    supports: tuple[Support, ...] = tuple(verdict.reply.support)
+    supported = support_score([verdict.probabilities(SUPPORTS, "s", number) for number in range(len(supports))])
+    return Grade(overall(supports), level, supports, verdict.why, support_score=supported, usefulness_score=useful)
+
+
+_CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
+    "both": (schemas.GradeGeneration, "generation_grader"),
+    "support": (schemas.GradeSupport, "hallucination_grader"),
+    "usefulness": (schemas.GradeUsefulness, "answer_grader"),
+}
+
+
+def _check_one_by_one(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
+    """The tutorials' two graders; for both, usefulness is asked for only where the generation is grounded."""
+    grade = Grade("unparsed", 0)
+    if check != "usefulness":
+        grade = _grounded(task, documents, generation)
+        if check == "support" or grade.support != "fully":
+            return grade
+    messages = tutorial_prompts.answer(question, generation)
+    useful = task.single("grader", "answer_grader", messages, schemas.GradeAnswer, scored=True, reasons="one")
+    if useful.reply is None:
+        return replace(grade, support="unparsed", why=useful.error, support_score=None)
+    probabilities = useful.probabilities(("yes", "no"), "u")
+    return replace(
+        grade,
+        usefulness=USEFUL if useful.reply.binary_score == "yes" else USELESS,
+        why="; ".join(filter(None, (grade.why, useful.why))),
+        usefulness_score=probabilities["yes"] - probabilities["no"] if probabilities else None,
+    )
+
+
+def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Grade:
+    def prompt(numbers: Sequence[int]) -> list[Message]:
+        return tutorial_prompts.hallucination(documents, numbers, generation)
+
+    verdict = task.verdict(
+        "grader",
+        "hallucination_grader",
+        prompt,
+        _cited_first(_plain(documents), generation),
+        lambda _: schemas.GradeHallucinations,
+        scored=True,
+        reasons="one",
+    )
+    if verdict.reply is None:
+        return Grade("unparsed", 0, why=verdict.error)
+    supported: Support = "fully" if verdict.reply.binary_score == "yes" else "no"
+    return Grade(supported, 0, why=verdict.why, support_score=verdict.yes("s"))
 
 
 def _plain(documents: Sequence[Document]) -> Layout:

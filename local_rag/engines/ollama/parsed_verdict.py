@@ -1,15 +1,23 @@
-"""What became of a call for a verdict: the reply if it could be used, and how sure the model was of its words."""
+"""What became of a call for a verdict: the reply if it could be used, and scores from how sure the model was.
+
+The scores are Self-RAG's linear sums over the grader's probabilities (arXiv 2310.11511, section 3.3, eq. 4). Where the
+probabilities are not known, a score is None and the words of the verdict count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+from local_rag.core.critique import SUPPORT, USEFULNESS
 from local_rag.engines.ollama.replies import Reply
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import label_probabilities
 from local_rag.text.display import shorten
+
+Probabilities = Mapping[str, float] | None
+"""Probabilities by label, None where they are not known."""
 
 LONGEST_REASON = 200
 """Characters of a reason that are kept; the grammar allows 160, and not every server has one."""
@@ -27,9 +35,14 @@ class ParsedVerdict(Generic[R]):
     error: str = ""
     raw: Reply | None = None
 
-    def probabilities(self, path: tuple[str | int, ...], labels: Iterable[str]) -> dict[str, float] | None:
+    def probabilities(self, labels: Iterable[str], *path: str | int) -> Probabilities:
         """Probabilities of the labels at a value of the reply, None where they are not known."""
         return label_probabilities(self.raw.tokens, self.raw.text, path, labels) if self.raw else None
+
+    def yes(self, *path: str | int) -> float | None:
+        """P(yes) / (P(yes) + P(no)) at a value of the reply, as for Retrieve and ISREL."""
+        probabilities = self.probabilities(("yes", "no"), *path)
+        return probabilities["yes"] if probabilities else None
 
     @property
     def why(self) -> str:
@@ -40,3 +53,16 @@ class ParsedVerdict(Generic[R]):
         """The reason given for the verdict, or for one of them."""
         given = getattr(self.reply, "why", "")
         return shorten(given[number] if isinstance(given, list) else given, LONGEST_REASON)
+
+
+def support_score(sentences: Sequence[Probabilities]) -> float | None:
+    """The mean of s(ISSUP) over the sentences, in [0, 1]; None without any, or where one is not known."""
+    known = [probabilities for probabilities in sentences if probabilities is not None]
+    if not known or len(known) < len(sentences):
+        return None
+    return sum(sum(SUPPORT[label] * p for label, p in probabilities.items()) for probabilities in known) / len(known)
+
+
+def usefulness_score(probabilities: Probabilities) -> float | None:
+    """s(ISUSE) in [-1, 1]: the weights of the levels that can be seen, by their probabilities."""
+    return sum(USEFULNESS[int(level)] * p for level, p in probabilities.items()) if probabilities else None

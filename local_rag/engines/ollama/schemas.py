@@ -8,7 +8,7 @@ things is one string of so many words: each word is one token, where an array pu
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 
@@ -28,6 +28,8 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     tokens: ClassVar[int] = 8
     """What the values of the longest reply take, see `most_tokens`."""
+    reasons: ClassVar[int] = 0
+    """How many reasons stand behind the verdicts."""
 
 
 class GradeDocuments(Reply):
@@ -49,7 +51,7 @@ class GradeAnswer(Reply):
 
 
 class GradeSupport(Reply):
-    """ISSUP of Self-RAG (arXiv 2310.11511, table 1) for every sentence of a generation; see `support_of`."""
+    """ISSUP of Self-RAG (arXiv 2310.11511, table 1) for every sentence of a generation; see `of_length`."""
 
     support: list[Supported] = Field(alias="s")
 
@@ -61,21 +63,21 @@ class GradeUsefulness(Reply):
 
 
 class GradeGeneration(GradeSupport):
-    """Both checks at once; see `generation_of`."""
+    """Both checks at once; see `of_length`."""
 
     usefulness: int = Field(alias="u", ge=1, le=5)
 
 
 class DocumentGrades(Reply):
-    """GradeDocuments of every retrieved document, in their order; see `grades_of`."""
+    """GradeDocuments of every retrieved document, in their order; see `of_length`."""
 
     binary_scores: list[YesNo] = Field(alias="r")
 
 
 class DocumentLevels(Reply):
-    """How much each document helps, from 0 to 3; see `levels_of`."""
+    """How much each document helps, from 0 to 3; see `of_length`."""
 
-    levels: list[int] = Field(alias="l")
+    levels: list[Annotated[int, Field(ge=0, le=3)]] = Field(alias="l")
 
 
 class RouteQuery(Reply):
@@ -121,27 +123,21 @@ class ProposeMissing(Reply):
 
 
 @cache
-def grades_of(count: int) -> type[DocumentGrades]:
-    """The schema for exactly so many documents."""
-    return _fixed(DocumentGrades, "binary_scores", _words(YesNo, count), "r", count)
+def of_length(schema: type[R], count: int) -> type[R]:
+    """The schema with exactly so many entries in its list; a list of words is on the wire one string."""
+    name, field = next(
+        (name, field) for name, field in schema.model_fields.items() if get_origin(field.annotation) is list
+    )
+    (entry,) = get_args(field.annotation)
+    kind = _words(entry, count) if get_origin(entry) is Literal else field.annotation
+    entries: Any = Annotated[kind, Field(alias=field.alias, min_length=count, max_length=count)]
+    return _derived(schema, 8 * count, 0, {name: (entries, ...)})
 
 
-@cache
-def levels_of(count: int) -> type[DocumentLevels]:
-    """The schema for exactly so many documents."""
-    return _fixed(DocumentLevels, "levels", list[Annotated[int, Field(ge=0, le=3)]], "l", count)
-
-
-@cache
-def support_of(count: int) -> type[GradeSupport]:
-    """The schema for exactly so many sentences."""
-    return _fixed(GradeSupport, "support", _words(Supported, count), "s", count)
-
-
-@cache
-def generation_of(count: int) -> type[GradeGeneration]:
-    """The schema for exactly so many sentences."""
-    return _fixed(GradeGeneration, "support", _words(Supported, count), "s", count)
+def _derived(schema: type[R], tokens: int, reasons: int, fields: Any) -> type[R]:
+    derived = create_model(schema.__name__, __base__=schema, **fields)
+    derived.tokens, derived.reasons = tokens, reasons
+    return derived
 
 
 def _words(word: Any, count: int) -> Any:
@@ -155,12 +151,6 @@ def _split(value: object) -> list[str]:
     if not isinstance(value, str):
         raise ValueError("it should be one string")
     return value.split(" ")
-
-
-def _fixed(base: type[R], name: str, kind: Any, alias: str, count: int) -> type[R]:
-    entries = Annotated[kind, Field(alias=alias, min_length=count, max_length=count)]
-    fields: Any = {name: (entries, ...)}
-    return create_model(base.__name__, __base__=base, **fields)
 
 
 @cache
@@ -186,8 +176,7 @@ def with_reasons(schema: type[R], count: int = 0) -> type[R]:
     """
     reason = Annotated[str, Field(json_schema_extra={"maxLength": REASON})]
     kind: Any = Annotated[list[reason], Field(min_length=count, max_length=count)] if count else reason
-    fields: Any = {"why": (kind, Field(alias="w"))}
-    return create_model(schema.__name__, __base__=schema, **fields)
+    return _derived(schema, schema.tokens, count or 1, {"why": (kind, Field(alias="w"))})
 
 
 @cache
@@ -205,12 +194,6 @@ def _bare(value: Any) -> Any:
     return [_bare(inner) for inner in value] if isinstance(value, list) else value
 
 
-def most_tokens(schema: type[Reply], count: int = 1) -> int:
-    """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen).
-
-    `count` is the length of its lists.
-    """
-    listed = issubclass(schema, DocumentGrades | DocumentLevels | GradeSupport)
-    why = schema.model_fields.get("why")
-    reasons = 0 if why is None else 1 if why.annotation is str else count
-    return 48 + (8 * count if listed else schema.tokens) + REASON_TOKENS * reasons
+def most_tokens(schema: type[Reply]) -> int:
+    """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen)."""
+    return 48 + schema.tokens + REASON_TOKENS * schema.reasons

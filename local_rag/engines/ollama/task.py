@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -14,10 +15,9 @@ from local_rag.core.generation import Rewrite
 from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
-from local_rag.engines.ollama.context_window import Fit, Message, Prompt, Use
+from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
-from local_rag.engines.ollama.query_line import first_line
-from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Overlong, Reply, Unusable
+from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, Unusable, first_line
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural, shorten
@@ -29,6 +29,8 @@ LINE_TOKENS = 96
 """The most that a query or a question may take."""
 TRIES = 2
 """How often a line is asked for."""
+Reasons = Literal["one", "each"]
+"""One reason for the verdict, or one for each verdict of a list."""
 QUOTED = 400
 """Characters of a reply that cannot be used which the retry is shown."""
 
@@ -36,11 +38,12 @@ QUOTED = 400
 class Task:
     """The calls of one task, in turn, with their costs."""
 
-    def __init__(self, caller: Caller, uses: Mapping[Role, Use], logprobs: bool = False) -> None:
+    def __init__(self, caller: Caller, setups: Mapping[Role, ModelSetup], logprobs: bool, explain: bool) -> None:
         cancel.check()
         self._caller = caller
-        self._uses = uses
+        self._setups = setups
         self._logprobs = logprobs
+        self._explain = explain
         self._started = time.perf_counter()
         self._calls: list[Call] = []
         self._notes: list[str] = []
@@ -69,45 +72,48 @@ class Task:
         order: Sequence[int],
         schema: Callable[[int], type[R]],
         *,
-        entries: int | None = None,
         spare: int = 0,
         scored: bool = False,
+        reasons: Reasons | None = None,
     ) -> ParsedVerdict[R]:
         """One verdict, or one for each passage.
 
         `label` names the call; `order` lists the passages, the most wanted first, the last `spare` of them read already
-        and not needed; `schema` is for so many passages, or for so many `entries` where the lists of the reply have
-        another length. `scored` asks how sure the model is.
+        and not needed; `schema` is for so many passages. `scored` asks how sure the model is, `reasons` says what a
+        task that explains asks a reason for.
         """
-        use = self._uses[role]
-
-        def count(passages: int) -> int:
-            return passages if entries is None else entries
-
-        fit = Fit(prompt, order, use, schemas.most_tokens(schema(count(len(order))), count(len(order))), spare)
+        if self._explain and reasons:
+            prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
+        setup = self._setups[role]
+        fitted = FittedPrompt(prompt, order, setup, schemas.most_tokens(schema(len(order))), spare)
+        alternatives = ALTERNATIVES if self._asks(scored) else None
         while True:
-            many = count(len(fit.kept))
-            shape = schema(many)
-            cap = schemas.most_tokens(shape, many)
-            request = ChatRequest(
-                label, use, fit.messages, cap, schemas.wire(shape), ALTERNATIVES if self._asks(scored) else None
-            )
+            shape = schema(len(fitted.kept))
+            cap = schemas.most_tokens(shape)
+            request = ChatRequest(label, setup, fitted.messages, cap, schemas.wire(shape), alternatives)
             try:
                 parsed, raw, wrong = self._strict(request, shape)
-            except Overlong as over:
-                fit.shrink(over.size)
+            except PromptTooLong as size:
+                fitted.shrink(size)
                 continue
-            self._note(fit.note)
+            self._note(fitted.note)
             if parsed is None:
                 self._unparsed += 1
-                self._note(f"{label}: no usable verdict of {use.model}: {wrong}")
-            return ParsedVerdict(parsed, fit.kept, wrong, raw)
+                self._note(f"{label}: no usable verdict of {setup.model}: {wrong}")
+            return ParsedVerdict(parsed, fitted.kept, wrong, raw)
 
     def single(
-        self, role: Role, label: str, messages: Sequence[Message], schema: type[R], *, scored: bool = False
+        self,
+        role: Role,
+        label: str,
+        messages: Sequence[Message],
+        schema: type[R],
+        *,
+        scored: bool = False,
+        reasons: Reasons | None = None,
     ) -> ParsedVerdict[R]:
         """A verdict by a prompt of which nothing can be left out."""
-        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored)
+        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored, reasons=reasons)
 
     def text(
         self, label: str, prompt: Prompt, order: Sequence[int], variant: int, *, spare: int = 0, scored: bool = False
@@ -118,18 +124,18 @@ class Task:
 
         A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
         """
-        fit = Fit(prompt, order, self._uses["generator"], ANSWER_TOKENS, spare)
+        fitted = FittedPrompt(prompt, order, self._setups["generator"], ANSWER_TOKENS, spare)
         figures = 0 if self._asks(scored) else None
-        request = ChatRequest(label, self._uses["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
+        request = ChatRequest(label, self._setups["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
         while True:
             try:
-                for token in self._streamed(replace(request, messages=fit.messages)):
+                for token in self._streamed(replace(request, messages=fitted.messages)):
                     wrote = token is not None
                     yield token
-                return self._note(fit.note)
-            except Overlong as over:
-                fit.shrink(over.size)
+                return self._note(fitted.note)
+            except PromptTooLong as size:
+                fitted.shrink(size)
             except BrokenOff:
                 if request.retry:
                     raise
@@ -143,14 +149,14 @@ class Task:
 
         `order` lists what the prompt may do without, the most wanted first.
         """
-        use, variant = self._uses["rewriter"], 0
-        fit = Fit(prompt, order, use, LINE_TOKENS)
+        setup, variant = self._setups["rewriter"], 0
+        fitted = FittedPrompt(prompt, order, setup, LINE_TOKENS)
         while variant < TRIES:
-            request = ChatRequest(label, use, fit.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+            request = ChatRequest(label, setup, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
             try:
                 line = first_line(self._whole(request).text)
-            except Overlong as over:
-                fit.shrink(over.size)
+            except PromptTooLong as size:
+                fitted.shrink(size)
                 continue
             except (BrokenOff, Empty) as error:
                 self._note(_note_of(error))
@@ -177,7 +183,7 @@ class Task:
                 return None, None, _note_of(error)
             except BrokenOff as error:
                 wrong = str(error)
-            except Overlong:
+            except PromptTooLong:
                 if not retry:
                     raise
                 return None, None, wrong
@@ -219,6 +225,16 @@ class Task:
     def _note(self, note: str) -> None:
         if note:
             self._notes.append(note)
+
+
+def _with_reasons(
+    prompt: Prompt, schema: Callable[[int], type[R]], several: bool
+) -> tuple[Prompt, Callable[[int], type[R]]]:
+    """The same with the request for a reason, or for one for each passage."""
+    return (
+        lambda numbers: prompts.with_reasons(prompt(numbers), several),
+        lambda count: schemas.with_reasons(schema(count), count if several else 0),
+    )
 
 
 def _note_of(error: Unusable) -> str:

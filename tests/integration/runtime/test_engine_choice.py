@@ -109,7 +109,7 @@ def test_roles_may_have_models_of_their_own(there, home):
     _write(home / "config" / "models.yaml", f"ollama: {{profiles: {{two: {profile}}}}}\n")
     engine = chosen(profile="two").engine
     assert {use.model for use in engine.models} == {OURS, "tiny"}
-    assert engine.uses["grader"].model == "tiny" and engine.uses["generator"].model == OURS
+    assert engine.setups["grader"].model == "tiny" and engine.setups["generator"].model == OURS
 
 
 @pytest.mark.parametrize("host", ["models.test:11434", "10.1.2.3", "http://localhost:11434/ollama", "no host"])
@@ -160,7 +160,7 @@ def test_cloud_models_are_refused_by_name_and_by_where_they_run(there):
 
 def test_the_window_is_never_wider_than_the_model_was_trained_for(there):
     there.models[OURS] = Model(window=2048)
-    assert chosen().engine.uses["grader"].num_ctx == 2048
+    assert chosen().engine.setups["grader"].num_ctx == 2048
 
 
 def test_whatever_else_listens_there_is_no_ollama(there):

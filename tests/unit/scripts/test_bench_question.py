@@ -37,8 +37,8 @@ def body(messages, schema=None):
 @pytest.mark.parametrize(
     "schema",
     [
-        schemas.generation_of(3),
-        schemas.support_of(1),
+        schemas.of_length(schemas.GradeGeneration, 3),
+        schemas.of_length(schemas.GradeSupport, 1),
         schemas.GradeUsefulness,
         schemas.GradeHallucinations,
         schemas.GradeAnswer,
@@ -52,7 +52,7 @@ def test_a_verdict_is_one_that_is_taken(schema):
 
 
 def test_the_passages_of_a_case_are_rejected_by_ours_and_by_the_tutorials_calls():
-    graded = schemas.grades_of(4)
+    graded = schemas.of_length(schemas.DocumentGrades, 4)
     said = reply(body(prompts.chat("", QUESTION, DOCUMENTS, range(4)), graded), [SECOND])
     assert graded.model_validate_json(said).binary_scores == ["yes", "no", "yes", "yes"]
     alone = [

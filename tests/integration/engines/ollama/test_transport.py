@@ -19,7 +19,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.errors import NotLocal, ServerDown, UsageError
 from local_rag.core.generation import Attempt, Turn
 from local_rag.engines.ollama.address import address
-from local_rag.engines.ollama.chat_clients import ChatClients
+from local_rag.engines.ollama.clients import ChatClients
 from local_rag.engines.ollama.replies import ChatRequest
 from local_rag.engines.ollama.server import Server
 from local_rag.engines.ollama.transport import GuardedTransport, NoTransport
@@ -209,7 +209,7 @@ def test_the_environment_leads_nowhere_else(ollama, elsewhere, monkeypatch):
 
 def test_the_asynchronous_client_goes_nowhere(ollama):
     with engine_on(ollama) as engine:
-        request = ChatRequest("grader", engine.uses["grader"], [("user", "x")], 8)
+        request = ChatRequest("grader", engine.setups["grader"], [("user", "x")], 8)
         chat = ChatClients(engine.server, "5m").of(request)
         before = len(ollama.requests)
         with pytest.raises(NotLocal, match="no asynchronous connection"):

@@ -46,11 +46,14 @@ def closed(**properties):
         (schemas.GradeDocuments, closed(r=YES_NO)),
         (schemas.GradeHallucinations, closed(s=YES_NO)),
         (schemas.GradeAnswer, closed(u=YES_NO)),
-        (schemas.generation_of(2), closed(s=several(2, *SUPPORT), u=ONE_TO_FIVE)),
-        (schemas.support_of(1), closed(s=several(1, *SUPPORT))),
+        (schemas.of_length(schemas.GradeGeneration, 2), closed(s=several(2, *SUPPORT), u=ONE_TO_FIVE)),
+        (schemas.of_length(schemas.GradeSupport, 1), closed(s=several(1, *SUPPORT))),
         (schemas.GradeUsefulness, closed(u=ONE_TO_FIVE)),
-        (schemas.grades_of(3), closed(r=several(3, "yes", "no"))),
-        (schemas.levels_of(2), closed(l=listed(2, {"maximum": 3, "minimum": 0, "type": "integer"}))),
+        (schemas.of_length(schemas.DocumentGrades, 3), closed(r=several(3, "yes", "no"))),
+        (
+            schemas.of_length(schemas.DocumentLevels, 2),
+            closed(l=listed(2, {"maximum": 3, "minimum": 0, "type": "integer"})),
+        ),
         (schemas.route_among(("vectorstore", "direct")), closed(d=words("vectorstore", "direct"))),
         (
             schemas.route_among(("vectorstore", "direct"), True),
@@ -76,24 +79,39 @@ def test_the_schema_on_the_wire(schema, sent):
             ['{"binary_score": "yes"}', '{"r": "yes", "s": "yes"}', '"yes"', '{"r": "yes"} .', "yes"],
         ),
         (
-            schemas.generation_of(1),
+            schemas.of_length(schemas.GradeGeneration, 1),
             ['{"s": "fully", "u": "5"}', '{"s": "fully", "u": 5.0}', '{"s": "fully", "u": true}'],
         ),
         (
-            schemas.generation_of(1),
+            schemas.of_length(schemas.GradeGeneration, 1),
             ['{"s": "fully", "u": 6}', '{"s": "yes", "u": 5}', '{"u": 5}', '{"s": ["fully"], "u": 5}'],
         ),
-        (schemas.generation_of(1), ['{"s": [], "u": 5}', '{"s": "fully no", "u": 5}', '{"s": "fully"}']),
-        (schemas.support_of(1), ['{"s": "fully", "u": 5}', '{"s": "Fully"}', '{"s": null}', '{"s": ["fully"]}']),
-        (schemas.levels_of(1), ['{"l": [4]}', '{"l": [-1]}', '{"l": ["3"]}', '{"l": [1.5]}', '{"l": 3}']),
+        (
+            schemas.of_length(schemas.GradeGeneration, 1),
+            ['{"s": [], "u": 5}', '{"s": "fully no", "u": 5}', '{"s": "fully"}'],
+        ),
+        (
+            schemas.of_length(schemas.GradeSupport, 1),
+            ['{"s": "fully", "u": 5}', '{"s": "Fully"}', '{"s": null}', '{"s": ["fully"]}'],
+        ),
+        (
+            schemas.of_length(schemas.DocumentLevels, 1),
+            ['{"l": [4]}', '{"l": [-1]}', '{"l": ["3"]}', '{"l": [1.5]}', '{"l": 3}'],
+        ),
         (schemas.GradeNeed, ['{"n": true}', '{"n": "maybe"}']),
         (schemas.ReasonStep, ['{"t": "It is so."}', '{"t": "It is so.", "d": "true"}', '{"t": 1, "d": true}']),
-        (schemas.with_reasons(schemas.grades_of(2), 2), ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}']),
+        (
+            schemas.with_reasons(schemas.of_length(schemas.DocumentGrades, 2), 2),
+            ['{"r": "yes no"}', '{"r": "yes no", "w": ["so"]}'],
+        ),
         (
             schemas.route_among(("vectorstore", "web_search"), True),
             ['{"d": "vectorstore"}', '{"d": "vectorstore", "c": "many"}', '{"c": "multi"}'],
         ),
-        (schemas.grades_of(2), ['{"r": "yes"}', '{"r": "yes no no"}', '{"r": "yes  no"}', '{"r": ["yes", "no"]}']),
+        (
+            schemas.of_length(schemas.DocumentGrades, 2),
+            ['{"r": "yes"}', '{"r": "yes no no"}', '{"r": "yes  no"}', '{"r": ["yes", "no"]}'],
+        ),
         (schemas.route_among(("vectorstore",)), ['{"d": "web_search"}', '{"d": "vector store"}', '{"d": 1}']),
     ],
 )
@@ -105,19 +123,26 @@ def test_a_schema_takes_nothing_else(schema, wrong):
 
 def test_a_reason_stands_behind_the_verdict():
     assert schemas.wire(schemas.with_reasons(schemas.GradeDocuments)) == closed(r=YES_NO, w=REASON)
-    graded = schemas.with_reasons(schemas.grades_of(3), 3)
+    graded = schemas.with_reasons(schemas.of_length(schemas.DocumentGrades, 3), 3)
     assert schemas.wire(graded) == closed(r=several(3, "yes", "no"), w=listed(3, REASON))
     assert list(schemas.wire(graded)["properties"]) == ["r", "w"]
-    assert schemas.most_tokens(graded, 3) == schemas.most_tokens(schemas.grades_of(3), 3) + 3 * schemas.REASON_TOKENS
+    assert (
+        schemas.most_tokens(graded)
+        == schemas.most_tokens(schemas.of_length(schemas.DocumentGrades, 3)) + 3 * schemas.REASON_TOKENS
+    )
     long = json.dumps({"r": "no", "w": "word " * 200})
     assert schemas.with_reasons(schemas.GradeDocuments).model_validate_json(long).binary_score == "no"
 
 
 def test_a_schema_is_made_once():
-    assert schemas.grades_of(4) is schemas.grades_of(4)
-    assert schemas.with_reasons(schemas.grades_of(4), 4) is schemas.with_reasons(schemas.grades_of(4), 4)
-    assert schemas.wire(schemas.grades_of(4)) is schemas.wire(schemas.grades_of(4))
-    assert schemas.most_tokens(schemas.grades_of(100), 100) > 400
+    assert schemas.of_length(schemas.DocumentGrades, 4) is schemas.of_length(schemas.DocumentGrades, 4)
+    assert schemas.with_reasons(schemas.of_length(schemas.DocumentGrades, 4), 4) is schemas.with_reasons(
+        schemas.of_length(schemas.DocumentGrades, 4), 4
+    )
+    assert schemas.wire(schemas.of_length(schemas.DocumentGrades, 4)) is schemas.wire(
+        schemas.of_length(schemas.DocumentGrades, 4)
+    )
+    assert schemas.most_tokens(schemas.of_length(schemas.DocumentGrades, 100)) > 400
 
 
 # --- prompts ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from support.ollama_server import recordings
 
 from local_rag.core.critique import answered
 from local_rag.core.verdicts import Grade
-from local_rag.engines.ollama import scores
+from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, support_score, usefulness_score
 from local_rag.engines.ollama.token_probabilities import Token, label_probabilities, tokens_of, value_start
 
 YES_NO = ("yes", "no")
@@ -188,15 +188,14 @@ def test_the_recorded_stream_has_a_position_and_no_second_label(version):
 
 
 def test_scores_of_self_rag():
-    assert scores.yes({"yes": 0.7, "no": 0.3}) == 0.7
-    assert scores.yes(None) is None
-    assert scores.support([{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]) == pytest.approx(
+    assert ParsedVerdict(None).yes("r") is None
+    assert support_score([{"fully": 0.6, "partially": 0.2, "no": 0.2}, {"fully": 1.0, "no": 0.0}]) == pytest.approx(
         0.85
     )
-    assert scores.support([{"fully": 1.0, "no": 0.0}, None]) is None
-    assert scores.support([]) is None
-    assert scores.usefulness({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
-    assert scores.usefulness(None) is None
+    assert support_score([{"fully": 1.0, "no": 0.0}, None]) is None
+    assert support_score([]) is None
+    assert usefulness_score({"5": 0.5, "4": 0.25, "1": 0.25}) == pytest.approx(0.375)
+    assert usefulness_score(None) is None
 
 
 ANSWERED = [

@@ -12,15 +12,14 @@ from support.ollama_server import recordings
 
 from local_rag.config.settings import Ollama
 from local_rag.core.errors import EngineError
-from local_rag.engines.ollama.context_window import Fit, TooLong, Use, estimate, too_long, was_cut
+from local_rag.engines.ollama.context_window import FittedPrompt, ModelSetup, PromptTooLong, estimate, too_long, was_cut
 from local_rag.engines.ollama.model_loads import duration, lasting
 from local_rag.engines.ollama.model_names import is_cloud_name, same_model
-from local_rag.engines.ollama.query_line import first_line
-from local_rag.engines.ollama.thinking import Thoughts
+from local_rag.engines.ollama.replies import Thoughts, first_line
 
 VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}
-USE = Use("tiny", 1024)
+SETUP = ModelSetup("tiny", 1024)
 CAP = 100
 
 
@@ -141,7 +140,7 @@ def test_the_least_wanted_are_given_up_first(sizes, random):
     order = list(range(len(sizes)))
     random.shuffle(order)
     try:
-        fit = Fit(prompt_of(sizes), order, USE, CAP)
+        fit = FittedPrompt(prompt_of(sizes), order, SETUP, CAP)
     except EngineError as error:
         assert estimate(prompt_of(sizes)(order[:1])) > 1024 - CAP
         assert "even with one passage" in str(error)
@@ -157,11 +156,20 @@ def test_the_least_wanted_are_given_up_first(sizes, random):
 
 
 @given(
-    sizes, st.sampled_from([TooLong(), TooLong(3000, 1024), TooLong(1025, 1024), TooLong(90_000, 1024), TooLong(1025)])
+    sizes,
+    st.sampled_from(
+        [
+            PromptTooLong(),
+            PromptTooLong(3000, 1024),
+            PromptTooLong(1025, 1024),
+            PromptTooLong(90_000, 1024),
+            PromptTooLong(1025),
+        ]
+    ),
 )
 def test_shrinking_ends(sizes, said):
-    use = Use("tiny", 100_000)
-    fit = Fit(prompt_of(sizes), range(len(sizes)), use, CAP)
+    setup = ModelSetup("tiny", 100_000)
+    fit = FittedPrompt(prompt_of(sizes), range(len(sizes)), setup, CAP)
     left = len(sizes)
     while left > 1:
         fit.shrink(said)
@@ -176,25 +184,25 @@ def test_shrinking_ends(sizes, said):
 @given(st.integers(2, 12), st.integers(100, 900), st.floats(1.05, 4.0))
 def test_with_exact_counts_one_shrink_is_enough(count, size, dense):
     """Where the passages are alike, and the estimate is wrong by the same factor throughout."""
-    use = Use("tiny", 100_000)
-    fit = Fit(prompt_of([size] * count), range(count), use, CAP)
+    setup = ModelSetup("tiny", 100_000)
+    fit = FittedPrompt(prompt_of([size] * count), range(count), setup, CAP)
     prompt = round(estimate(fit.messages) * dense)
     window = prompt * 2 // 3 + CAP
-    fit.shrink(TooLong(prompt, window))
+    fit.shrink(PromptTooLong(prompt, window))
     assert len(fit.kept) == 1 or estimate(fit.messages) * dense <= window - CAP + dense
 
 
 def test_room_for_the_reply_and_for_thoughts_is_kept():
     sizes = [700] * 8
-    plain = Fit(prompt_of(sizes), range(8), Use("tiny", 2048), CAP)
-    thinking = Fit(prompt_of(sizes), range(8), Use("tiny", 2048, "low"), CAP)
+    plain = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048), CAP)
+    thinking = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048, "low"), CAP)
     assert len(thinking.kept) < len(plain.kept)
-    assert (Use("tiny", 2048).thoughts, Use("tiny", 2048, "low").thoughts) == (0, 1024)
+    assert (ModelSetup("tiny", 2048).thoughts, ModelSetup("tiny", 2048, "low").thoughts) == (0, 1024)
 
 
 def test_a_prompt_without_passages_that_does_not_fit():
     with pytest.raises(EngineError, match=r"a prompt of about 2,786 tokens with 100 for the reply") as met:
-        Fit(lambda numbers: said("x" * 10_000), (), USE, CAP)
+        FittedPrompt(lambda numbers: said("x" * 10_000), (), SETUP, CAP)
     assert "passage" not in str(met.value)
     assert "shorter question" in met.value.hint
 
@@ -210,19 +218,20 @@ NEW_ERROR = {
 
 
 @pytest.mark.parametrize(
-    ("message", "found"),
+    ("message", "figures"),
     [
-        (json.dumps({"error": NEW_ERROR}), TooLong(2017, 512)),
-        (NEW_WORDS, TooLong(2017, 512)),
-        (json.dumps({"error": {"message": NEW_WORDS}}), TooLong(2017, 512)),
-        ("the input length exceeds the context length", TooLong()),
-        ("the prompt is longer than the context length currently available to the model; shorten it", TooLong()),
+        (json.dumps({"error": NEW_ERROR}), (2017, 512)),
+        (NEW_WORDS, (2017, 512)),
+        (json.dumps({"error": {"message": NEW_WORDS}}), (2017, 512)),
+        ("the input length exceeds the context length", (None, None)),
+        ("the prompt is longer than the context length currently available to the model; shorten it", (None, None)),
         ("model is required", None),
         ("", None),
     ],
 )
-def test_the_wordings_of_a_prompt_that_is_too_long(message, found):
-    assert too_long(400, message) == found
+def test_the_wordings_of_a_prompt_that_is_too_long(message, figures):
+    error = too_long(400, message)
+    assert (error and error.args) == figures
     assert too_long(500, message) is None
 
 
@@ -231,9 +240,9 @@ def test_the_recorded_wordings(key):
     case = CASES[key]
     if case.response["status"] == 200:
         return
-    found = too_long(case.response["status"], json.loads("".join(case.response["lines"]))["error"])
+    error = too_long(case.response["status"], json.loads("".join(case.response["lines"]))["error"])
     exact = key[0] == VERSIONS[0] and key[1] != "long-shift-false"
-    assert found == (TooLong(1077 if "history" in key[1] else 2017, 512) if exact else TooLong())
+    assert error.args == ((1077 if "history" in key[1] else 2017, 512) if exact else (None, None))
 
 
 # --- thoughts ---------------------------------------------------------------------------------------------------------
