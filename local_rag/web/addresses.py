@@ -104,15 +104,17 @@ def _refused_block(address: Address) -> str:
     return ""
 
 
-def is_own(address: Address) -> bool:
-    """Whether a public address is in this machine's own network: as with IPv6 at home, a visited page knows it.
+def refused_neighbour(address: Address) -> str:
+    """Why nothing is fetched from a public address in this machine's own network; empty for any other address.
 
-    The router's and the neighbours' addresses share the first 64 bits with it, in IPv4 the first 24.
+    With IPv6 at home the pages that are visited know that network: the router and the neighbours share the first 64
+    bits of this machine's address, in IPv4 the first 24.
     Nothing is sent: connecting a datagram socket only asks the routing table which address would be the sender's.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((str(address), 443))
         mine = probe.getsockname()[0]
-        return address in ipaddress.ip_network(f"{mine}/{24 if address.version == 4 else 64}", strict=False)
-    return False
+        if address in ipaddress.ip_network(f"{mine}/{24 if address.version == 4 else 64}", strict=False):
+            return "an address of this machine"
+    return ""

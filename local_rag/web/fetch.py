@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel
 from local_rag.text.display import printable, shorten
-from local_rag.web.addresses import Address, is_own, refused_address, refused_name
+from local_rag.web.addresses import Address, refused_address, refused_name, refused_neighbour
 from local_rag.web.body import FetchLimits, FetchRefused, Unpacker
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Fetcher:
             raise FetchRefused(f"refused: {host} on port {port}; only {PORTS[0]} and {PORTS[1]} are the web's")
         addresses = [literal] if (literal := _literal(host)) else self._looked_up(host, port)
         strange = [address for address in addresses if f"{address}:{port}" not in self._allow]
-        for check in (refused_address, lambda _: "" if port in PORTS else f"asked on port {port}", _own):
+        for check in (refused_address, lambda _: "" if port in PORTS else f"asked on port {port}", refused_neighbour):
             for address in strange:
                 if reason := check(address):
                     raise FetchRefused(f"refused: {host} is {'' if address == literal else f'{address}, '}{reason}")
@@ -290,10 +290,6 @@ def _request(url: httpx.URL, address: Address, call: _Call, tries: int) -> httpx
             "trace": call.trace,
         },
     )
-
-
-def _own(address: Address) -> str:
-    return "an address of this machine" if is_own(address) else ""
 
 
 def _literal(host: str) -> Address | None:

@@ -85,17 +85,18 @@ class SentenceTransformerEmbedder:
     @property
     def ready(self) -> bool:
         """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
-        return "_encoder" in self.__dict__ or bool(self._conversion and not self._conversion.why)
+        return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
 
-    @property
+    @cached_property
     def conversion(self) -> Conversion | None:
         """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""
-        return self._conversion
+        folder = self.conversion_folder
+        return conversion.find(folder) if folder else None
 
     @property
     def served_by(self) -> str:
         """What computes the vectors here, or what will, and why. Raises ModelMissing."""
-        return self._conversion.describe if self._conversion else conversion.prospect(self._cache)
+        return self.conversion.describe if self.conversion else conversion.prospect(self._cache)
 
     def forget(self) -> None:
         """Drop the questions that are kept."""
@@ -216,20 +217,15 @@ class SentenceTransformerEmbedder:
         return self._cache / FOLDER / key if self._cache else None
 
     @cached_property
-    def _conversion(self) -> Conversion | None:
-        folder = self.conversion_folder
-        return conversion.find(folder) if folder else None
-
-    @cached_property
     def _encoder(self) -> encoders.Encoder:
         if not self.ready and self._on_load is not None:
             self._on_load()
         weights.verify(self.spec, lambda file: weights.remembered_sha256(file, self._memory))
         model, folder = weights.folder(self.spec), self.conversion_folder
-        if folder and self._conversion is None:
-            self._conversion = conversion.convert(folder, CONVERTER, model, self._longest)
-        encoder, self._conversion = encoders.load(
-            self._conversion,
+        if folder and self.conversion is None:
+            self.conversion = conversion.convert(folder, CONVERTER, model, self._longest)
+        encoder, self.conversion = encoders.load(
+            self.conversion,
             self._new_tokenizer(),
             self._precision,
             lambda: encoders.TorchEncoder(model, self._longest),

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from local_rag.config.models import EmbedderSpec
 from local_rag.core.errors import ModelChanged, ModelMissing
 
 WEIGHTS = "model.safetensors"
+
+_MEMORY = TypeAdapter(dict[str, tuple[int, int, str]])
+"""Path -> size, time of change and SHA-256 of a file."""
 
 
 def folder(spec: EmbedderSpec) -> Path:
@@ -76,13 +81,16 @@ def remembered_sha256(file: Path, memory: Path | None) -> str:
     A memory that cannot be read or written only costs time.
     """
     status = file.stat()
-    key, state = str(file), [status.st_size, status.st_mtime_ns]
-    known = _recall(memory)
+    key, state = str(file), (status.st_size, status.st_mtime_ns)
+    known: dict[str, tuple[int, int, str]] = {}
+    if memory is not None:
+        with suppress(OSError, ValueError):
+            known = _MEMORY.validate_json(memory.read_bytes())
     if key in known and known[key][:2] == state:
-        return str(known[key][2])
+        return known[key][2]
     digest = sha256(file)
     if memory is not None:
-        _remember(memory, known | {key: [*state, digest]})
+        _remember(memory, known | {key: (*state, digest)})
     return digest
 
 
@@ -101,17 +109,7 @@ def layout(folder: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-def _recall(memory: Path | None) -> dict[str, list[int | str]]:
-    try:
-        data = json.loads(memory.read_text(encoding="utf-8")) if memory else {}
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(data, dict):
-        return {}
-    return {key: row for key, row in data.items() if isinstance(row, list) and len(row) == 3}
-
-
-def _remember(memory: Path, known: dict[str, list[int | str]]) -> None:
+def _remember(memory: Path, known: dict[str, tuple[int, int, str]]) -> None:
     draft = memory.with_name(f"{memory.name}.{os.getpid()}")
     try:
         memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -85,7 +85,7 @@ def load_docx(path: Path) -> ParsedFile:
     import mammoth
 
     with measured(path) as archive:
-        title = _core_title(archive)
+        title = _text(_xml(archive, "docProps/core.xml"), ".//{*}title")  # Dublin Core's, among Word's properties
     with path.open("rb") as file:
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
         no_pictures = mammoth.images.img_element(lambda image: {})
@@ -99,15 +99,6 @@ def load_docx(path: Path) -> ParsedFile:
     warnings = ("its equations were not read",) if lost else ()
     first = builder.headings[0].text if builder.headings else ""
     return ParsedFile((document(text, title or first, headings=builder.headings),), warnings)
-
-
-def _core_title(archive: zipfile.ZipFile) -> str:
-    """Dublin Core's title in docProps/core.xml, where Word keeps the properties of a file."""
-    try:
-        tree = parse_xml(archive.read("docProps/core.xml"))
-    except (KeyError, FileSkipped):
-        return ""
-    return _text(tree, ".//{*}title")
 
 
 def load_epub(path: Path) -> ParsedFile:
@@ -139,10 +130,7 @@ def load_epub(path: Path) -> ParsedFile:
 
 
 def _refuse_drm(archive: zipfile.ZipFile) -> None:
-    try:
-        tree = parse_xml(archive.read("META-INF/encryption.xml"))
-    except (KeyError, FileSkipped):
-        return
+    tree = _xml(archive, "META-INF/encryption.xml")
     methods = [] if tree is None else [node.get("Algorithm", "") for node in tree.iter("{*}EncryptionMethod")]
     if any(method not in _FONTS for method in methods):
         raise FileSkipped("is encrypted (DRM)")
@@ -183,12 +171,10 @@ def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[s
         if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
             continue
         name = _resolved(package_name, item.get("href", ""))
-        try:
-            tree = parse_xml(archive.read(name))
-        except (KeyError, FileSkipped):
-            continue
+        tree = _xml(archive, name)
         for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
-            target = point.get("href") or _attribute(point, "{*}content", "src")
+            content = point.find("{*}content")
+            target = point.get("href") or ("" if content is None else content.get("src"))
             label = " ".join("".join(point.itertext()).split()) if is_nav else _text(point, "{*}navLabel/{*}text")
             if target:
                 labels.setdefault(_resolved(name, target), label)
@@ -196,28 +182,30 @@ def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[s
 
 
 def _chapter(data: bytes, label: str) -> TextBuilder:
-    builder = TextBuilder()
+    builder, headed = TextBuilder(), TextBuilder()
     tree = parse_xml(data)
     body = None if tree is None else tree.find("{*}body")
     if body is None:
         return builder
     add_tree(body, builder)
-    if label and builder.text and not builder.headings:
-        headed = TextBuilder()
-        headed.open_heading(1)
-        headed.add(clean(label))
-        headed.close_heading()
-        headed.block(2)
-        add_tree(body, headed)
-        return headed
-    return builder
+    if builder.headings or not (label and builder.text):
+        return builder
+    headed.open_heading(1)
+    headed.add(clean(label))
+    headed.close_heading()
+    headed.block(2)
+    add_tree(body, headed)
+    return headed
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> Any:
+    """The tree of a part of the file; None where there is no such part, or where it is no XML."""
+    try:
+        return parse_xml(archive.read(name))
+    except (KeyError, FileSkipped):
+        return None
 
 
 def _text(tree: Any, path: str) -> str:
     node = None if tree is None else tree.find(path)
     return " ".join("".join(node.itertext()).split()) if node is not None else ""
-
-
-def _attribute(tree: Any, path: str, name: str) -> str:
-    node = tree.find(path)
-    return node.get(name, "") if node is not None else ""

@@ -71,29 +71,23 @@ def _header(message: EmailMessage, name: str) -> str:
 
 def _body(message: EmailMessage) -> str:
     """The plain part; the text of the HTML part where there is none or where it is blank."""
-    bodies = [_content(part) for kind in ("plain", "html") if (part := _part(message, kind)) is not None]
-    return next((body for body in bodies if body.strip()), "")
+    return next((body for kind in ("plain", "html") if (body := _part(message, kind)).strip()), "")
 
 
-def _part(message: EmailMessage, kind: str) -> EmailMessage | None:
+def _part(message: EmailMessage, kind: str) -> str:
+    """The text of the message's part of that kind, or nothing."""
     try:
         part = message.get_body((kind,))
     except (AttributeError, KeyError, ValueError):  # a malformed Content-Type
-        return None
-    return part if isinstance(part, EmailMessage) else None
-
-
-def _content(part: EmailMessage) -> str:
-    payload = part.get_payload(decode=True)
-    if not isinstance(payload, bytes):
+        return ""
+    payload = None if part is None else part.get_payload(decode=True)
+    if part is None or not isinstance(payload, bytes):
         return ""
     try:
         text = clean(decode(payload, part.get_content_charset() or ""))
     except FileSkipped:
         return ""
-    if part.get_content_subtype() != "html":
-        return text
-    return html_text_of(text).text
+    return html_text_of(text).text if part.get_content_subtype() == "html" else text
 
 
 def _warnings(messages: list[EmailMessage]) -> tuple[str, ...]:

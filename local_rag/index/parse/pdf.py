@@ -85,10 +85,7 @@ def _read(path: Path) -> tuple[str, list[Page]]:
         return _read_by_pypdf(path)
     try:
         title = file.get_metadata_dict().get("Title", "")
-        pages: list[Page] = []
-        for number in range(len(file)):
-            pages.append(_pdfium_page(file, number))
-            _refuse_endless(pages)
+        pages = _limited(_pdfium_page(file, number) for number in range(len(file)))
     finally:
         file.close()
     if pages and all(page.failed for page in pages):
@@ -116,10 +113,7 @@ def _read_by_pypdf(path: Path) -> tuple[str, list[Page]]:
         if reader.is_encrypted and not reader.decrypt(""):
             raise FileSkipped("is encrypted with a password", hint="qpdf --decrypt --password=… in.pdf out.pdf")
         title = str((reader.metadata and reader.metadata.title) or "")
-        pages: list[Page] = []
-        for number in range(len(reader.pages)):
-            pages.append(_pypdf_page(reader, number))
-            _refuse_endless(pages)
+        pages = _limited(_pypdf_page(reader, number) for number in range(len(reader.pages)))
     except FileSkipped:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
@@ -134,9 +128,16 @@ def _pypdf_page(reader: Any, number: int) -> Page:
         return Page("", failed=True)
 
 
-def _refuse_endless(pages: list[Page]) -> None:
-    if len(pages) % 100 == 0 and sum(len(page.text) for page in pages) > MAX_CHARACTERS:
-        raise FileSkipped(f"holds more than {MAX_CHARACTERS:,} characters of text")
+def _limited(pages: Iterable[Page]) -> list[Page]:
+    """All pages. Raises FileSkipped as soon as they hold too much text."""
+    kept: list[Page] = []
+    characters = 0
+    for page in pages:
+        kept.append(page)
+        characters += len(page.text)
+        if characters > MAX_CHARACTERS:
+            raise FileSkipped(f"holds more than {MAX_CHARACTERS:,} characters of text")
+    return kept
 
 
 def _title(title: str) -> str:

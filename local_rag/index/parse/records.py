@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _row(head: list[str], row: list[str]) -> str:
-    pairs = itertools.zip_longest(head, row[: len(head)] if head else row, fillvalue="")
-    extra = row[len(head) :] if head else []
-    return "; ".join([f"{name}: {cell}" if name else cell for name, cell in pairs if cell] + [c for c in extra if c])
+    pairs = itertools.zip_longest(head, row, fillvalue="")
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
 
 
 def load_json(path: Path) -> ParsedFile:
@@ -96,9 +95,8 @@ def _title(value: Any) -> str:
 def _records(value: Any) -> Iterator[str]:
     """Paragraphs: one per element of a list of objects, one per key of an object."""
     for record, leaves in itertools.groupby(_leaves(value, ()), key=lambda leaf: _record_path(leaf[0])):
-        name = ".".join(str(step) for step in record if isinstance(step, str))
-        pairs = "; ".join(_pair(path[len(record) :], text) for path, text in leaves)
-        yield f"{name}: {pairs}" if name else pairs
+        named = [step for step in record if isinstance(step, str)]
+        yield _pair(named, "; ".join(_pair(path[len(record) :], text) for path, text in leaves))
 
 
 def _leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -125,6 +123,6 @@ def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return path[: numbers[-1] + 1] if numbers else path[:1] if len(path) > 1 else ()
 
 
-def _pair(path: tuple[str | int, ...], text: str) -> str:
+def _pair(path: Sequence[str | int], text: str) -> str:
     name = ".".join(map(str, path))
     return f"{name}: {text}" if name else text

@@ -6,7 +6,6 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -42,9 +41,7 @@ class Ahead(Generic[T]):
         self._thread.start()
         return self._taken()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         with self._changed:
             self._unwanted = True
             self._changed.notify_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from local_rag.core.documents import Skipped, SyncReport
 
@@ -44,14 +45,8 @@ class GrowingReport:
 
     def finished(self) -> SyncReport:
         """The report as it is told."""
-        return SyncReport(
-            new=tuple(self.new),
-            updated=tuple(self.updated),
-            unchanged=self.unchanged,
-            removed=tuple(self.removed),
-            skipped=tuple(self.skipped),
-            kept=tuple(self.kept),
-            ignored=self.ignored,
-            chunks=self.chunks,
-            seconds=self.seconds,
-        )
+        fields: dict[str, Any] = dict(vars(self))
+        del fields["started"]
+        for name in ("new", "updated", "removed", "skipped", "kept"):
+            fields[name] = tuple(fields[name])
+        return SyncReport(**fields, seconds=self.seconds)

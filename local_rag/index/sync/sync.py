@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from local_rag.index.store.store import Store
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
-from local_rag.index.sync.walk import walk
+from local_rag.index.sync.walk import Walk, walk
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
@@ -40,47 +40,6 @@ _UNWRITTEN = 4
 
 _RACY = 2.0
 """Seconds: a file changed that shortly before it was indexed may change again with the same time (FAT: 2 s)."""
-
-
-@dataclass
-class _Walked:
-    """What walking the roots showed: path -> root of every file, and the paths that could not be looked into."""
-
-    files: dict[str, str] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
-    unseen: dict[str, str] = field(default_factory=dict)
-    empty: set[str] = field(default_factory=set)
-    ignored: Counter[str] = field(default_factory=Counter)
-
-    def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
-        """(path, reason) if the file may still be there, unseen."""
-        if file.root in self.empty:
-            return file.root, "suddenly contains no file to index"
-        paths = [file.path, *map(str, Path(file.path).parents), file.root]
-        return next(((path, self.unseen[path]) for path in paths if path in self.unseen), None)
-
-
-def _walk_all(roots: Iterable[Root]) -> _Walked:
-    """Walk every root with its own options."""
-    walked = _Walked()
-    for root in roots:
-        below = walk([Path(root.path)], excludes=root.excludes, secrets=root.secrets)
-        for path in map(str, below.files):
-            if _printable(path) == path:
-                walked.files.setdefault(path, root.path)
-            else:
-                walked.skipped.append(Skipped(_printable(path), "has a name that is not Unicode: rename it"))
-        walked.skipped += [Skipped(_printable(left_out.path), left_out.reason) for left_out in below.skipped]
-        walked.unseen |= {_printable(unseen.path): unseen.reason for unseen in below.unseen}
-        walked.ignored.update(below.ignored_suffixes)
-        if not below.files and Path(root.path).is_dir():
-            walked.empty.add(root.path)
-    return walked
-
-
-def _printable(path: str) -> str:
-    """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class Sync:
@@ -103,7 +62,7 @@ class Sync:
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        walked = _walk_all(roots)
+        walked = walk(roots)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
         try:
@@ -117,7 +76,7 @@ class Sync:
 
     # --- what is there
 
-    def _take_in(self, walked: _Walked, prune: bool) -> None:
+    def _take_in(self, walked: Walk, prune: bool) -> None:
         changed: dict[str, str] = {}
         for path, root in walked.files.items():
             old = self._known.get(path)
@@ -218,7 +177,7 @@ class Sync:
 
     # --- what is gone
 
-    def _take_out(self, walked: _Walked, synced: set[str], prune: bool) -> None:
+    def _take_out(self, walked: Walk, synced: set[str], prune: bool) -> None:
         """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
         others = [Path(root.path) for root in self._store.read(reads.roots) if root.path not in synced]
         gone: list[str] = []

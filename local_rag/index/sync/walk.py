@@ -1,4 +1,4 @@
-"""From the roots that a person named to the files to read; what is left out, and what could not be seen, is told."""
+"""The files below the indexed roots: which are read, which are left out and why, and what could not be seen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Skipped
 from local_rag.index.parse.loaders import loader
+from local_rag.index.store.schema import FileRow, Root
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -49,47 +50,57 @@ _PRIVATE_KEY = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
-    """What a walk found. `files` are real paths, sorted, once each.
+    """What walking some roots showed. `files` are real paths, each with the path of the root that it was found from.
 
-    `skipped` are files left out with a reason; `unseen` are roots, folders and links that could not be looked into, so
-    nothing may be concluded about what they hold. `ignored_suffixes` counts the files that nobody can read.
+    `skipped` are files left out with a reason. `unseen` are roots, folders and links that could not be looked into,
+    each with the reason: nothing may be concluded about what they hold. `empty` are roots that are folders without a
+    file to index. `ignored` counts the files that nothing reads, by suffix.
     """
 
-    files: tuple[Path, ...]
-    skipped: tuple[Skipped, ...] = ()
-    unseen: tuple[Skipped, ...] = ()
-    ignored_suffixes: Mapping[str, int] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    unseen: dict[str, str] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
+    ignored: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def ignored(self) -> int:
-        return sum(self.ignored_suffixes.values())
+    def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
+        """(path, reason) if the file may still be there, unseen."""
+        if file.root in self.empty:
+            return file.root, "suddenly contains no file to index"
+        paths = [file.path, *map(str, Path(file.path).parents), file.root]
+        return next(((path, self.unseen[path]) for path in paths if path in self.unseen), None)
 
 
-def walk(roots: Sequence[Path], *, excludes: Sequence[str] = (), secrets: bool = False) -> Walk:
+def walk(roots: Iterable[Root]) -> Walk:
     """The files below some roots that can be read; a root that is a file is taken whatever its suffix.
 
-    Left out: what `excludes` (in the syntax of .gitignore, relative to each root), .gitignore or .ragignore in the
-    folders themselves match, hidden files, packages, caches, backups, indexes, and secrets unless `secrets`.
+    Left out: what a root's `excludes` (in the syntax of .gitignore, relative to it), .gitignore or .ragignore in the
+    folders themselves match, hidden files, packages, caches, backups, indexes, and secrets unless the root has them.
     Files behind links count where they really are; a folder behind a link is entered once, and never one that holds
     the root. Ignore files above a root have no say.
     """
-    from pathspec import GitIgnoreSpec
-
-    search = _Search(GitIgnoreSpec.from_lines(excludes), secrets)
+    walked = Walk()
     for root in roots:
-        search.root(root)
-    return Walk(
-        tuple(sorted(search.files)),
-        _sorted(search.skipped),
-        _sorted(search.unseen),
-        dict(sorted(search.ignored.items())),
-    )
+        search = _Search(root)
+        search.run(Path(root.path))
+        for path in map(str, sorted(search.files)):
+            if _printable(path) == path:
+                walked.files.setdefault(path, root.path)
+            else:
+                walked.skipped.append(Skipped(_printable(path), "has a name that is not Unicode: rename it"))
+        walked.skipped += [Skipped(_printable(path), reason) for path, reason in sorted(search.skipped.items())]
+        walked.unseen |= {_printable(path): reason for path, reason in sorted(search.unseen.items())}
+        walked.ignored.update(dict(sorted(search.ignored.items())))
+        if not search.files and Path(root.path).is_dir():
+            walked.empty.add(root.path)
+    return walked
 
 
-def _sorted(reasons: Mapping[str, str]) -> tuple[Skipped, ...]:
-    return tuple(Skipped(path, reason) for path, reason in sorted(reasons.items()))
+def _printable(path: str) -> str:
+    """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -119,15 +130,19 @@ class _Rules:
 
 
 class _Search:
-    def __init__(self, excludes: GitIgnoreSpec, secrets: bool) -> None:
-        self.excludes, self.secrets = excludes, secrets
+    """The walk below one root."""
+
+    def __init__(self, root: Root) -> None:
+        from pathspec import GitIgnoreSpec
+
+        self._excludes, self._secrets = GitIgnoreSpec.from_lines(root.excludes), root.secrets
         self.files: set[Path] = set()
         self.skipped: dict[str, str] = {}
         self.unseen: dict[str, str] = {}
         self.ignored: Counter[str] = Counter()
         self._counted: set[Path] = set()
 
-    def root(self, named: Path) -> None:
+    def run(self, named: Path) -> None:
         try:
             root = named.expanduser().resolve(strict=True)
             mode = root.stat().st_mode
@@ -145,7 +160,7 @@ class _Search:
 
     def _folders(self, root: Path) -> None:
         """Depth first; folders behind links wait until the real ones were entered, under whose rules they belong."""
-        waiting = [(root, root, _Rules((root, self.excludes)))]
+        waiting = [(root, root, _Rules((root, self._excludes)))]
         links: list[tuple[Path, Path, _Rules]] = []
         entered: set[Path] = set()
         while waiting or links:
@@ -215,7 +230,7 @@ class _Search:
             self.ignored[real.suffix.lower() or "(none)"] += 1
 
     def _take(self, real: Path) -> None:
-        if not self.secrets and (is_secret_name(real.name) or _holds_key(real)):
+        if not self._secrets and (is_secret_name(real.name) or _holds_key(real)):
             self.skipped[str(real)] = SECRET
         else:
             self.files.add(real)

@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 from support.web_server import Names, WebServer, authority, drip, fetcher, head, html, redirect, refusal, reply
 
-from local_rag.web.addresses import is_own
+from local_rag.web.addresses import refused_neighbour
 from local_rag.web.fetch import Fetcher
 
 PAGE = "<html><body><p>Hello from a page.</p></body></html>"
@@ -353,4 +353,4 @@ def test_a_handshake_that_never_ends(web):
 
 
 def test_the_own_address_is_known_without_sending_anything():
-    assert is_own(ipaddress.ip_address("127.0.0.1"))
+    assert refused_neighbour(ipaddress.ip_address("127.0.0.1"))

@@ -5,7 +5,9 @@ import pytest
 from support.hostile import make_good, make_hostile
 from support.permissions import bound_by_permissions
 
-from local_rag.index.sync.walk import SECRET, Walk, is_secret_name, walk
+from local_rag.index.store.schema import Root
+from local_rag.index.sync import walk as walking
+from local_rag.index.sync.walk import SECRET, Walk, is_secret_name
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -17,8 +19,12 @@ def plant(root: Path, *names: str, text: str = "lamp\n") -> None:
         path.write_text(text, "utf-8")
 
 
-def seen(found: Walk, root: Path) -> list[str]:
-    return [path.relative_to(root.resolve()).as_posix() for path in found.files]
+def walk(paths: list[Path], excludes: tuple[str, ...] = (), secrets: bool = False) -> Walk:
+    return walking.walk([Root(str(path), excludes, secrets) for path in paths])
+
+
+def seen(walked: Walk, root: Path) -> list[str]:
+    return sorted(Path(path).relative_to(root.resolve()).as_posix() for path in walked.files)
 
 
 def link(path: Path, target: Path | str, folder: bool = False) -> None:
@@ -30,12 +36,11 @@ def link(path: Path, target: Path | str, folder: bool = False) -> None:
 
 def test_readable_files_sorted_and_the_rest_counted(tmp_path):
     plant(tmp_path, "b.md", "a/x.txt", "a/Makefile", "c.xlsx", "d.XLSX", "e")
-    found = walk([tmp_path])
-    assert seen(found, tmp_path) == ["a/Makefile", "a/x.txt", "b.md"]
-    assert found.ignored_suffixes == {".xlsx": 2, "(none)": 1}
-    assert found.ignored == 3
-    assert not found.skipped and not found.unseen
-    assert all(path.is_absolute() for path in found.files)
+    walked = walk([tmp_path])
+    assert seen(walked, tmp_path) == ["a/Makefile", "a/x.txt", "b.md"]
+    assert walked.ignored == {".xlsx": 2, "(none)": 1}
+    assert not walked.skipped and not walked.unseen
+    assert all(Path(path).is_absolute() for path in walked.files)
 
 
 def test_ignore_files_nest_and_the_inner_one_decides(tmp_path):
@@ -58,7 +63,7 @@ def test_ignore_files_nest_and_the_inner_one_decides(tmp_path):
 def test_excludes_have_the_last_word(tmp_path):
     plant(tmp_path, "a.txt", "old/b.txt", "new/c.txt", "new/old.md")
     (tmp_path / "new" / ".gitignore").write_text("!c.txt\n")
-    assert seen(walk([tmp_path], excludes=["old/", "c.*"]), tmp_path) == ["a.txt", "new/old.md"]
+    assert seen(walk([tmp_path], excludes=("old/", "c.*")), tmp_path) == ["a.txt", "new/old.md"]
 
 
 def test_folders_that_nobody_wrote_by_hand_are_left_out(tmp_path):
@@ -97,14 +102,14 @@ def test_secrets_are_named_and_taken_only_when_asked(tmp_path):
     plant(tmp_path, "key.txt", text=KEY)
     plant(tmp_path, "about.md", text="A key begins with\n" + KEY)
     names = [".env", ".env.local", "key.txt", "server.pem"]
-    found = walk([tmp_path])
-    assert seen(found, tmp_path) == ["about.md", "notes.txt"]
-    assert [(Path(skipped.path).name, skipped.reason) for skipped in found.skipped] == [
+    walked = walk([tmp_path])
+    assert seen(walked, tmp_path) == ["about.md", "notes.txt"]
+    assert [(Path(skipped.path).name, skipped.reason) for skipped in walked.skipped] == [
         (name, SECRET) for name in names
     ]
-    asked = walk([tmp_path], secrets=True)
-    assert seen(asked, tmp_path) == sorted(["about.md", "notes.txt", *names])
-    assert not asked.skipped
+    with_secrets = walk([tmp_path], secrets=True)
+    assert seen(with_secrets, tmp_path) == sorted(["about.md", "notes.txt", *names])
+    assert not with_secrets.skipped
 
 
 def test_a_secret_named_as_root_still_has_to_be_asked_for(tmp_path):
@@ -123,11 +128,9 @@ def test_names_of_secrets(name, secret):
 
 def test_a_root_that_does_not_exist_is_unseen_not_empty(tmp_path):
     plant(tmp_path, "a.txt")
-    found = walk([tmp_path, tmp_path / "disk" / "gone"])
-    assert seen(found, tmp_path) == ["a.txt"]
-    (unseen,) = found.unseen
-    assert unseen.path == str(tmp_path / "disk" / "gone")
-    assert unseen.reason == "does not exist, or its disk is not mounted"
+    walked = walk([tmp_path, tmp_path / "disk" / "gone"])
+    assert seen(walked, tmp_path) == ["a.txt"]
+    assert walked.unseen == {str(tmp_path / "disk" / "gone"): "does not exist, or its disk is not mounted"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reads every folder")
@@ -135,21 +138,20 @@ def test_an_unreadable_folder_is_unseen(tmp_path):
     plant(tmp_path, "a.txt", "locked/b.txt")
     (tmp_path / "locked").chmod(0)
     try:
-        found = bound_by_permissions(lambda: walk([tmp_path]))
+        walked = bound_by_permissions(lambda: walk([tmp_path]))
     finally:
         (tmp_path / "locked").chmod(0o700)
-    assert seen(found, tmp_path) == ["a.txt"]
-    assert [(unseen.path, "Permission denied" in unseen.reason) for unseen in found.unseen] == [
-        (str(tmp_path.resolve() / "locked"), True)
-    ]
+    assert seen(walked, tmp_path) == ["a.txt"]
+    ((path, reason),) = walked.unseen.items()
+    assert path == str(tmp_path.resolve() / "locked") and "Permission denied" in reason
 
 
 def test_an_unreadable_ignore_file_makes_its_folder_unseen(tmp_path):
     plant(tmp_path, "a.txt", "sub/b.txt")
     (tmp_path / "sub" / ".gitignore").mkdir()
-    found = walk([tmp_path])
-    assert seen(found, tmp_path) == ["a.txt"]
-    assert [unseen.path for unseen in found.unseen] == [str(tmp_path.resolve() / "sub")]
+    walked = walk([tmp_path])
+    assert seen(walked, tmp_path) == ["a.txt"]
+    assert list(walked.unseen) == [str(tmp_path.resolve() / "sub")]
 
 
 def test_links_are_followed_once_and_never_in_a_circle(tmp_path):
@@ -174,16 +176,15 @@ def test_a_real_folder_is_entered_under_its_own_rules_first(tmp_path):
 def test_a_link_to_a_missing_file_keeps_what_it_led_to_unseen(tmp_path):
     plant(tmp_path, "a.txt")
     link(tmp_path / "b.txt", tmp_path / "disk" / "b.txt")
-    (unseen,) = walk([tmp_path]).unseen
-    assert unseen.path == str(tmp_path.resolve() / "disk" / "b.txt")
+    assert list(walk([tmp_path]).unseen) == [str(tmp_path.resolve() / "disk" / "b.txt")]
 
 
 def test_hostile_names_are_skipped_and_good_ones_found(tmp_path):
     expected = make_hostile(tmp_path / "bad")
     good = make_good(tmp_path / "good", huge=1000)
-    found = walk([tmp_path])
-    assert set(good) <= set(found.files)
-    skipped = {Path(entry.path).name: entry.reason for entry in found.skipped}
+    walked = walk([tmp_path])
+    assert set(map(str, good)) <= set(walked.files)
+    skipped = {Path(entry.path).name: entry.reason for entry in walked.skipped}
     assert skipped.keys() == expected.keys() & {"circle.txt", "pipe.txt"}
     assert all(expected[name] in reason for name, reason in skipped.items())
-    assert not found.unseen
+    assert not walked.unseen
