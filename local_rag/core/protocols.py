@@ -115,17 +115,6 @@ class Corpus(Protocol):
         """In how many chunks each term (as the index stems it) occurs."""
 
 
-class Reranker(Protocol):
-    """A cross-encoder over (question, passage): search, the graphs and the evaluation will meet it here."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the scores would."""
-
-    def rerank(self, question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
-        """The documents with their scores in [0, 1], best first."""
-
-
 class WebSearch(Protocol):
     """A keyless web search. `enabled` is False for `Off`, and then `search` is never called.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,4 @@ class Usage:
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.output_tokens + other.output_tokens,
-            self.seconds + other.seconds,
-            self.loads + other.loads,
-            self.retries + other.retries,
-            self.unparsed + other.unparsed,
-            self.log + other.log,
-            self.notes + other.notes,
-        )
+        return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))

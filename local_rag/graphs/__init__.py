@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from langgraph.graph import StateGraph
-
 from local_rag.graphs.adaptive import adaptive
 from local_rag.graphs.crag import crag
+from local_rag.graphs.nodes.conversation import Graph
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
-from local_rag.graphs.state import TUTORIAL, Deps, Options, State
+from local_rag.graphs.state import TUTORIAL, Options
 
 
 class Builder(Protocol):
     """Makes a fresh graph; without options it is wired as the tutorials are."""
 
-    def __call__(self, options: Options = TUTORIAL) -> StateGraph[State, Deps]: ...
+    def __call__(self, options: Options = TUTORIAL) -> Graph: ...
 
 
 GRAPHS: dict[str, Builder] = {

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from langgraph.graph import END, START, StateGraph
-
 from local_rag.graphs.edges import label, route_taken, source_taken
-from local_rag.graphs.nodes.conversation import add_memory
+from local_rag.graphs.nodes.conversation import Graph, graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import grade_documents, grade_generation
 from local_rag.graphs.nodes.reasoning import reason, retrieve_step
@@ -15,17 +13,14 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
-from local_rag.graphs.state import TUTORIAL, Deps, Options, State
+from local_rag.graphs.state import TUTORIAL, Options
 
 
-def adaptive(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
+def adaptive(options: Options = TUTORIAL) -> Graph:
     """Adaptive RAG: choose between your files, the web and no retrieval, then go on as Self-RAG does."""
-    graph = StateGraph(State, context_schema=Deps)
-    start, end = add_memory(graph) if options.memory else (START, END)
-    for node in (route_question, web_search, llm_fallback, retrieve, grade_documents):
-        graph.add_node(node)
-    for node in (transform_query(), generate, grade_generation, give_up):
-        graph.add_node(node)
+    before = (route_question, web_search, llm_fallback, retrieve, grade_documents)
+    after = (transform_query(), generate, grade_generation, give_up)
+    graph, start, end = graph_of(options, *before, *after)
     routes: dict[Hashable, str] = {"vectorstore": "retrieve", "web_search": "web_search", "direct": "llm_fallback"}
     if options.multi:
         routes["multi"] = _several_steps(graph)
@@ -53,7 +48,7 @@ def adaptive(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
     return graph
 
 
-def _several_steps(graph: StateGraph[State, Deps]) -> str:
+def _several_steps(graph: Graph) -> str:
     """Retrieve and reason in turn, then write; the first node."""
     graph.add_node(retrieve_step)
     graph.add_node(reason)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
-
 from local_rag.graphs.edges import action, label
-from local_rag.graphs.nodes.conversation import add_memory
+from local_rag.graphs.nodes.conversation import Graph, graph_of
 from local_rag.graphs.nodes.correction import discard_documents, grade_documents, refine_documents
 from local_rag.graphs.nodes.generation import generate, give_up
 from local_rag.graphs.nodes.graders import grade_generation_once
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.web_search import web_search_node
-from local_rag.graphs.state import TUTORIAL, Deps, Options, State
+from local_rag.graphs.state import TUTORIAL, Options
 
 
-def crag(options: Options = TUTORIAL) -> StateGraph[State, Deps]:
+def crag(options: Options = TUTORIAL) -> Graph:
     """Corrective RAG: when a retrieved document is irrelevant, correct with the web (where that is on)."""
-    graph = StateGraph(State, context_schema=Deps)
-    start, end = add_memory(graph) if options.memory else (START, END)
-    for node in (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node):
-        graph.add_node(node)
-    for node in (refine_documents, generate, grade_generation_once, give_up):
-        graph.add_node(node)
+    before = (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node)
+    after = (refine_documents, generate, grade_generation_once, give_up)
+    graph, start, end = graph_of(options, *before, *after)
 
     graph.add_edge(start, "retrieve")
     graph.add_edge("retrieve", "grade_documents")

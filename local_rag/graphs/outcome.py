@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from local_rag.core.answer import OUT_OF_TIME, Status
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Grade
+from local_rag.core.verdicts import Grade, Support
 from local_rag.graphs.grades import below, combined, without_unsupported
 from local_rag.graphs.rules import is_fixed_reply, verdict_of
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
 from local_rag.text.display import plural
+
+_BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
+"""From the worst support to the best."""
 
 WORTH_SHOWING = 3
 """A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""
@@ -26,7 +30,7 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
     drafts = [*state.get("drafts", ()), *_ungraded(state)]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
-    drafts.sort(key=lambda draft: (_SUPPORT[draft.grade.support], draft.grade.usefulness), reverse=True)
+    drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)
     for draft in drafts:
         if deps.strict and draft.removed:
             draft = _graded_again(state, draft, deps)
@@ -75,9 +79,6 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     grade = combined(replace(draft.grade, usage=Usage()), usefulness)
     whole = verdict_of(grade) == "useful" and citations.check(draft.text, draft.documents).status == "grounded"
     return replace(draft, grade=grade, status="grounded" if whole else "partial")
-
-
-_SUPPORT = {"fully": 3, "partially": 2, "no": 1, "unparsed": 0}
 
 
 def _ungraded(state: State) -> list[Draft]:

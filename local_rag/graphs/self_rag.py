@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from langgraph.graph import END, START, StateGraph
-
 from local_rag.graphs.edges import label, retrieve_or_not
 from local_rag.graphs.nodes import candidates
-from local_rag.graphs.nodes.conversation import add_memory
+from local_rag.graphs.nodes.conversation import Graph, graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import (
     grade_documents,
@@ -18,17 +16,12 @@ from local_rag.graphs.nodes.graders import (
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
-from local_rag.graphs.state import TUTORIAL, Deps, Options, State
-
-Graph = StateGraph[State, Deps]
+from local_rag.graphs.state import TUTORIAL, Options
 
 
 def self_rag(options: Options = TUTORIAL) -> Graph:
     """Self-RAG: rewrite the question when no passage survives, write again what the passages do not support."""
-    graph = StateGraph(State, context_schema=Deps)
-    start, end = add_memory(graph) if options.memory else (START, END)
-    for node in (retrieve, grade_documents, transform_query("vectorstore"), give_up):
-        graph.add_node(node)
+    graph, start, end = graph_of(options, retrieve, grade_documents, transform_query("vectorstore"), give_up)
     first = _decision(graph, end) if options.decide else "retrieve"
     writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
     grader = _separate_graders(graph, end) if options.separate else _one_grader(graph, end)

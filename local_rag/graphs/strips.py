@@ -37,18 +37,16 @@ WHOLE = 2
 """Sentences up to which a passage stays whole (section 4.4)."""
 
 
-def strips(page: Document) -> list[Document]:
-    """A page cut into strips; `start` and `end` are code points in the page's text."""
-    return [_strip(page, start, end, 0) for start, end in _spans(page.page_content)]
+def strips(document: Document) -> list[Document]:
+    """A page or passage cut into strips; `start` and `end` are code points as in its own."""
+    return [_strip(document, start, end) for start, end in _spans(document.page_content)]
 
 
 def of_passage(passage: Document) -> list[Document]:
-    """A passage cut into strips, or whole where it is short; `start` and `end` are code points as in its own."""
-    text, offset = passage.page_content, int(passage.metadata["start"])
-    spans = _spans(text)
-    if len(sentences(text)) <= WHOLE or len(spans) < 2:
-        spans = [(0, len(text))]
-    return [_strip(passage, start, end, offset) for start, end in spans]
+    """A passage cut into strips, or whole where it is short."""
+    is_short = len(sentences(passage.page_content)) <= WHOLE
+    cut = [] if is_short else strips(passage)
+    return cut if len(cut) > 1 else [_strip(passage, 0, len(passage.page_content))]
 
 
 def best(verdicts: Sequence[Relevance]) -> list[int]:
@@ -56,18 +54,15 @@ def best(verdicts: Sequence[Relevance]) -> list[int]:
 
     Where a score is not known the label decides. Empty where none is good enough.
     """
-    scores = [verdict.score for verdict in verdicts if verdict.score is not None and verdict.label != "unparsed"]
-    top = max(scores, default=0.0)
+    scores = {number: verdict.score or 0.0 for number, verdict in enumerate(verdicts) if verdict.label != "unparsed"}
+    top = max(scores.values(), default=0.0)
     least = LEAST * top if top > LEAST else 1.0
-
-    def is_good(verdict: Relevance) -> bool:
-        if verdict.score is None:
-            return verdict.label == "relevant"
-        return verdict.score > least and verdict.label != "unparsed"
-
-    good = [number for number, verdict in enumerate(verdicts) if is_good(verdict)]
-    by_score = sorted(good, key=lambda number: (-(verdicts[number].score or 0.0), number))
-    return sorted(by_score[:TOP])
+    good = [
+        number
+        for number, score in scores.items()
+        if (verdicts[number].label == "relevant" if verdicts[number].score is None else score > least)
+    ]
+    return sorted(sorted(good, key=lambda number: -scores[number])[:TOP])
 
 
 def recomposed(passages: Sequence[Document], kept: Sequence[Document]) -> list[Document]:
@@ -111,8 +106,8 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return cut
 
 
-def _strip(whole: Document, start: int, end: int, offset: int) -> Document:
-    chunk = whole.metadata["chunk_id"]
+def _strip(whole: Document, start: int, end: int) -> Document:
+    chunk, offset = whole.metadata["chunk_id"], int(whole.metadata["start"])
     own = {"start": offset + start, "end": offset + end, "chunk_id": f"{chunk}:{start}", "of": chunk}
     return Document(whole.page_content[start:end], metadata=whole.metadata | own)
 
@@ -135,11 +130,10 @@ def selected(
 
     The text of a page is its relevant strips in their order; `start` and `end` count in that text from then on.
     """
+    pairs = list(zip(judged, verdicts, strict=True))
     result = []
     for page in pages:
-        url = page.metadata["url"]
-        pairs = zip(judged, verdicts, strict=True)
-        own = [(strip, verdict) for strip, verdict in pairs if strip.metadata["url"] == url]
+        own = [(strip, verdict) for strip, verdict in pairs if strip.metadata["url"] == page.metadata["url"]]
         kept = [strip.page_content for strip, verdict in own if verdict.label == "relevant"]
         text = BETWEEN.join(kept)
         result.append((Document(text, metadata=page.metadata | {"start": 0, "end": len(text)}), len(kept), len(own)))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Threads:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._connection = connection
-        self.saver: SqliteSaver = _OneCheckpoint(path, connection)
+        self.saver = _OneCheckpoint(path, connection)
 
     @classmethod
     def open(cls, folder: Path) -> Threads:
@@ -73,8 +74,7 @@ class Threads:
                 _must_be_ours(connection, path)
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA secure_delete = ON")  # a deleted chat must not lie about in free pages
-            threads = cls(path, connection)
-            with _translated(path):
+                threads = cls(path, connection)
                 threads.saver.setup()
         except BaseException:
             connection.close()
@@ -83,7 +83,8 @@ class Threads:
 
     def list(self) -> Sequence[Thread]:
         """Every thread, the one that was used last first."""
-        threads = [_thread(name, turns) for name in self.names() if (turns := self._turns(name))]
+        chats = [(name, turns) for name in self.names() if (turns := self.saver.turns(name))]
+        threads = [Thread(name, len(turns), turns[0]["question"], turns[-1]["at"]) for name, turns in chats]
         return sorted(threads, key=lambda thread: thread.at, reverse=True)
 
     def names(self) -> Sequence[str]:
@@ -94,7 +95,7 @@ class Threads:
 
     def turns(self, name: str) -> Sequence[Turn]:
         """The questions and answers of a thread, oldest first. Raises UsageError for one that is not there."""
-        turns = self._turns(thread_name(name))
+        turns = self.saver.turns(thread_name(name))
         if not turns:
             known = self.names()
             there = f"there are {joined(known)}" if known else "there are none yet"
@@ -111,15 +112,11 @@ class Threads:
 
     def fresh(self, question: str) -> str:
         """A name that no thread has yet, for one that begins with this question: the date and its first words."""
-        words = "".join(ch if _in_words(ch) else " " for ch in unicodedata.normalize("NFC", question)).split()[
-            :FIRST_WORDS
-        ]
-        base = f"{datetime.now():%Y-%m-%d} {' '.join(words)}"[: LONGEST - 5].strip()
-        taken, name, number = self.names(), base, 1
-        while name in taken:
-            number += 1
-            name = f"{base} {number}"
-        return thread_name(name)
+        text = "".join(ch if _in_words(ch) else " " for ch in unicodedata.normalize("NFC", question))
+        base = f"{datetime.now():%Y-%m-%d} {' '.join(text.split()[:FIRST_WORDS])}"[: LONGEST - 5].strip()
+        taken = self.names()
+        names = (base if number == 1 else f"{base} {number}" for number in count(1))
+        return thread_name(next(name for name in names if name not in taken))
 
     def close(self) -> None:
         self._connection.close()
@@ -129,10 +126,6 @@ class Threads:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _turns(self, name: str) -> Sequence[Turn]:
-        kept = self.saver.get_tuple({"configurable": {"thread_id": name}})
-        return _turns_of(kept.checkpoint) if kept else []
 
 
 def thread_name(name: str) -> str:
@@ -172,6 +165,11 @@ class _OneCheckpoint(SqliteSaver):
         with _translated(self.path):
             return super().get_tuple(config)
 
+    def turns(self, name: str) -> list[Turn]:
+        """The turns of a thread, oldest first; none where there is no such thread."""
+        kept = self.get_tuple({"configurable": {"thread_id": name}})
+        return _turns_of(kept.checkpoint) if kept else []
+
     def put(
         self,
         config: RunnableConfig,
@@ -184,9 +182,9 @@ class _OneCheckpoint(SqliteSaver):
         turns = _turns_of(checkpoint)
         with _translated(self.path), self.cursor() as cursor:
             cursor.execute("BEGIN IMMEDIATE")
-            kept = self.get_tuple({"configurable": {"thread_id": name}})
-            known = _turns_of(kept.checkpoint) if kept else []
-            if not turns or turns[-1] in known or _unfinished(checkpoint):
+            known = self.turns(name)
+            is_unfinished = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
+            if not turns or turns[-1] in known or is_unfinished:
                 return config
             values = {**checkpoint["channel_values"], "turns": [*known, turns[-1]]}
             saved = super().put(config, {**checkpoint, "channel_values": values}, metadata, new_versions)
@@ -201,17 +199,9 @@ class _OneCheckpoint(SqliteSaver):
         """Nothing: what a run that failed has done so far is not taken up again."""
 
 
-def _unfinished(checkpoint: Checkpoint) -> bool:
-    return any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
-
-
 def _turns_of(checkpoint: Checkpoint) -> list[Turn]:
     turns: list[Turn] = checkpoint["channel_values"].get("turns") or []
     return turns
-
-
-def _thread(name: str, turns: Sequence[Turn]) -> Thread:
-    return Thread(name, len(turns), turns[0]["question"], turns[-1]["at"])
 
 
 COLUMNS = {"thread_id", "checkpoint_ns", "checkpoint_id", "type", "checkpoint"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings, Thresholds
@@ -11,7 +11,7 @@ from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotL
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
-    from local_rag.config.models import Models, OllamaModelSpec, Profile, Role
+    from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.protocols import Corpus, Embedder, Engine
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
@@ -39,17 +39,17 @@ class Choice:
         return [first, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else [first]
 
 
-def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, models: Models | None = None) -> Choice:
-    """The engine that the settings ask for; `models` where models.yaml has been read already.
+def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
+    """The engine that the settings ask for.
 
     Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
     """
     if settings.values.engine == "extractive":
         _no_model_named(settings)
         return _extractive(settings, embedder, corpus)
-    must = settings.values.engine == "ollama" or bool(named(settings, models))
+    must = settings.values.engine == "ollama" or bool(named(settings))
     try:
-        engine = open_ollama(settings, None if must else QUICK, models)
+        engine = open_ollama(settings, None if must else QUICK)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
@@ -61,24 +61,21 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, models
 
 def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:
     """The extractive engine with the thresholds that are in force for it."""
-    from local_rag.engines.extractive.engine import RELEVANT, ExtractiveEngine
-    from local_rag.engines.extractive.selection import ANSWERS
+    from local_rag.engines.extractive.engine import ExtractiveEngine
 
     engine = ExtractiveEngine(embedder, corpus)
     thresholds = thresholds_for(settings, engine.fingerprint)
-    if thresholds != Thresholds():
-        relevant = RELEVANT if thresholds.relevance is None else thresholds.relevance
-        answers = ANSWERS if thresholds.answer is None else thresholds.answer
-        engine = ExtractiveEngine(embedder, corpus, relevant=relevant, answers=answers)
-    return Choice(engine, why, change, thresholds)
+    values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
+    given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    return Choice(ExtractiveEngine(embedder, corpus, **given) if given else engine, why, change, thresholds)
 
 
-def named(settings: Settings, models: Models | None = None) -> str:
+def named(settings: Settings) -> str:
     """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
     for name in ("model", "profile", "ollama.host"):
         if settings.origin[name] not in ("default", OLLAMA_HOST):
             return name
-    return "" if roles(settings, models)[0].ours else "models.yaml"
+    return "" if roles(settings)[0].ours else "models.yaml"
 
 
 def _no_model_named(settings: Settings) -> None:
@@ -90,12 +87,12 @@ def _no_model_named(settings: Settings) -> None:
             )
 
 
-def roles(settings: Settings, models: Models | None = None) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
+def roles(settings: Settings) -> tuple[Profile, dict[Role, OllamaModelSpec]]:
     """The profile in force, and the model of each role."""
     from local_rag.config.machine import total_memory
     from local_rag.config.models import ROLES, load_models
 
-    models = models or load_models(settings)
+    models = load_models(settings)
     profile = models.profile(settings.values.profile, total_memory())
     return profile, {role: models.spec(settings.values.model or profile.model_for(role)) for role in ROLES}
 
@@ -108,14 +105,14 @@ def open_server(settings: Settings, patience: float | None = None) -> Server:
     return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
-def open_ollama(settings: Settings, patience: float | None = None, models: Models | None = None) -> OllamaEngine:
+def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
     """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
     from local_rag.engines.ollama.address import address, probe
 
     probe(address(settings.values.ollama.host))
     from local_rag.engines.ollama.engine import OllamaEngine
 
-    profile, specs = roles(settings, models)
+    profile, specs = roles(settings)
     server = open_server(settings, patience)
     try:
         return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama, settings.values.explain)

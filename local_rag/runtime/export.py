@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -25,18 +25,9 @@ _CITATION = {field.name for field in fields(Citation)}
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:
     """A turn that was kept as the answer that it was, without what is not kept."""
-    citations = ({name: value for name, value in source.items() if name in _CITATION} for source in turn["sources"])
-    return Answer(
-        question=turn["question"],
-        text=turn["answer"],
-        status=turn["status"],
-        reason=turn.get("reason", ""),
-        citations=tuple(Citation(**citation) for citation in citations),
-        graph=turn.get("graph", ""),
-        engine=turn.get("engine", ""),
-        thread=thread,
-        asked=turn.get("asked", ""),
-    )
+    sources = ({name: value for name, value in source.items() if name in _CITATION} for source in turn["sources"])
+    kept = {name: turn.get(name, "") for name in ("question", "status", "reason", "graph", "engine", "asked")}
+    return Answer(text=turn["answer"], citations=tuple(Citation(**source) for source in sources), thread=thread, **kept)
 
 
 def markdown(name: str, turns: Sequence[Turn]) -> str:
@@ -67,11 +58,16 @@ def _section(answer: Answer) -> Iterator[str]:
 
 
 def _source(citation: Citation) -> str:
-    page = f", p. {citation.page}" if citation.page is not None else ""
-    heading = f", § {escaped(citation.heading)}" if citation.heading and not page else ""
     doubt = "" if citation.verified else " (not verified)"
-    source = escaped(citation.url or citation.source)
-    return f"- \\[{citation.number}\\] {source}{page}{heading}: “{escaped(citation.quote)}”{doubt}"
+    return f"- \\[{citation.number}\\] {location(citation, escaped)}: “{escaped(citation.quote)}”{doubt}"
+
+
+def location(citation: Citation, clean: Callable[[str], str]) -> str:
+    """The file or URL of a citation with its page, or else its heading; `clean` makes text from files harmless."""
+    source = clean(citation.url or citation.source)
+    if citation.page is not None:
+        return f"{source}, p. {citation.page}"
+    return f"{source}, § {clean(citation.heading)}" if citation.heading else source
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,17 +141,9 @@ def _may_go_to_the_web(settings: Settings) -> None:
 
 
 def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
-    return replace(
-        files,
-        new=files.new + pages.new,
-        updated=files.updated + pages.updated,
-        unchanged=files.unchanged + pages.unchanged,
-        removed=files.removed + pages.removed,
-        skipped=files.skipped + pages.skipped,
-        kept=files.kept + pages.kept,
-        chunks=files.chunks + pages.chunks,
-        seconds=files.seconds + pages.seconds,
-    )
+    """Both reports as one; only files are ignored."""
+    names = [field.name for field in fields(SyncReport) if field.name != "ignored"]
+    return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
 
 
 def sync(index: Index, request: Request, display: Display) -> SyncReport:

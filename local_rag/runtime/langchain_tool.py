@@ -9,6 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
+from local_rag.runtime.export import location
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 TITLES = 8
 """Titles of the index in the tool's description, by which an agent decides whether to ask."""
 
-QUOTE = 300
-"""Characters of a quote behind a source."""
+LONGEST = 300
+"""Characters of a quote, of the reason beside it, and of the place where it stands."""
 
 MEANING = {
     "grounded": "grounded: the files say this",
@@ -50,7 +51,8 @@ def tool_text(answer: Answer) -> str:
         lines += ["sources:", *(f"[{citation.number}] {_source(citation)}" for citation in answer.citations)]
     if answer.nearest:
         lines.append("nearest passages, which do not answer it:")
-        lines += [f"- {_source(citation)}{_why(citation)}" for citation in answer.nearest]
+        for citation in answer.nearest:
+            lines.append(f"- {_source(citation)}{f' ({_one_line(citation.why)})' if citation.why else ''}")
     if answer.about:
         lines.append(f"the files are about: {'; '.join(shorten(printable(title), 80) for title in answer.about)}")
     return "\n".join(lines)
@@ -81,12 +83,9 @@ def _description(rag: Rag) -> str:
     return f"Answers a question from the person's own files, with file and quote, or says that they do not say.{about}"
 
 
-def _why(citation: Citation) -> str:
-    return f" ({shorten(printable(citation.why), QUOTE)})" if citation.why else ""
-
-
 def _source(citation: Citation) -> str:
-    where = printable(citation.url or citation.source).replace("\n", " ")
-    page = f", p. {citation.page}" if citation.page is not None else ""
-    heading = f", § {shorten(printable(citation.heading), 80)}" if citation.heading and not page else ""
-    return f'{where}{page}{heading}: "{shorten(printable(citation.quote), QUOTE)}"'
+    return f'{location(citation, _one_line)}: "{_one_line(citation.quote)}"'
+
+
+def _one_line(text: str) -> str:
+    return shorten(printable(text), LONGEST)

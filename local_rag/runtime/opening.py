@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
@@ -14,7 +13,6 @@ from local_rag.core.protocols import Embedder
 from local_rag.runtime.run import loading
 
 if TYPE_CHECKING:
-    from local_rag.config.models import Models
     from local_rag.core.documents import WebPage
     from local_rag.core.protocols import WebSearch
     from local_rag.index.embed.conversion import Precision
@@ -23,41 +21,21 @@ if TYPE_CHECKING:
     from local_rag.index.status import IndexStatus
 
 
-@dataclass(frozen=True)
-class Configured:
-    """What the settings name, read once: models.yaml, and how the index was made (None where there is none)."""
-
-    models: Models
-    made: IndexStatus | None
-
-    @classmethod
-    def read(cls, settings: Settings) -> Configured:
-        """Raises ConfigError for a models.yaml that cannot be used."""
-        from local_rag.config.models import load_models
-        from local_rag.index.index import Index
-
-        made = None
-        with suppress(IndexMissing):
-            made = Index.inspect(settings.index_path)
-        return cls(load_models(settings), made)
-
-
 def open_embedder(
     settings: Settings,
     display: Display | None = None,
     precision: Precision = "f32",
-    configured: Configured | None = None,
 ) -> SentenceTransformerEmbedder:
     """The embedder that was asked for, else the one that made the index; not loaded yet.
 
     `display` is told before a load that takes seconds; `precision` is that of passages.
     Raises ConfigError, ModelMissing.
     """
+    from local_rag.config.models import load_models
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
-    configured = configured or Configured.read(settings)
-    models, made, name = configured.models, configured.made, settings.values.embedder
-    if settings.origin["embedder"] == "default" and made and made.embedder in models.embedders:
+    models, name = load_models(settings), settings.values.embedder
+    if settings.origin["embedder"] == "default" and (made := status_of(settings)) and made.embedder in models.embedders:
         name = made.embedder
     spec = models.embedder(name)
     on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
@@ -70,7 +48,6 @@ def open_index(
     *,
     create: bool = False,
     reembed: bool = False,
-    configured: Configured | None = None,
 ) -> Index:
     """The configured index, with the configured embedder unless another is given.
 
@@ -79,19 +56,27 @@ def open_index(
     """
     from local_rag.index.index import Index
 
-    configured = configured or Configured.read(settings)
-    chunks, made = settings.values.chunks, configured.made
+    chunks, made = settings.values.chunks, status_of(settings)
     if made is None and not create:
         raise missing(settings)
     given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
     return Index.open(
         settings.index_path,
-        embedder or open_embedder(settings, configured=configured),
+        embedder or open_embedder(settings),
         chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
         chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
         create=create,
         reembed=reembed,
     )
+
+
+def status_of(settings: Settings) -> IndexStatus | None:
+    """How the configured index was made; None where there is none."""
+    from local_rag.index.index import Index
+
+    with suppress(IndexMissing):
+        return Index.inspect(settings.index_path)
+    return None
 
 
 def open_web(settings: Settings) -> WebSearch:

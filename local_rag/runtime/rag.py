@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
@@ -13,7 +12,7 @@ from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
-from local_rag.runtime.opening import Configured, open_embedder, open_index, open_web
+from local_rag.runtime.opening import open_embedder, open_index, open_web
 from local_rag.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -27,19 +26,6 @@ if TYPE_CHECKING:
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
-
-
-def _warm(embedder: SentenceTransformerEmbedder) -> threading.Thread:
-    """Load the embedder on a thread, if that takes a moment only; what goes wrong is told where it is used."""
-
-    def load() -> None:
-        with suppress(Exception):
-            if embedder.ready:
-                embedder.load()
-
-    thread = threading.Thread(target=load, name="local-rag-warm", daemon=True)
-    thread.start()
-    return thread
 
 
 class Rag:
@@ -62,7 +48,6 @@ class Rag:
         self.thresholds = choice.thresholds or thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
         self._threads: Threads | None = None
-        self._warming: threading.Thread | None = None
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
 
@@ -78,22 +63,13 @@ class Rag:
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
-        configured = Configured.read(settings)
-        embedder = open_embedder(settings, configured=configured)
-        warming = _warm(embedder)
+        embedder = open_embedder(settings)
+        index = open_index(settings, embedder)
         try:
-            index = open_index(settings, embedder, configured=configured)
-            try:
-                choice = choose_engine(settings, embedder, index, configured.models)
-                rag = cls(settings, index, choice, embedder)
-            except LocalRagError:
-                index.close()
-                raise
-        except BaseException:
-            warming.join()
+            return cls(settings, index, choose_engine(settings, embedder, index), embedder)
+        except LocalRagError:
+            index.close()
             raise
-        rag._warming = warming
-        return rag
 
     def ask(
         self,
@@ -226,8 +202,6 @@ class Rag:
             cancel.stop()
         self.engine.close()
         self.index.close()
-        if self._warming:
-            self._warming.join()  # an interpreter that ends beneath a thread in native code may crash
         if self._threads:
             self._threads.close()
 

@@ -4,7 +4,6 @@ The threads of a question, and why each is there:
 
 - `local-rag-question` drives the graph, so that Ctrl-C and a closed iterator reach a question while a node works;
 - LangGraph's pool runs the nodes, one at a time, because several stream modes are asked for;
-- `local-rag-warm` (once per Rag) loads the converted embedder, about half a second, while the engine is chosen;
 - `local-rag-preload` (Ollama, once per model) lets the server load the first model during retrieval: seconds;
 - `local-rag-call` (Ollama, one at a time) reads a reply, so that a call can be aborted between two tokens;
 - for pages of the web a few readers, and a thread per connection, which are left behind when a page hangs.

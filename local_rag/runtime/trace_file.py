@@ -34,24 +34,20 @@ class TraceFile:
     @classmethod
     def open(cls, path: Path) -> TraceFile:
         """Make the file, or take an empty one. Raises UsageError for one that holds something or cannot be written."""
+        hint = "--trace-file run.jsonl"
         try:
             handle = os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NONBLOCK", 0), 0o600)
         except OSError as error:
-            raise UsageError(
-                f"the trace cannot be written to {path}: {error.strerror or error}", hint="--trace-file run.jsonl"
-            ) from error
-        status = os.fstat(handle)
+            raise UsageError(f"the trace cannot be written to {path}: {error.strerror or error}", hint=hint) from error
+        status, why = os.fstat(handle), ""
         if not stat.S_ISREG(status.st_mode):
+            why = f"the trace cannot be written to {path}: it is not a regular file"
+        elif status.st_size:
+            why = f"the trace file {path} exists already and is not empty, so it is not overwritten"
+            hint = f"name another, or: rm {shlex.quote(str(path))}"
+        if why:
             os.close(handle)
-            raise UsageError(
-                f"the trace cannot be written to {path}: it is not a regular file", hint="--trace-file run.jsonl"
-            )
-        if status.st_size:
-            os.close(handle)
-            raise UsageError(
-                f"the trace file {path} exists already and is not empty, so it is not overwritten",
-                hint=f"name another, or: rm {shlex.quote(str(path))}",
-            )
+            raise UsageError(why, hint=hint)
         if hasattr(os, "fchmod"):
             os.fchmod(handle, 0o600)
         return cls(path, os.fdopen(handle, "w", encoding="utf-8", errors="replace"))

@@ -17,21 +17,33 @@ from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, Turn
 from local_rag.core.verdicts import Graded
-from local_rag.graphs.nodes.node import Emit, node
-from local_rag.graphs.state import Deps, State, Update, deps_of
+from local_rag.graphs.nodes.node import Emit, Node, node
+from local_rag.graphs.state import Deps, Options, State, Update, deps_of
 from local_rag.text import citations
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
 
 
-def add_memory(graph: StateGraph[State, Deps]) -> tuple[str, str]:
-    """Add the nodes that begin and end a question of a chat; their names stand where START and END would."""
-    graph.add_node(standalone_question)
-    graph.add_node(remember)
-    graph.add_edge(START, "standalone_question")
-    graph.add_edge("remember", END)
-    return "standalone_question", "remember"
+Graph = StateGraph[State, Deps]
+
+
+def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
+    """A graph with these nodes, no edge yet, and where a question begins and ends in it.
+
+    That is at START and END, or with `options.memory` at the nodes that make a follow-up whole and keep the turn.
+    """
+    graph = StateGraph(State, context_schema=Deps)
+    start, end = START, END
+    if options.memory:
+        start, end = "standalone_question", "remember"
+        graph.add_node(standalone_question)
+        graph.add_node(remember)
+        graph.add_edge(START, start)
+        graph.add_edge(end, END)
+    for added in nodes:
+        graph.add_node(added)
+    return graph, start, end
 
 
 @node(lambda state: "reading the question" if state.get("turns") else "starting")
