@@ -49,15 +49,17 @@ def check() -> int:
         if status != 0:
             failed.append((module, status))
 
+    variables = environment.variables
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every worker compiles every test anew
     finish_mypy = None
     with contextlib.ExitStack() as stack:
         for module, arguments in checks(unknown + after, options.all):
             command = [str(environment.python), "-m", module, *arguments]
             if module == "mypy":  # one core for a while: it runs beside pytest
-                finish_mypy = stack.enter_context(beside(command, environment.variables, environment.checkout))
+                finish_mypy = stack.enter_context(beside(command, variables, environment.checkout))
                 continue
             say("\n$ " + " ".join([module, *arguments]))
-            ended(module, call(command, environment.variables, environment.checkout))
+            ended(module, call(command, variables, environment.checkout))
         if finish_mypy:
             say("\n$ mypy")
             ended("mypy", finish_mypy())

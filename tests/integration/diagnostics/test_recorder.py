@@ -6,7 +6,6 @@ its servers on loopback.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -15,7 +14,6 @@ from dataclasses import replace
 import pytest
 from support.screen import shown
 
-from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing
 from local_rag.core.progress import Silent
@@ -299,16 +297,6 @@ def test_a_question_that_cannot_be_asked():
 def test_an_index_that_was_named_must_be_there():
     with pytest.raises(IndexMissing):
         record_question(Settings.load(index="none", engine="extractive"), "", Silent())
-
-
-def test_without_an_index_a_question_is_asked_of_the_demo(capsys, home):
-    assert run(["doctor", "--network", "--engine", "extractive", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ok"] is True
-    assert said["recording"]["contacts"] == []
-    assert said["recording"]["answer_status"] == "grounded"
-    assert json.loads(said["recording"]["stdout"])["engine"] == "extractive"
-    assert not (home / "data" / "indexes").exists()
 
 
 def test_a_daemon_that_may_call_its_maker(ollama, monkeypatch):

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-PROGRAM = """
-import sys
-sys.modules[sys.argv[1]] = None  # as where it is not installed
 from local_rag.cli.app import run
-sys.exit(run(sys.argv[2:]))
-"""
 
 
 @pytest.mark.parametrize(
@@ -24,13 +18,16 @@ sys.exit(run(sys.argv[2:]))
         ("matplotlib", ["calibrate", "cases.jsonl"]),
     ],
 )
-def test_a_missing_library_is_one_line_and_the_command_that_installs_it(tmp_path, missing, command):
+def test_a_missing_library_is_one_line_and_the_command_that_installs_it(
+    tmp_path, monkeypatch, capsys, missing, command
+):
     (tmp_path / "cases.jsonl").write_text('{"question": "Who?", "relevant": ["a.md"]}\n')
-    child = subprocess.run(
-        [sys.executable, "-c", PROGRAM, missing, *command], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert (child.returncode, child.stdout) == (1, "")
-    assert child.stderr.splitlines() == [
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)  # as where it is not installed
+    assert run(command) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [
         f"error: evaluation needs {missing}, which the extra 'eval' brings",
         'hint: pip install "local-rag[eval]"',
     ]

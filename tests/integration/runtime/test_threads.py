@@ -362,7 +362,11 @@ WORKING = ("rejected", "nearest", "documents", "drafts")
 
 
 @pytest.mark.parametrize(("graph", "flags"), CASES, ids=[f"{graph} {flags}" for graph, flags in CASES])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=max(3, settings().max_examples // 7),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(relevant=VERDICTS, grades=GRADES, drafts=DRAFTS)
 def test_a_second_question_never_sees_anything_of_the_first(graph, flags, relevant, grades, drafts):
     engine = Watching(relevant=relevant, grades=grades, drafts=drafts)
@@ -488,7 +492,7 @@ def rendered_text(page):
 HOSTILE = st.text(alphabet=st.sampled_from("ab1 .)#>-+*_`~[]()!<&;|\\\n=:/$@'\"h"), min_size=1, max_size=60)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(HOSTILE)
 def test_no_text_of_a_file_breaks_the_page(text):
     turn = {

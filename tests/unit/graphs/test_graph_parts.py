@@ -716,7 +716,7 @@ methods = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=settings().max_examples)
 @given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods, found=st.integers(0, 20))
 def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, method, found):
     corpus = FakeCorpus([passage(n) for n in range(1, found + 1)])

@@ -41,7 +41,7 @@ prose = st.lists(
 anything = st.one_of(prose.map(" ".join), st.text(max_size=400)).map(printable)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(anything, st.integers(16, 60))
 @example("# H\n\n" + "x" * 5000 + " tail", 16)
 @example("日本語" * 400, 20)
@@ -60,7 +60,7 @@ def test_every_character_once_in_order_within_the_size(text, size):
     assert "".join([*rest, text[at:]]).strip() == ""
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=settings().max_examples)
 @given(anything, st.integers(16, 60), st.integers(1, 8))
 def test_with_overlap_still_ordered_complete_and_within_the_size(text, size, overlap):
     embedder = minilm()

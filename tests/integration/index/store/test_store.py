@@ -124,7 +124,7 @@ def test_a_failed_transaction_leaves_nothing(opened):
 
 
 class TestQueries:
-    @settings(deadline=None, max_examples=300)
+    @settings(max_examples=3 * settings().max_examples)
     @given(st.text(max_size=60))
     @example('"lamp')
     @example("lamp AND (boat OR")
