@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,11 +79,8 @@ class Index:
     @staticmethod
     def inspect(path: Path) -> IndexStatus:
         """The status of any index, whatever made it. Raises IndexMissing, IndexDamaged, IndexMismatch for a schema."""
-        store = Store(path.absolute())
-        try:
+        with closing(Store(path.absolute())) as store:
             return status.inspect(store)
-        finally:
-            store.close()
 
     @staticmethod
     def destroy(path: Path) -> None:

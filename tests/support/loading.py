@@ -17,7 +17,7 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def one(path: Path) -> LoadedDocument:
+def document_of(path: Path) -> LoadedDocument:
     (found,) = load(path).documents
     return found
 

@@ -127,7 +127,7 @@ class SentenceTransformerEmbedder:
                 self._queries.move_to_end(text)
             while len(self._queries) > _QUERIES_KEPT:
                 self._queries.popitem(last=False)
-        return np.stack([rows[text] for text in texts]) if texts else self._nothing()
+        return np.stack([rows[text] for text in texts]) if texts else self._embed([])
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Where each token ends, in code points, special tokens excluded; the weights are not needed for it.
@@ -152,9 +152,9 @@ class SentenceTransformerEmbedder:
     def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        if not texts:
-            return self._nothing()
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        if not texts:
+            return vectors
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
         batches = [order[first : first + _BATCH] for first in range(0, len(order), _BATCH)]
 
@@ -178,11 +178,6 @@ class SentenceTransformerEmbedder:
             )
         norms: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.divide(rows, np.maximum(norms, np.float32(1e-12)))
-
-    def _nothing(self) -> Vectors:
-        import numpy as np
-
-        return np.empty((0, self.dimension), dtype=np.float32)
 
     @property
     def _memory(self) -> Path | None:

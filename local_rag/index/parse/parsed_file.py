@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped
@@ -49,12 +48,3 @@ def checked(file: ParsedFile) -> ParsedFile:
     if not filled:
         raise FileSkipped("is empty")
     return ParsedFile(filled, file.warnings)
-
-
-def from_wire(wire: dict[str, Any]) -> ParsedFile:
-    """The inverse of `dataclasses.asdict`."""
-    documents = (
-        LoadedDocument(**fields | {"headings": tuple(Heading(**heading) for heading in fields["headings"])})
-        for fields in wire["documents"]
-    )
-    return ParsedFile(tuple(documents), tuple(wire["warnings"]))

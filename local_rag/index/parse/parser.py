@@ -14,14 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import TypeAdapter
+
 from local_rag.core import child_process
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parsed_file import ParsedFile, from_wire
+from local_rag.index.parse.parsed_file import ParsedFile
 
 SECONDS = 60.0
 """Per file. The slowest of 497 real documents took under 3 s on two cores."""
 
 MAX_BYTES = 500_000_000
+
+_PARSED = TypeAdapter(ParsedFile)
 
 _POLL = 0.05
 """Seconds between looks at the worker: a wait without end cannot be interrupted by Ctrl-C on Windows."""
@@ -77,7 +81,7 @@ class Parser:
             raise
         if "skipped" in reply:
             raise FileSkipped(reply["skipped"], hint=reply["hint"])
-        return from_wire(reply)
+        return _PARSED.validate_python(reply)
 
     def _ask(self, path: Path) -> dict[str, Any]:
         if self._stopped.is_set():

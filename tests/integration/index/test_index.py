@@ -69,8 +69,8 @@ def index(tmp_path, notes):
         yield made
 
 
-def names(found):
-    return [Path(document.metadata["source"]).name for document in found]
+def names(documents):
+    return [Path(document.metadata["source"]).name for document in documents]
 
 
 class TestSearch:
@@ -98,13 +98,13 @@ class TestSearch:
     @pytest.mark.parametrize("mode", ["hybrid", "dense", "words"])
     def test_scores_are_cosines_in_every_mode(self, real, mode):
         question = "Which boat is kept ready?"
-        found = real.search(question, 4, mode=mode)
+        documents = real.search(question, 4, mode=mode)
         query = minilm().embed_queries([question])[0]
-        for document in found:
+        for document in documents:
             cosine = float(minilm().embed_documents([document.page_content])[0] @ query)
             assert document.metadata["score"] == pytest.approx(cosine, abs=1e-4)
-        ranks = [document.metadata["rank_score"] for document in found]
-        assert found and ranks == sorted(ranks, reverse=True)
+        ranks = [document.metadata["rank_score"] for document in documents]
+        assert documents and ranks == sorted(ranks, reverse=True)
 
     def test_hybrid_is_the_reciprocal_rank_fusion_of_both(self, real):
         question = "boat ready"
@@ -129,8 +129,8 @@ class TestSearch:
     def test_the_same_text_in_two_files_comes_once(self, index, notes):
         (notes / "copy.txt").write_text(NOTES["boats/rescue.txt"], encoding="utf-8")
         index.sync()
-        found = index.search("rescue boat rope", 10)
-        assert len({document.page_content for document in found}) == len(found)
+        documents = index.search("rescue boat rope", 10)
+        assert len({document.page_content for document in documents}) == len(documents)
         assert index.status().files == 5
 
     def test_many_copies_do_not_crowd_out_the_rest(self, index, notes):
@@ -167,18 +167,18 @@ class TestSearch:
 
     def test_many_threads(self, index):
         expected = [d.metadata["chunk_id"] for d in index.search("rescue boat", 3)]
-        found, threads = [], []
+        rankings, threads = [], []
 
         def search():
             for _ in range(10):
-                found.append([d.metadata["chunk_id"] for d in index.search("rescue boat", 3)])
+                rankings.append([d.metadata["chunk_id"] for d in index.search("rescue boat", 3)])
 
         for _ in range(6):
             threads.append(threading.Thread(target=search))
             threads[-1].start()
         for thread in threads:
             thread.join()
-        assert found == [expected] * 60
+        assert rankings == [expected] * 60
 
 
 def test_within_by_hand():
@@ -201,12 +201,12 @@ def test_within_by_hand():
 
 class TestStatus:
     def test_it_says_what_is_there(self, index, notes):
-        found = index.status()
-        assert (found.files, found.documents, found.embedder, found.chunk_size) == (4, 4, "hashing", 40)
-        assert found.roots == (str(notes),) and found.fingerprint == "hashing-64-100" and found.cache_fresh
-        assert found.bytes == sum(entry.stat().st_size for entry in found.path.iterdir())
-        assert abs(datetime.fromisoformat(found.last_sync).timestamp() - datetime.now().timestamp()) < 60
-        assert Index.inspect(index.path) == found
+        status = index.status()
+        assert (status.files, status.documents, status.embedder, status.chunk_size) == (4, 4, "hashing", 40)
+        assert status.roots == (str(notes),) and status.fingerprint == "hashing-64-100" and status.cache_fresh
+        assert status.bytes == sum(entry.stat().st_size for entry in status.path.iterdir())
+        assert abs(datetime.fromisoformat(status.last_sync).timestamp() - datetime.now().timestamp()) < 60
+        assert Index.inspect(index.path) == status
 
     def test_the_files(self, index, notes):
         rows = {Path(file.path).relative_to(notes).as_posix(): file for file in index.files()}
@@ -215,10 +215,10 @@ class TestStatus:
         assert sum(file.chunks for file in rows.values()) == index.status().chunks
 
     def test_the_catalog_is_made_of_the_files(self, index, notes):
-        found = index.catalog()
-        assert (found.documents, found.chunks) == (4, index.status().chunks)
-        assert {"Lighthouse", "Taxes"} <= set(found.titles) and found.terms[0] == "boat"
-        assert not {"the", "is"} & set(found.terms)
+        catalog = index.catalog()
+        assert (catalog.documents, catalog.chunks) == (4, index.status().chunks)
+        assert {"Lighthouse", "Taxes"} <= set(catalog.titles) and catalog.terms[0] == "boat"
+        assert not {"the", "is"} & set(catalog.terms)
         (notes / "new.md").write_text("# Whales\n\nWhales sing.", encoding="utf-8")
         index.sync()
         assert "Whales" in index.catalog().titles
@@ -226,9 +226,9 @@ class TestStatus:
     def test_document_frequency(self, index):
         terms = ["boat", "boats", "The", "keeper's", "whale", "rescue-boat", "sound"]
         expected = {"boat": 2, "boats": 2, "keeper's": 1, "whale": 0, "rescue-boat": 1, "sound": 1}
-        found = index.document_frequency(terms)
-        assert {term: count for term, count in found.items() if term != "The"} == expected
-        assert found["The"] >= 3
+        frequencies = index.document_frequency(terms)
+        assert {term: count for term, count in frequencies.items() if term != "The"} == expected
+        assert frequencies["The"] >= 3
 
     def test_verify(self, index):
         index.verify()
@@ -276,7 +276,7 @@ class TestOpening:
             threads[-1].start()
         for thread in threads:
             thread.join()
-        assert len(made) == 4 and {one.status().chunks for one in made} == {0}
+        assert len(made) == 4 and {opened_index.status().chunks for opened_index in made} == {0}
 
     def test_destroy(self, index):
         index.close()
@@ -295,13 +295,13 @@ class TestReembedding:
                 opened.search("boat", 4)
             assert opened.reembed(seen.append) == other.embedded == index_size(opened)
             assert seen[-1].done == seen[-1].total == other.embedded
-            found = opened.search("rescue boat", 4)
+            documents = opened.search("rescue boat", 4)
             assert opened.reembed() == 0 and opened.status().fingerprint == other.fingerprint
         with pytest.raises(IndexMismatch):
             index.search("boat", 4)
         fresh = Index.open(tmp_path / "fresh", other, chunk_size=40, create=True)
         fresh.sync([notes])
-        assert found == fresh.search("rescue boat", 4)
+        assert documents == fresh.search("rescue boat", 4)
 
     def test_an_interruption_keeps_the_old_vectors_and_the_new_work(self, index, tmp_path, monkeypatch):
         from local_rag.index import recipes
@@ -341,9 +341,9 @@ def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
         assert index.count() == 0
         index.sync([tmp_path / "notes"])
         assert index.count() == index.status().chunks == 1
-        found = index.search("lamp", 1)[0]
-        other = Document("The lamp is lit at dusk.", metadata=found.metadata)
-        stranger = Document(found.page_content, metadata=found.metadata | {"chunk_id": "none"})
-        rows = index.vectors([found, other, stranger, Document("from the web")])
+        document = index.search("lamp", 1)[0]
+        other = Document("The lamp is lit at dusk.", metadata=document.metadata)
+        stranger = Document(document.page_content, metadata=document.metadata | {"chunk_id": "none"})
+        rows = index.vectors([document, other, stranger, Document("from the web")])
         assert rows[1:] == [None, None, None]
-        assert np.array_equal(rows[0], HashingEmbedder().embed_documents([found.page_content])[0])
+        assert np.array_equal(rows[0], HashingEmbedder().embed_documents([document.page_content])[0])

@@ -24,9 +24,9 @@ def web():
 
 
 def test_a_page(web):
-    found = fetcher(web).fetch(web.url("/"))
-    assert found.body == PAGE.encode()
-    assert (found.url, found.final_url, found.content_type, found.charset) == (
+    fetched = fetcher(web).fetch(web.url("/"))
+    assert fetched.body == PAGE.encode()
+    assert (fetched.url, fetched.final_url, fetched.content_type, fetched.charset) == (
         web.url("/"),
         web.url("/"),
         "text/html",
@@ -39,8 +39,8 @@ def test_what_is_sent_says_nothing_about_who_asks(web, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     web.pages["/from"] = redirect("/?a=b#part", headers=[("Set-Cookie", "who=you; Path=/")])
     web.pages["/?a=b"] = html(PAGE)
-    found = fetcher(web).fetch(web.url("/from#part"))
-    assert found.final_url == web.url("/?a=b")
+    fetched = fetcher(web).fetch(web.url("/from#part"))
+    assert fetched.final_url == web.url("/?a=b")
     assert len(web.requests) == 2
     assert [request.path for request in web.requests] == ["/from", "/?a=b"]
     for request in web.requests:
@@ -67,8 +67,8 @@ def test_cookies_are_not_kept_between_pages(web):
 
 def test_a_name_is_looked_up_once_and_the_checked_address_is_asked(web):
     names = Names(example_org=[["127.0.0.1"], ["127.0.0.2"]])
-    found = fetcher(web, names).fetch(web.url("/", "example.org"))
-    assert found.body == PAGE.encode() and found.final_url == web.url("/", "example.org")
+    fetched = fetcher(web, names).fetch(web.url("/", "example.org"))
+    assert fetched.body == PAGE.encode() and fetched.final_url == web.url("/", "example.org")
     assert names.asked == ["example.org"]
     assert web.requests[0].headers["host"] == f"example.org:{web.port}"
 
@@ -193,8 +193,8 @@ def test_nobody_listens():
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_followed(web, status):
     web.pages["/from"] = redirect("/", status)
-    found = fetcher(web).fetch(web.url("/from"))
-    assert (found.url, found.final_url, found.body) == (web.url("/from"), web.url("/"), PAGE.encode())
+    fetched = fetcher(web).fetch(web.url("/from"))
+    assert (fetched.url, fetched.final_url, fetched.body) == (web.url("/from"), web.url("/"), PAGE.encode())
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_other_kinds_are_refused_by_name(web, kind, line):
 )
 def test_kinds_that_are_read(web, kind, is_read_as):
     web.pages["/"] = reply(b"hello", kind=kind)
-    found = fetcher(web).fetch(web.url("/"))
-    assert (found.content_type, found.charset) == is_read_as
+    fetched = fetcher(web).fetch(web.url("/"))
+    assert (fetched.content_type, fetched.charset) == is_read_as
 
 
 def test_an_empty_page_is_fetched(web):

@@ -55,11 +55,11 @@ def logged(folder):
 
 def test_a_search_posts_the_words_and_its_snippets_are_documents(page, tmp_path):
     web = searching(page, tmp_path)
-    found = web.search("cost of a greenhouse", 2)
+    results = web.search("cost of a greenhouse", 2)
     assert page.asked == [{"q": "cost of a greenhouse", "b": "", "l": "wt-wt"}]
-    assert found.notes == ()
-    assert [one.page_content for one in found.documents] == [GREENHOUSE[2], FENCE[2]]
-    about = found.documents[1].metadata
+    assert results.notes == ()
+    assert [document.page_content for document in results.documents] == [GREENHOUSE[2], FENCE[2]]
+    about = results.documents[1].metadata
     assert about.keys() == page_documents.METADATA
     assert about == about | {
         "source": "garden.test/fence/oak",
@@ -74,7 +74,7 @@ def test_a_search_posts_the_words_and_its_snippets_are_documents(page, tmp_path)
         "url": "https://garden.test/fence/oak",
         "date": "",
     }
-    assert len({one.metadata["chunk_id"] for one in found.documents}) == 2
+    assert len({document.metadata["chunk_id"] for document in results.documents}) == 2
     assert (web.enabled, web.engine) == (True, "duckduckgo")
 
 
@@ -90,8 +90,8 @@ def test_links_stay_as_they_stand_in_the_page_and_what_cannot_be_opened_is_left_
         ("no host", "https:///path", "b"),
         ("broken", "https://[::1/", "b"),
     ]
-    found = searching(page, tmp_path).search("links", 9)
-    assert [one.metadata["url"] for one in found.documents] == [
+    results = searching(page, tmp_path).search("links", 9)
+    assert [document.metadata["url"] for document in results.documents] == [
         "https://a.test/c%23/x%20y?q=1%262",
         "https://b.test/p?x=1",
     ]
@@ -99,10 +99,10 @@ def test_links_stay_as_they_stand_in_the_page_and_what_cannot_be_opened_is_left_
 
 def test_text_of_the_page_cannot_drive_a_terminal(page, tmp_path):
     page.results = [("red \x1b[31malert\x07", "https://a.test/", "one\x1b]0;title\x07 two\u202egnp.exe\nthree")]
-    (one,) = searching(page, tmp_path).search("colours", 1).documents
-    for text in (one.metadata["title"], one.page_content):
+    (document,) = searching(page, tmp_path).search("colours", 1).documents
+    for text in (document.metadata["title"], document.page_content):
         assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
-    assert "\n" not in one.page_content
+    assert "\n" not in document.page_content
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_one_line_of_200_characters_leaves(tmp_path, query, sent):
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), (" \n", 3), ("words", 0)])
 def test_nothing_to_ask_is_not_asked(page, tmp_path, query, k):
-    found = searching(page, tmp_path).search(query, k)
-    assert not found.documents and found.notes and not page.asked
+    results = searching(page, tmp_path).search(query, k)
+    assert not results.documents and results.notes and not page.asked
 
 
 def test_the_next_engine_is_asked_only_where_the_one_before_had_nothing(page, tmp_path):
     web = searching(page, tmp_path, engines=("mojeek", "duckduckgo", "brave"))
-    found = web.search("greenhouse", 1)
-    assert len(found.documents) == 1 and found.notes == ("mojeek found nothing: try other words",)
+    results = web.search("greenhouse", 1)
+    assert len(results.documents) == 1 and results.notes == ("mojeek found nothing: try other words",)
     assert [row["engines"] for row in logged(tmp_path)] == [["mojeek"], ["duckduckgo"]]
     assert len(page.asked) == 2 and web.engine == "mojeek, duckduckgo, brave"
 
@@ -179,9 +179,9 @@ def test_the_log_is_for_its_owner_only(page, tmp_path):
 
 def test_what_cannot_be_logged_is_not_sent(page, tmp_path):
     (tmp_path / search.QUERY_LOG).mkdir()
-    found = searching(page, tmp_path).search("greenhouse", 1)
-    assert not found.documents and not page.asked
-    assert "cannot be logged" in found.notes[0] and str(tmp_path / search.QUERY_LOG) in found.notes[0]
+    results = searching(page, tmp_path).search("greenhouse", 1)
+    assert not results.documents and not page.asked
+    assert "cannot be logged" in results.notes[0] and str(tmp_path / search.QUERY_LOG) in results.notes[0]
 
 
 def test_proxies_of_the_environment_are_not_used(page, tmp_path, monkeypatch):
@@ -211,8 +211,8 @@ def test_the_child_gets_hardly_any_environment(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     code = "import json, os; print(json.dumps({'results': [{'href': 'http://a.test/', 'body': ' '.join(os.environ)}]}))"
-    (one,) = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).documents
-    names = set(one.page_content.split())
+    (document,) = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1).documents
+    names = set(document.page_content.split())
     assert {"PATH", "LC_ALL", "NO_PROXY"} <= names
     assert names <= ddgs_process.KEPT | {"LC_ALL", "LC_CTYPE", "NO_PROXY"}
 
@@ -221,9 +221,9 @@ def test_the_child_gets_hardly_any_environment(tmp_path, monkeypatch):
 def test_a_redirect_of_the_result_page_is_not_followed(page, tmp_path, status):
     with SearchPage(SHED) as elsewhere:
         page.statuses, page.location = [status], elsewhere.url
-        found = searching(page, tmp_path).search("greenhouse", 1)
-        assert not found.documents and not elsewhere.asked
-    assert f"HTTP {status}" in found.notes[0] and "not followed" in found.notes[0]
+        results = searching(page, tmp_path).search("greenhouse", 1)
+        assert not results.documents and not elsewhere.asked
+    assert f"HTTP {status}" in results.notes[0] and "not followed" in results.notes[0]
 
 
 def test_the_library_is_never_loaded_in_this_process(page, tmp_path):
@@ -233,8 +233,8 @@ def test_the_library_is_never_loaded_in_this_process(page, tmp_path):
 
 def test_the_seam_for_tests_leads_nowhere_but_here(page, tmp_path):
     command = [*ddgs_process.COMMAND, "--search-url", "http://search.test/"]
-    found = DdgsSearch(Web(), tmp_path, None, command).search("greenhouse", 1)
-    assert not found.documents and "--search-url takes http://127.0.0.1:PORT" in found.notes[0]
+    results = DdgsSearch(Web(), tmp_path, None, command).search("greenhouse", 1)
+    assert not results.documents and "--search-url takes http://127.0.0.1:PORT" in results.notes[0]
     assert "--search-url" not in ddgs_process.COMMAND
     for engine in ("wikipedia", "yahoo", "startpage"):
         (note,) = searching(page, tmp_path, engines=(engine,)).search("greenhouse", 1).notes
@@ -251,30 +251,32 @@ def test_the_seam_for_tests_leads_nowhere_but_here(page, tmp_path):
 def test_too_many_searches_are_tried_again(page, tmp_path, monkeypatch, statuses, tries, note):
     monkeypatch.setattr(search, "PAUSES", (0.0, 0.01, 0.01, 0.01))
     page.statuses = statuses
-    found = searching(page, tmp_path).search("greenhouse", 1)
+    results = searching(page, tmp_path).search("greenhouse", 1)
     assert len(page.asked) == len(logged(tmp_path)) == tries
-    assert found.notes == note and bool(found.documents) == (not note)
+    assert results.notes == note and bool(results.documents) == (not note)
 
 
 def test_no_pause_goes_beyond_the_deadline(page, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "PAUSES", (0.0, 60.0))
     page.statuses = [202] * 9
-    found = searching(page, tmp_path).search("greenhouse", 1)
-    assert len(page.asked) == 1 and "HTTP 202" in found.notes[0]
+    results = searching(page, tmp_path).search("greenhouse", 1)
+    assert len(page.asked) == 1 and "HTTP 202" in results.notes[0]
 
 
 def test_where_one_engine_takes_no_more_the_next_is_asked_at_once(page, tmp_path):
     page.statuses = [429]
-    found = searching(page, tmp_path, engines=("brave", "duckduckgo")).search("greenhouse", 1)
-    assert found.documents and found.notes == ("brave takes no more searches for now (HTTP 429): wait some minutes",)
+    results = searching(page, tmp_path, engines=("brave", "duckduckgo")).search("greenhouse", 1)
+    assert results.documents and results.notes == (
+        "brave takes no more searches for now (HTTP 429): wait some minutes",
+    )
 
 
 @pytest.mark.parametrize("status", [403, 500])
 def test_a_refusal_is_not_tried_again(page, tmp_path, status):
     page.statuses = [status]
-    found = searching(page, tmp_path).search("greenhouse", 1)
-    assert not found.documents and len(page.asked) == 1
-    assert found.notes == (f"duckduckgo refused the search (HTTP {status}): try later, or set web.engines",)
+    results = searching(page, tmp_path).search("greenhouse", 1)
+    assert not results.documents and len(page.asked) == 1
+    assert results.notes == (f"duckduckgo refused the search (HTTP {status}): try later, or set web.engines",)
 
 
 def test_nothing_found(page, tmp_path):
@@ -285,8 +287,8 @@ def test_nothing_found(page, tmp_path):
 def test_an_engine_that_does_not_answer_is_left_at_the_deadline(page, tmp_path):
     page.hold = True
     started = time.monotonic()
-    found = searching(page, tmp_path, seconds=0.5).search("greenhouse", 1)
-    assert found.notes == (ddgs_process.late("duckduckgo"),) and not found.documents
+    results = searching(page, tmp_path, seconds=0.5).search("greenhouse", 1)
+    assert results.notes == (ddgs_process.late("duckduckgo"),) and not results.documents
     assert time.monotonic() - started < 60
 
 
@@ -312,9 +314,9 @@ def test_an_engine_that_cannot_be_reached(page, tmp_path):
     ],
 )
 def test_a_child_that_fails_is_one_note(tmp_path, code, note):
-    found = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1)
-    assert not found.documents and len(found.notes) == 1
-    assert note in found.notes[0] and found.notes[0].isprintable()
+    results = DdgsSearch(Web(), tmp_path, None, child(code)).search("greenhouse", 1)
+    assert not results.documents and len(results.notes) == 1
+    assert note in results.notes[0] and results.notes[0].isprintable()
 
 
 def test_what_the_library_prints_is_no_reply(page, tmp_path):
@@ -442,13 +444,13 @@ def test_pages_are_read_and_one_that_cannot_be_leaves_its_snippet(page, tmp_path
             raise RuntimeError("a parser\nfell over")
         return web_page("https://garden.test/new", "Greenhouses \x1b[1mtoday", "2026-05-01", "Glass\n\ncosts 90.\x07")
 
-    found = searching(page, tmp_path, read_page).search("greenhouse", 3)
-    first, second, third = found.documents
+    results = searching(page, tmp_path, read_page).search("greenhouse", 3)
+    first, second, third = results.documents
     assert first.page_content == "Glass\n\ncosts 90." and first.metadata["end"] == len(first.page_content)
     assert first.metadata["url"] == "https://garden.test/new" and first.metadata["title"] == "Greenhouses today"
     assert first.metadata["date"] == "2026-05-01" and first.metadata["source"] == "garden.test/new"
     assert (second.page_content, third.page_content) == (FENCE[2], SHED[2])
-    assert found.notes == (
+    assert results.notes == (
         f"{FENCE[1]}: refused: 403 Forbidden; its snippet is used",
         f"{SHED[1]}: cannot be read (RuntimeError: a parser fell over); its snippet is used",
     )
@@ -465,11 +467,11 @@ def test_search_page_fetcher_and_reader_together(page, tmp_path):
         text = "<title>Glass</title><p>A greenhouse of glass costs 4,200 euros, and lasts for a lifetime.</p>"
         web.pages["/glass"] = reply(text.encode())
         page.results = [("Glass", web.url("/glass"), "short"), ("Gone", web.url("/gone"), "the snippet")]
-        found = searching(page, tmp_path, lambda url: read(fetch.fetch(url))).search("greenhouse", 2)
-    first, second = found.documents
+        results = searching(page, tmp_path, lambda url: read(fetch.fetch(url))).search("greenhouse", 2)
+    first, second = results.documents
     assert "4,200 euros" in first.page_content and first.metadata["url"] == web.url("/glass")
     assert second.page_content == "the snippet"
-    assert len(found.notes) == 1 and "404" in found.notes[0] and "its snippet is used" in found.notes[0]
+    assert len(results.notes) == 1 and "404" in results.notes[0] and "its snippet is used" in results.notes[0]
 
 
 def lines(count, body="snippet"):
@@ -478,7 +480,7 @@ def lines(count, body="snippet"):
 
 def test_two_links_to_one_page_are_one_document():
     made, notes = page_documents.documents(lines(3), lambda url: web_page("https://a.test/", "t", "", "text"), 5)
-    assert [one.metadata["rank_score"] for one in made] == [1 / 61] and not notes
+    assert [document.metadata["rank_score"] for document in made] == [1 / 61] and not notes
 
 
 def test_a_page_without_text_and_without_snippet_is_none():
@@ -503,7 +505,7 @@ def test_at_most_three_pages_are_read_at_once():
         return web_page(url, "t", "", "text")
 
     made, _ = page_documents.documents(lines(8), read_page, 5)
-    assert most <= page_documents.THREADS and [one.metadata["url"] for one in made] == [
+    assert most <= page_documents.THREADS and [document.metadata["url"] for document in made] == [
         result.url for result in lines(8)
     ]
 
@@ -519,7 +521,7 @@ def test_a_page_that_hangs_is_left_behind(monkeypatch):
 
     made, notes = page_documents.documents(lines(3), read_page, 0.5)
     end.set()
-    assert [one.page_content for one in made] == ["text", "snippet", "text"]
+    assert [document.page_content for document in made] == ["text", "snippet", "text"]
     assert notes == ["https://a.test/1: took longer than 0.5 s to read; its snippet is used"]
 
 
@@ -545,8 +547,8 @@ def test_a_stop_that_only_a_page_saw_is_passed_on():
 
 
 def test_an_endless_page_is_cut_with_a_note():
-    (one,), notes = page_documents.documents(lines(1), lambda url: web_page(url, "t", "", "x" * 200_000), 5)
-    assert len(one.page_content) == page_documents.TEXT == one.metadata["end"]
+    (document,), notes = page_documents.documents(lines(1), lambda url: web_page(url, "t", "", "x" * 200_000), 5)
+    assert len(document.page_content) == page_documents.TEXT == document.metadata["end"]
     assert notes == ["https://a.test/0: only its first 100,000 characters are used"]
 
 
@@ -603,8 +605,8 @@ def test_a_damaged_entry_is_a_miss(page, tmp_path, content):
     web.search("greenhouse", 2)
     (kept,) = (tmp_path / "web-cache").iterdir()
     kept.write_bytes(content.replace(b"NOW", str(time.time()).encode()))
-    found = web.search("greenhouse", 2)
-    assert len(found.documents) == 2 and len(page.asked) == 2 and not found.notes
+    results = web.search("greenhouse", 2)
+    assert len(results.documents) == 2 and len(page.asked) == 2 and not results.notes
 
 
 def test_an_entry_ends_and_one_of_the_future_does_not_count(tmp_path):
@@ -622,7 +624,7 @@ def test_the_oldest_entries_go(tmp_path):
     cache = SearchCache(tmp_path, hours=1, entries=3)
     for number in range(6):
         cache.put(number, number)
-        (path,) = [one for one in cache.folder.iterdir() if json.loads(one.read_text())["value"] == number]
+        (path,) = [file for file in cache.folder.iterdir() if json.loads(file.read_text())["value"] == number]
         os.utime(path, (time.time() - 60 + number,) * 2)
     assert [number for number in range(6) if cache.get(number)] == [3, 4, 5]
     for path in cache.folder.iterdir():
@@ -641,5 +643,5 @@ def test_the_cache_is_for_its_owner_only(tmp_path):
 
 def test_a_folder_that_takes_nothing_costs_only_the_cache(page, tmp_path):
     (tmp_path / "web-cache").write_text("in the way")
-    found = searching(page, tmp_path).search("greenhouse", 1)
-    assert found.documents and not found.notes
+    results = searching(page, tmp_path).search("greenhouse", 1)
+    assert results.documents and not results.notes

@@ -111,8 +111,8 @@ class TestIncremental:
         index.sync([notes], progress=seen.append)
         assert (seen[0].done, seen[0].total, seen[0].chunks) == (0, 3, 0)
         assert (seen[-1].done, seen[-1].total, seen[-1].chunks) == (3, 3, 3)
-        assert {Path(one.path).name for one in seen} == {"a.txt", "b.txt", "c.txt"}
-        assert [one.seconds for one in seen] == sorted(one.seconds for one in seen)
+        assert {Path(progress.path).name for progress in seen} == {"a.txt", "b.txt", "c.txt"}
+        assert [progress.seconds for progress in seen] == sorted(progress.seconds for progress in seen)
 
 
 class TestRoots:
@@ -227,7 +227,7 @@ class TestBadFiles:
         with open_at(tmp_path) as index:
             report = index.sync([tmp_path / "bad", tmp_path / "good"])
             assert set(report.new) == set(map(str, good)) and report.kept == ()
-            reasons = {Path(one.path).name: one.reason for one in report.skipped}
+            reasons = {Path(skipped.path).name: skipped.reason for skipped in report.skipped}
             for name, fragment in bad.items():
                 assert fragment in reasons.pop(name)
             assert reasons == {}
@@ -240,7 +240,9 @@ class TestBadFiles:
         make_pdf(notes / "half.pdf", [SENTENCE, ""], drawn=True)
         report = index.sync([notes])
         assert names(report.new) == ["a.txt", "b.txt", "c.txt", "half.pdf"]
-        assert [Path(one.path).name for one in report.skipped] == ["half.pdf"] and "page 2" in report.skipped[0].reason
+        assert [Path(skipped.path).name for skipped in report.skipped] == ["half.pdf"] and "page 2" in report.skipped[
+            0
+        ].reason
         assert index.sync().skipped == report.skipped
         assert index.search(SENTENCE, 1)[0].metadata["page"] == 1
 
@@ -294,8 +296,8 @@ def slow_sync(tmp_path):
 
 def wait_for(process, line, times=1):
     for _ in range(times):
-        while (found := process.stdout.readline()) != f"{line}\n":
-            assert found, "the process ended early"
+        while (documents := process.stdout.readline()) != f"{line}\n":
+            assert documents, "the process ended early"
 
 
 def go_on(process, times=1):
@@ -380,8 +382,8 @@ def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
         for _ in range(6):
             wait_for(process, "batch")
             sizes.append(whole(reader))
-            found = reader.search("Paragraph file", 40)
-            assert len({document.page_content for document in found}) == len(found)
+            documents = reader.search("Paragraph file", 40)
+            assert len({document.page_content for document in documents}) == len(documents)
             go_on(process)
         process.communicate(timeout=600)
         assert whole(reader) == 12

@@ -31,10 +31,14 @@ def test_texts_are_found_under_their_names(opened):
     report = index.sync_texts(TEXTS)
     assert report.new == ("1/pumps", "2"), "a text without words is left out"
     assert report.chunks == index.status().chunks > 3
-    (found,) = index.search("valve closes", 1)
-    about = found.metadata
-    assert (about["source"], about["title"], about["origin"], about["url"]) == ("2", "Valves", "files", "")
-    headings = {one.metadata["heading"] for one in index.search("pump blue", 20) if one.metadata["source"] == "1/pumps"}
+    (document,) = index.search("valve closes", 1)
+    metadata = document.metadata
+    assert (metadata["source"], metadata["title"], metadata["origin"], metadata["url"]) == ("2", "Valves", "files", "")
+    headings = {
+        document.metadata["heading"]
+        for document in index.search("pump blue", 20)
+        if document.metadata["source"] == "1/pumps"
+    }
     assert headings == {"Pumps"}
 
 

@@ -10,7 +10,7 @@ from support.hostile import (
     make_pdf,
     make_zip,
 )
-from support.loading import one, outline, reason, write
+from support.loading import document_of, outline, reason, write
 
 from local_rag.index.parse.loaders import load
 from local_rag.index.parse.pdf import ranges
@@ -28,7 +28,7 @@ def test_pdf_pages_are_numbered_and_the_missing_ones_named(tmp_path):
 
 
 def test_pdf_title_is_not_the_name_of_a_file(tmp_path):
-    assert one(make_pdf(tmp_path / "a.pdf", ["Text."], title="Microsoft Word - draft7.docx")).title == ""
+    assert document_of(make_pdf(tmp_path / "a.pdf", ["Text."], title="Microsoft Word - draft7.docx")).title == ""
 
 
 def test_pdf_lines_become_paragraphs_and_broken_words_whole(tmp_path):
@@ -41,7 +41,7 @@ def test_pdf_lines_become_paragraphs_and_broken_words_whole(tmp_path):
         "1. Trim the wick",
         "2. Fill the oil",
     ]
-    text = one(make_pdf(tmp_path / "a.pdf", ["\n".join(lines)])).text
+    text = document_of(make_pdf(tmp_path / "a.pdf", ["\n".join(lines)])).text
     assert text.startswith("Routine\n\nThe keeper climbs")
     assert "a long match; the oil" in text
     assert "no light is extinguished before dawn" in text
@@ -50,7 +50,7 @@ def test_pdf_lines_become_paragraphs_and_broken_words_whole(tmp_path):
 
 def test_pdf_forms_keep_their_lines(tmp_path):
     lines = ["Name Gabriel", "Year 2022", "Claim 1008", "Make Jeep", "Colour white", "Odometer 9,800", "Total 5,738"]
-    assert one(make_pdf(tmp_path / "a.pdf", ["\n".join(lines)])).text == "\n".join(lines)
+    assert document_of(make_pdf(tmp_path / "a.pdf", ["\n".join(lines)])).text == "\n".join(lines)
 
 
 def test_page_ranges():
@@ -75,10 +75,10 @@ def test_docx_headings_tables_and_title(tmp_path):
     )
     members = docx_members(body) | {"word/styles.xml": docx_styles("Title", "heading 1", "heading 2")}
     members["word/styles.xml"] = members["word/styles.xml"].replace(b'"heading', b'"Heading')
-    found = one(make_zip(tmp_path / "a.docx", members))
-    assert found.title == "Ledger of the tower"
-    assert outline(found) == [(1, "Ledger of the tower"), (1, "Oil"), (2, "Gear")]
-    assert "Lamp | Oil\nnorth | 2 l" in found.text
+    document = document_of(make_zip(tmp_path / "a.docx", members))
+    assert document.title == "Ledger of the tower"
+    assert outline(document) == [(1, "Ledger of the tower"), (1, "Oil"), (2, "Gear")]
+    assert "Lamp | Oil\nnorth | 2 l" in document.text
 
 
 def test_docx_equations_are_named_as_not_read(tmp_path):
@@ -101,10 +101,10 @@ def test_epub_is_read_in_the_order_of_its_spine(tmp_path):
         "m.xhtml": "<h2>Dawn</h2>",
     }
     toc = '<li><a href="z.xhtml">Dusk</a></li><li><a href="a.xhtml#top">Night</a></li>'
-    found = one(make_zip(tmp_path / "a.epub", epub_members(chapters, toc)))
-    assert found.title == "Lamps & Ledgers"
-    assert found.text == "Dusk\n\nlit\n\nNight\n\ndark é\n\nDawn"
-    assert outline(found) == [(2, "Dusk"), (1, "Night"), (2, "Dawn")]
+    document = document_of(make_zip(tmp_path / "a.epub", epub_members(chapters, toc)))
+    assert document.title == "Lamps & Ledgers"
+    assert document.text == "Dusk\n\nlit\n\nNight\n\ndark é\n\nDawn"
+    assert outline(document) == [(2, "Dusk"), (1, "Night"), (2, "Dawn")]
 
 
 def test_epub_under_drm_is_skipped_and_one_with_obfuscated_fonts_is_read(tmp_path):
@@ -114,7 +114,7 @@ def test_epub_under_drm_is_skipped_and_one_with_obfuscated_fonts_is_read(tmp_pat
         return make_zip(tmp_path / "a.epub", epub_members({"a.xhtml": f"<p>{SENTENCE}</p>"}, extra=extra))
 
     assert reason(protected("http://www.w3.org/2001/04/xmlenc#aes256-cbc")) == "is encrypted (DRM)"
-    assert one(protected("http://www.idpf.org/2008/embedding")).text == SENTENCE
+    assert document_of(protected("http://www.idpf.org/2008/embedding")).text == SENTENCE
 
 
 def test_epub_names_the_chapters_it_lacks(tmp_path):
@@ -144,12 +144,12 @@ MULTIPART = (
 
 def test_eml_with_html_and_an_attachment(tmp_path):
     parsed = load(write(tmp_path, "a.eml", MULTIPART))
-    (found,) = parsed.documents
-    assert found.title == "The lämp"
-    assert found.text.startswith(
+    (document,) = parsed.documents
+    assert document.title == "The lämp"
+    assert document.text.startswith(
         "Subject: The lämp\nFrom: Ada <ada@example.org>\nTo: Bo <bo@example.org>\nDate: Tue, 03 "
     )
-    assert found.text.endswith("\n\nIt is bréve.")
+    assert document.text.endswith("\n\nIt is bréve.")
     assert parsed.warnings == ("attachments were not read: chart.png",)
 
 
@@ -159,8 +159,8 @@ def test_eml_without_a_header_is_damaged(tmp_path):
 
 def test_mbox_is_one_document_per_message(tmp_path):
     text = "".join(f"From ada Tue Mar  3 08:00:00 2026\nSubject: Night {n}\n\nLamp {n} was lit.\n\n" for n in (1, 2))
-    found = load(write(tmp_path, "a.mbox", text)).documents
-    assert [(d.title, d.text) for d in found] == [
+    documents = load(write(tmp_path, "a.mbox", text)).documents
+    assert [(d.title, d.text) for d in documents] == [
         (f"Night {n}", f"Subject: Night {n}\n\nLamp {n} was lit.") for n in (1, 2)
     ]
     assert "no message" in reason(write(tmp_path, "b.mbox", "nothing\n"))
@@ -185,4 +185,4 @@ def test_mbox_is_one_document_per_message(tmp_path):
     ],
 )
 def test_records_are_quotable_lines(tmp_path, name, text, read):
-    assert one(write(tmp_path, name, text)).text == read
+    assert document_of(write(tmp_path, name, text)).text == read

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from support.hostile import SENTENCE, epub_members, make_good, make_hostile, make_zip
-from support.loading import one, outline, reason, write
+from support.loading import document_of, outline, reason, write
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.parse.loaders import LOADERS, load, loader
-from local_rag.index.parse.parsed_file import ParsedFile, from_wire
+from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.text.encoding import decode
 
 # --- text ------------------------------------------------------------------------------------------------------
@@ -18,11 +19,11 @@ from local_rag.text.encoding import decode
 
 def test_line_ends_and_control_characters_are_normalised(tmp_path):
     path = write(tmp_path, "a.txt", "one\r\ntwo\rthree\fred\x00 bl\u00adue \x1b[31mgreen\x1b[0m \u202eabc\n")
-    assert one(path).text == "one\ntwo\nthree\nred blue green abc\n"
+    assert document_of(path).text == "one\ntwo\nthree\nred blue green abc\n"
 
 
 def test_lone_surrogates_are_replaced(tmp_path):
-    assert one(write(tmp_path, "a.json", '{"name": "x\\ud800y"}')).text == "name: x\ufffdy"
+    assert document_of(write(tmp_path, "a.json", '{"name": "x\\ud800y"}')).text == "name: x\ufffdy"
 
 
 @pytest.mark.parametrize(
@@ -80,28 +81,28 @@ para
 
 
 def test_markdown_headings_and_front_matter(tmp_path):
-    found = one(write(tmp_path, "a.md", MARKDOWN))
-    assert found.title == "The Lamp"
-    assert [heading[1] for heading in outline(found)] == ["Keeper's log", "Night watch", "See the chart"]
-    assert [heading[0] for heading in outline(found)] == [1, 2, 2]
-    assert found.text == MARKDOWN
+    document = document_of(write(tmp_path, "a.md", MARKDOWN))
+    assert document.title == "The Lamp"
+    assert [heading[1] for heading in outline(document)] == ["Keeper's log", "Night watch", "See the chart"]
+    assert [heading[0] for heading in outline(document)] == [1, 2, 2]
+    assert document.text == MARKDOWN
 
 
 def test_markdown_title_is_the_outermost_heading(tmp_path):
-    assert one(write(tmp_path, "a.md", "## Second\n\n# First\n\n# Third\n")).title == "First"
+    assert document_of(write(tmp_path, "a.md", "## Second\n\n# First\n\n# Third\n")).title == "First"
 
 
 def test_rst_levels_follow_the_order_of_the_adornments(tmp_path):
     wicks = "Wicks of :ref:`cotton <c>`\n~~~~~~~~~~~~~~~~~~~~~~~~~~~"
     text = f"Lamps\n=====\n\nA list::\n\n   x\n   -----\n\nOil\n---\n\n{wicks}\n\nGas\n---\n\n----\n\nend\n"
-    found = one(write(tmp_path, "a.rst", text))
-    assert outline(found) == [(1, "Lamps"), (2, "Oil"), (3, "Wicks of cotton"), (2, "Gas")]
-    assert found.title == "Lamps"
+    document = document_of(write(tmp_path, "a.rst", text))
+    assert outline(document) == [(1, "Lamps"), (2, "Oil"), (3, "Wicks of cotton"), (2, "Gas")]
+    assert document.title == "Lamps"
 
 
 def test_rst_overlined_titles_start_at_their_overline(tmp_path):
-    found = one(write(tmp_path, "a.rst", "=====\nLamps\n=====\n\nOil\n=====\n"))
-    assert found.headings == (Heading(0, 1, "Lamps"), Heading(19, 2, "Oil"))
+    document = document_of(write(tmp_path, "a.rst", "=====\nLamps\n=====\n\nOil\n=====\n"))
+    assert document.headings == (Heading(0, 1, "Lamps"), Heading(19, 2, "Oil"))
 
 
 # --- HTML ------------------------------------------------------------------------------------------------------
@@ -122,32 +123,32 @@ PAGE = f"""<!DOCTYPE html><html><head><title>Night &amp; lamp</title><script>var
 
 
 def test_html_keeps_the_article_and_its_structure(tmp_path):
-    found = one(write(tmp_path, "a.html", PAGE))
-    assert found.title == "Night & lamp"
-    assert outline(found) == [(1, "The night lamp"), (2, "Oiling the gear")]
-    assert "Use oilcan, not butter." in found.text
-    assert "step one\n  step two" in found.text
-    assert "- lamp\n- glass\n- wick" in found.text
-    assert "Night | Oil\nfirst | 2 l" in found.text
+    document = document_of(write(tmp_path, "a.html", PAGE))
+    assert document.title == "Night & lamp"
+    assert outline(document) == [(1, "The night lamp"), (2, "Oiling the gear")]
+    assert "Use oilcan, not butter." in document.text
+    assert "step one\n  step two" in document.text
+    assert "- lamp\n- glass\n- wick" in document.text
+    assert "Night | Oil\nfirst | 2 l" in document.text
     for absent in ("secret", "hidden", "Imprint", "Shop"):
-        assert absent not in found.text
+        assert absent not in document.text
 
 
 def test_html_falls_back_to_all_visible_text(tmp_path):
     rows = "".join(f"<div><span>Lamp {n}</span></div><div><span>{n * 7} candela</span></div>" for n in range(40))
-    text = one(write(tmp_path, "a.html", f"<html><body>{rows}</body></html>")).text
+    text = document_of(write(tmp_path, "a.html", f"<html><body>{rows}</body></html>")).text
     assert all(f"Lamp {n}\n\n{n * 7} candela" in text for n in range(40))
 
 
 def test_html_entities_cannot_smuggle_control_characters(tmp_path):
-    text = one(write(tmp_path, "a.html", "<p>lamp&#x202e; is &#27;[31mlit&#8288;</p>")).text
+    text = document_of(write(tmp_path, "a.html", "<p>lamp&#x202e; is &#27;[31mlit&#8288;</p>")).text
     assert text.startswith("lamp is") and "\x1b" not in text and "\u202e" not in text
 
 
 def test_html_declares_its_encoding(tmp_path):
     path = tmp_path / "a.html"
     path.write_bytes('<meta charset="windows-1250"><p>Zażółć gęślą jaźń</p>'.encode("cp1250"))
-    assert one(path).text == "Zażółć gęślą jaźń"
+    assert document_of(path).text == "Zażółć gęślą jaźń"
 
 
 def test_xml_entities_are_never_expanded(tmp_path):
@@ -155,7 +156,7 @@ def test_xml_entities_are_never_expanded(tmp_path):
     bomb = f'<!DOCTYPE x [<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;"><!ENTITY s SYSTEM "{secret.as_uri()}">]>'
     page = f'{bomb}<html xmlns="http://www.w3.org/1999/xhtml"><body><p>lamp &b; &s; &eacute;</p></body></html>'
     members = epub_members({"a.xhtml": "x"}) | {"OPS/a.xhtml": page.encode()}
-    text = one(make_zip(tmp_path / "a.epub", members)).text
+    text = document_of(make_zip(tmp_path / "a.epub", members)).text
     assert text.startswith("lamp") and text.endswith("é")
     assert "boom" not in text and "secret" not in text
 
@@ -164,7 +165,7 @@ def test_xml_entities_are_never_expanded(tmp_path):
 
 
 def test_unknown_suffixes_are_read_when_they_are_text(tmp_path):
-    assert one(write(tmp_path, "a.lampnotes", SENTENCE)).text == SENTENCE
+    assert document_of(write(tmp_path, "a.lampnotes", SENTENCE)).text == SENTENCE
     (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04" + bytes(200))
     assert reason(tmp_path / "a.xlsx").startswith("no loader for .xlsx files; it reads .md .txt")
 
@@ -188,13 +189,13 @@ def test_hostile_files_are_skipped_with_a_reason(tmp_path):
 
 def test_odd_files_are_read(tmp_path):
     for path in make_good(tmp_path, huge=10_000_000):
-        assert SENTENCE in " ".join(found.text for found in load(path).documents), path.name
+        assert SENTENCE in " ".join(document.text for document in load(path).documents), path.name
 
 
 @given(
     st.text(), st.text(max_size=20), st.none() | st.integers(1, 99), st.lists(st.tuples(st.integers(0, 9), st.text()))
 )
 def test_parsed_travels_unchanged(text, title, page, headings):
-    document = LoadedDocument(text, title, page, tuple(Heading(start, 1, said) for start, said in headings))
+    document = LoadedDocument(text, title, page, tuple(Heading(start, 1, heading) for start, heading in headings))
     parsed = ParsedFile((document,), (title,))
-    assert from_wire(json.loads(json.dumps(asdict(parsed)))) == parsed
+    assert TypeAdapter(ParsedFile).validate_json(json.dumps(asdict(parsed))) == parsed
