@@ -47,10 +47,7 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
     kept = calibrated(settings).get(fingerprint)
     if kept is None or UNKNOWN in fingerprint:
         return own
-    return Thresholds(
-        relevance=kept.relevance if own.relevance is None else own.relevance,
-        answer=kept.answer if own.answer is None else own.answer,
-    )
+    return kept.model_copy(update=own.model_dump(exclude_none=True))
 
 
 def calibrated(settings: Settings) -> dict[str, Thresholds]:

@@ -90,7 +90,8 @@ def _ungraded(state: State) -> list[Draft]:
         draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
         return [replace(draft, why="no time was left to finish its checks")]
     status: Status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
-    return [_draft(state, Grade("unparsed", 0), status, "no time was left to check it")]
+    draft = rejected_draft(state, Grade("unparsed", 0))
+    return [replace(draft, status=status, why="no time was left to check it")]
 
 
 def _worth_showing(draft: Draft, least: float | None) -> bool:
@@ -142,12 +143,16 @@ def rejected_draft(state: State, grade: Grade) -> Draft:
         "unparsed": "it could not be checked: the grader gave no usable verdict",
     }[grade.support]
     why = f"{why}: {grade.why}" if grade.why else why
-    return _draft(state, grade, status, why)
-
-
-def _draft(state: State, grade: Grade, status: Status, why: str) -> Draft:
     documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
     return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
+
+
+def checked_answer(state: State) -> citations.Checked:
+    """What a person gets to read, its citations numbered in order; of an abstention the fixed reply, without any."""
+    if state.get("status", "abstained") == "abstained":
+        return citations.check(NOT_IN_PASSAGES, [])
+    text = state.get("generation") or NOT_IN_PASSAGES
+    return citations.renumbered(citations.check(text, state.get("documents", [])))
 
 
 def reason_of(checked: citations.Checked, found: bool) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import thresholds_for
-from local_rag.config.settings import OLLAMA_HOST, Settings, Thresholds
+from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.text.display import joined
 
@@ -22,15 +22,11 @@ QUICK = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
-
-    `thresholds` are those in force for it, None where they have not been read.
-    """
+    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named."""
 
     engine: Engine
     why: str = ""
     change: str = ""
-    thresholds: Thresholds | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -67,7 +63,7 @@ def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str
     thresholds = thresholds_for(settings, engine.fingerprint)
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    return Choice(ExtractiveEngine(embedder, corpus, **given) if given else engine, why, change, thresholds)
+    return Choice(ExtractiveEngine(embedder, corpus, **given) if given else engine, why, change)
 
 
 def named(settings: Settings) -> str:

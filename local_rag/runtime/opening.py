@@ -35,8 +35,12 @@ def open_embedder(
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     models, name = load_models(settings), settings.values.embedder
-    if settings.origin["embedder"] == "default" and (made := status_of(settings)) and made.embedder in models.embedders:
-        name = made.embedder
+    if (
+        settings.origin["embedder"] == "default"
+        and (index := status_of(settings))
+        and index.embedder in models.embedders
+    ):
+        name = index.embedder
     spec = models.embedder(name)
     on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
     return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
@@ -56,22 +60,22 @@ def open_index(
     """
     from local_rag.index.index import Index
 
-    chunks, made = settings.values.chunks, status_of(settings)
-    if made is None and not create:
+    chunks, status = settings.values.chunks, status_of(settings)
+    if status is None and not create:
         raise missing(settings)
     given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}
     return Index.open(
         settings.index_path,
         embedder or open_embedder(settings),
-        chunk_size=made.chunk_size if made and not given["size"] else chunks.size,
-        chunk_overlap=made.chunk_overlap if made and not given["overlap"] else chunks.overlap,
+        chunk_size=status.chunk_size if status and not given["size"] else chunks.size,
+        chunk_overlap=status.chunk_overlap if status and not given["overlap"] else chunks.overlap,
         create=create,
         reembed=reembed,
     )
 
 
 def status_of(settings: Settings) -> IndexStatus | None:
-    """How the configured index was made; None where there is none."""
+    """What the configured index says of itself; None where there is none."""
     from local_rag.index.index import Index
 
     with suppress(IndexMissing):

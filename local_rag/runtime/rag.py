@@ -45,7 +45,7 @@ class Rag:
         self.embedder = embedder
         self.web: WebSearch = open_web(settings)
         self.fingerprint = fingerprint_of(self.engine, embedder)
-        self.thresholds = choice.thresholds or thresholds_for(settings, self.fingerprint)
+        self.thresholds = thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
         self._threads: Threads | None = None
         self._running: set[Cancel] = set()

@@ -18,12 +18,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.answer import Answer, Citation, Sentence, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Event, Started, Step
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.text import citations
@@ -135,15 +134,16 @@ class Run:
             self.state |= dict(values or {})
 
     def _answer(self, seconds: float) -> Answer:
+        from local_rag.graphs.outcome import checked_answer
+
         state = self.state
-        text: str = state.get("generation") or NOT_IN_PASSAGES
         status: Status = state.get("status", "abstained")
         silent = status == "abstained"
-        checked = citations.renumbered(citations.check(text, [] if silent else state.get("documents", [])))
+        checked = checked_answer(cast("State", state))
         decisions: list[Graded] = state.get("decisions", [])
         return Answer(
             question=self.question,
-            text=NOT_IN_PASSAGES if silent else checked.text,
+            text=checked.text,
             status=status,
             reason=state.get("reason", ""),
             citations=checked.citations,
@@ -176,7 +176,5 @@ def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
     sentences = claims(text)
     if grade is None or len(sentences) != len(grade.sentences):
         return ()
-    return tuple(
-        Sentence(claim.text, claim.span.start, claim.span.end, support)
-        for claim, support in zip(sentences, grade.sentences, strict=True)
-    )
+    pairs = zip(sentences, grade.sentences, strict=True)
+    return tuple(Sentence(claim.text, claim.span.start, claim.span.end, support) for claim, support in pairs)

@@ -14,6 +14,7 @@ import shlex
 import stat
 import time
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,10 +73,8 @@ class TraceFile:
 
     def close(self) -> None:
         """What could not be written by now was said already."""
-        try:
+        with suppress(OSError):
             self._file.close()
-        except OSError:
-            return
 
     def __enter__(self) -> TraceFile:
         return self

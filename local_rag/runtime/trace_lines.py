@@ -18,7 +18,6 @@ _KINDS = {
     "web_searches": ("web search", "web searches"),
     "steps": ("step of reasoning", "steps of reasoning"),
 }
-_LOADS, _RETRIES, _UNPARSED = ("model load",), ("retry", "retries"), ("unusable verdict",)
 
 
 def trace_line(event: Event, label: PathLabel = short_path) -> str:
@@ -65,11 +64,12 @@ def usage_line(answer: Answer) -> str:
     parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
     if usage.calls:
         parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens:,} + {usage.output_tokens:,} tokens")
-    parts += [
-        plural(count, *words)
-        for count, words in ((usage.loads, _LOADS), (usage.retries, _RETRIES), (usage.unparsed, _UNPARSED))
-        if count
-    ]
+    if usage.loads:
+        parts.append(plural(usage.loads, "model load"))
+    if usage.retries:
+        parts.append(plural(usage.retries, "retry", "retries"))
+    if usage.unparsed:
+        parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
         parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
     return "; ".join(parts)

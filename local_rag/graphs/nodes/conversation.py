@@ -15,11 +15,11 @@ from langgraph.runtime import Runtime
 
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
-from local_rag.core.generation import NOT_IN_PASSAGES, Turn
+from local_rag.core.generation import Turn
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, Node, node
+from local_rag.graphs.outcome import checked_answer
 from local_rag.graphs.state import Deps, Options, State, Update, deps_of
-from local_rag.text import citations
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
@@ -75,10 +75,7 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
 
 
 def _turn(state: State, deps: Deps) -> dict[str, Any]:
-    silent = state.get("status", "abstained") == "abstained"
-    documents = [] if silent else state.get("documents", [])
-    text = NOT_IN_PASSAGES if silent else state.get("generation") or NOT_IN_PASSAGES
-    checked = citations.renumbered(citations.check(text, documents))
+    checked = checked_answer(state)
     return {
         "question": state["question"],
         "asked": state.get("asked") or state["question"],

@@ -49,7 +49,11 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
     if kept is None:
         kept = [document for document, verdict in pairs if verdict.label == "relevant"]
     unread = outcome.unread_passages(state)
-    refused = [document for document, verdict in pairs if _is_refused(document, verdict, unread)]
+    refused = [  # irrelevant, or without a usable verdict for the second time
+        document
+        for document, verdict in pairs
+        if verdict.label == "irrelevant" or (verdict.label == "unparsed" and chunk_id(document) in unread)
+    ]
     return {
         "documents": list(kept),
         "retrieved": len(documents),
@@ -59,11 +63,6 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
         "decisions": [_graded(document, verdict) for document, verdict in pairs],
         "why": f"{len(kept)} of {plural(len(documents), 'passage')} relevant",
     }
-
-
-def _is_refused(document: Document, verdict: Relevance, unread: set[str]) -> bool:
-    """Irrelevant, or without a usable verdict for the second time."""
-    return verdict.label == "irrelevant" or (verdict.label == "unparsed" and chunk_id(document) in unread)
 
 
 def _graded(document: Document, verdict: Relevance) -> Graded:

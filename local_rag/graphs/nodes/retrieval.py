@@ -21,7 +21,8 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     query = state.get("query") or standalone_question(state)
     passages = deps.index.search(query, deps.k, within=deps.within, exclude=state.get("rejected", ()))
     emit(Retrieved(query, tuple(passages)))
-    passages = in_prompt_order(passages, _shown_before(state))
+    turns = state.get("turns") or [{}]
+    passages = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
     return {
         "query": query,
         "tried": state.get("tried") or [query],
@@ -29,13 +30,6 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
         "shown": [chunk_id(passage) for passage in passages],
         "nearest": nearest([*state.get("nearest", ()), *passages]),
     }
-
-
-def _shown_before(state: State) -> list[str]:
-    """The chunk ids of the passages that the engine was shown last, in this question or in the one before it."""
-    turns = state.get("turns") or [{}]
-    before: list[str] = state.get("shown") or turns[-1].get("shown", [])
-    return before
 
 
 def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:
