@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
-from local_rag.engines.extractive import engine, scoring, selection
-from local_rag.engines.extractive.answerability import FILE, Answerability, read
-from local_rag.engines.extractive.evidence import Evidence, evidence
-from local_rag.engines.extractive.quotes import as_written, quotes
+from local_rag.engines.extractive import analysis, engine, selection
+from local_rag.engines.extractive.answerability import FILE, Answerability, Evidence, evidence, read
+from local_rag.engines.extractive.quotes import as_written
 
 PRESENT = Evidence._fields[:10]
 ANSWERS = (
@@ -135,16 +134,16 @@ def most_accurate(scores: Floats, answerable: Truth) -> float:
     return max(candidates(scores), key=lambda one: refusal(scores, answerable, one)[2])
 
 
-def answered(asked: Sequence[Asked], vectors: scoring.TextVectors, models: Answerability) -> list[Answered]:
+def answered(asked: Sequence[Asked], embedder: CachedEmbedder, models: Answerability) -> list[Answered]:
     """What the engine would answer with no threshold on the score, and that score."""
     found = []
     for one in asked:
         kept = [
             document
             for document, logit in zip(one.reading.documents, one.reading.passages, strict=True)
-            if scoring.probability(logit) >= engine.RELEVANT
+            if analysis.probability(logit) >= engine.RELEVANT
         ]
-        reading = scoring.Reading(one.question.text, kept, quotes(kept), vectors, one.corpus) if kept else None
+        reading = analysis.Analyses(embedder, one.corpus).of(one.question.text, kept) if kept else None
         chosen = selection.choose(reading, "", models, 0.0) if reading else []
         if reading is None or not chosen:
             found.append(Answered(kind_of(one), 0.0, False))
@@ -220,13 +219,12 @@ def main() -> None:
         about = f"fitted on {given.files[0].name} ({len(articles(given.files[0]))} articles) in indexes of "
         about += f"{len(list(passages(given.files[0])))} and {len(every)} passages by scripts/fit_answerability.py"
         FILE.write_text(json.dumps({"about": about, **data[given.files[0]]}, indent=1) + "\n", encoding="utf-8")
-    vectors = scoring.TextVectors(embedder)
     for one, other in (given.files, given.files[::-1]):
         models = read(data[one])
-        own = answered([row for row in asked[one, "own"] if not row.outside], vectors, models)
+        own = answered([row for row in asked[one, "own"] if not row.outside], embedder, models)
         for size in ("own", "all"):
             name = f"{one.stem} -> {other.stem}, index of {size} passages"
-            theirs = answered(asked[other, size], vectors, models)
+            theirs = answered(asked[other, size], embedder, models)
             report_crossed(name, found[other, size], found[one, size], own, theirs)
             report_scores(theirs)
     embedder.save()

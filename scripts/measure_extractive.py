@@ -26,10 +26,10 @@ from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt
+from local_rag.engines.extractive import analysis, selection
 from local_rag.engines.extractive import engine as extractive_engine
-from local_rag.engines.extractive import scoring, selection
 from local_rag.engines.extractive.answerability import Judged, shipped
-from local_rag.engines.extractive.quotes import as_written, quotes
+from local_rag.engines.extractive.quotes import as_written
 from local_rag.graphs import rules
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 from local_rag.text.words import content_stems
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 
     question: Question
     outside: bool
-    reading: scoring.Reading
+    reading: analysis.Analysis
     corpus: Passages
 
 
@@ -133,7 +133,6 @@ def questions(file: Path) -> Iterator[Question]:
 
 def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> list[Asked]:
     """Every question of a file, and every answerable one again with its article left out."""
-    vectors = scoring.TextVectors(embedder)
     whole = Passages(documents, embedder)
     partial = {title: Passages(documents, embedder, title) for title in {q.article for q in questions(file)}}
     found = []
@@ -141,7 +140,7 @@ def ask(file: Path, documents: Sequence[Document], embedder: CachedEmbedder) -> 
         for outside in (False, True) if question.gold else (False,):
             index = partial[question.article] if outside else whole
             near = index.search(question.text, K)
-            reading = scoring.Reading(question.text, near, quotes(near), vectors, index)
+            reading = analysis.Analyses(embedder, index).of(question.text, near)
             found.append(Asked(question, outside, reading, index))
     return found
 
@@ -190,7 +189,7 @@ def scores(asked: Sequence[Asked]) -> tuple[Floats, Floats, Floats]:
         relevant = [
             place
             for place, quote in enumerate(reading.quotes)
-            if scoring.probability(reading.passages[quote.document]) >= extractive_engine.RELEVANT
+            if analysis.probability(reading.passages[quote.document]) >= extractive_engine.RELEVANT
         ]
         best = max(relevant, key=lambda place: reading.answers[place], default=None)
         judged = Judged(0.0, 0.0) if best is None else shipped().judge(reading, best)

@@ -63,14 +63,6 @@ class Checked:
         return "grounded" if verified == len(self.citations) and not self.uncited and not self.dropped else "partial"
 
 
-@dataclass(frozen=True)
-class _CitedSentence:
-    """A sentence of the answer, or a run of them, without its marks; and the numbers that it cites."""
-
-    text: str
-    numbers: tuple[int, ...]
-
-
 def check(text: str, documents: Sequence[Document]) -> Checked:
     """Check every mark [n] of an answer against the n-th document.
 
@@ -82,9 +74,9 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     text, placed = _written(text, known)
     citations: list[Citation] = []
     uncited = 0
-    for sentence in _cited_sentences(_runs(text, placed), documents):
-        uncited += not sentence.numbers and bool(words(sentence.text))
-        citations += [_cite(sentence.text, number, documents[number - 1]) for number in sentence.numbers]
+    for sentence, numbers in _cited_sentences(_runs(text, placed), documents):
+        uncited += not numbers and bool(words(sentence))
+        citations += [_cite(sentence, number, documents[number - 1]) for number in numbers]
     return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
 
 
@@ -127,7 +119,7 @@ def nearest(
 
     `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
     """
-    citations = []
+    citations: list[Citation] = []
     near = [document for document in documents if float(document.metadata.get("score", 0.0)) >= NEAR]
     for number, document in enumerate(near, start=1):
         span = _best_sentence(question, document.page_content)
@@ -210,8 +202,8 @@ def _runs(text: str, placed: Sequence[Mark]) -> list[_Run]:
     return [*runs, _Run(text[start:], before)]
 
 
-def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[_CitedSentence]:
-    """The sentences of an answer with their numbers: a mark cites the one sentence that it stands at.
+def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The sentences of an answer without marks, with their numbers: a mark cites the one sentence that it stands at.
 
     A longer run that stands in a cited passage word for word (an introduction with its list) stays one, and an
     earlier sentence that does is cited with the last.
@@ -225,7 +217,7 @@ def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Ite
         for position, part in enumerate(parts):
             numbers = run.before if position == 0 else ()
             numbers += run.after if position == len(parts) - 1 else ()
-            yield _CitedSentence(part, tuple(dict.fromkeys(numbers or _copied_from(part, cited, documents))))
+            yield part, tuple(dict.fromkeys(numbers or _copied_from(part, cited, documents)))
 
 
 def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:
@@ -240,14 +232,11 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
         citation = _citation(number, strip, best.span, verified=best.verified, sentence=sentence)
         citations.append(replace(citation, located=best.located))
     stems = set(content_stems(sentence))
-    return max(
-        citations,
-        key=lambda citation: (
-            citation.verified,
-            _CLOSER[citation.located],
-            len(stems & set(content_stems(citation.quote))),
-        ),
-    )
+
+    def closeness(citation: Citation) -> tuple[bool, int, int]:
+        return citation.verified, _CLOSER[citation.located], len(stems & set(content_stems(citation.quote)))
+
+    return max(citations, key=closeness)
 
 
 _CLOSER = {"exact": 2, "near": 1, "words": 0}

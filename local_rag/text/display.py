@@ -41,25 +41,22 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
 
 def short_path(path: str | Path) -> str:
     """Relative to where the person stands when it lies below, with ~ for the home folder otherwise; URLs stay whole."""
-    if is_url(str(path)):
-        return _on_one_line(str(path))
-    full = Path(path)
-    for base, prefix in ((Path.cwd(), ""), (Path.home(), "~")):
-        if full.is_relative_to(base):
-            relative = full.relative_to(base)
-            return _on_one_line(str(Path(prefix) / relative) if prefix else str(relative))
-    return _on_one_line(str(full))
-
-
-def _on_one_line(path: str) -> str:
-    return path.replace("\n", "\\n").replace("\r", "\\r")
+    short = str(path)
+    if not is_url(short):
+        full = Path(path)
+        bases = ((Path.cwd(), ""), (Path.home(), "~"))
+        short = next(
+            (str(prefix / full.relative_to(base)) for base, prefix in bases if full.is_relative_to(base)), str(full)
+        )
+    return short.replace("\n", "\\n").replace("\r", "\\r")
 
 
 def format_bytes(count: int) -> str:
     """Bytes for people, in powers of 1,000."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000 or unit == "GB":
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    raise AssertionError
+    if count < 1000:
+        return f"{count} B"
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB"):
+        if amount >= 1000:
+            amount, unit = amount / 1000, larger
+    return f"{amount:.1f} {unit}"

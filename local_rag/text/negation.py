@@ -88,13 +88,13 @@ def _turns(text: str) -> set[str]:
 
 def contrary(sentence: str, quote: str) -> bool:
     """Whether one text rises where the other falls, or is lawful where the other is unlawful."""
-    here, there = (set(content_stems(text)) | set(words(text)) for text in (sentence, quote))
-    only_here, only_there = here - there, there - here
-    if any((a & only_here and b & only_there) or (b & only_here and a & only_there) for a, b in _CONTRARIES):
+    stated, quoted = (set(content_stems(text)) | set(words(text)) for text in (sentence, quote))
+    only_stated, only_quoted = stated - quoted, quoted - stated
+    if any((a & only_stated and b & only_quoted) or (b & only_stated and a & only_quoted) for a, b in _CONTRARIES):
         return True
     return any(
         f"{prefix}{word}" in others
-        for own, others in ((only_here, only_there), (only_there, only_here))
+        for own, others in ((only_stated, only_quoted), (only_quoted, only_stated))
         for word in own
         if len(word) > 3
         for prefix in lexicon.NEGATIVE_PREFIXES
@@ -103,7 +103,7 @@ def contrary(sentence: str, quote: str) -> bool:
 
 def same_contrast(sentence: str, quote: str) -> bool:
     """Whether "covers one but not the other" names the same one and the same other."""
-    here, there = (_CONTRAST.split(text, maxsplit=1) for text in (sentence, quote))
-    if len(here) < 2 or len(there) < 2:
+    stated, quoted = (_CONTRAST.split(text, maxsplit=1) for text in (sentence, quote))
+    if len(stated) < 2 or len(quoted) < 2:
         return True
-    return set(stems_without_numbers(here[1])) <= set(stems_without_numbers(there[1]))
+    return set(stems_without_numbers(stated[1])) <= set(stems_without_numbers(quoted[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from local_rag.engines.extractive.questions import WORD
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems, content_words, fold, words
@@ -53,7 +54,6 @@ _QUANTITY = re.compile(
     r"|monthly|yearly|annual(?:ly)?|every|each|per|century|always|never)\b"
 )
 _PLACE = re.compile(r"\b(?:in|at|near|from|to|on|of|across|around|between|throughout)\s+(?:the\s+)?[A-Z]")
-_WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 
 
 def kind_of(question: str) -> AnswerKind:
@@ -87,7 +87,7 @@ def lacks_kind(kind: AnswerKind, question: str, quoted: str) -> bool:
     if kind == "number":
         return not _QUANTITY.search(fold(quoted))
     if kind == "place":
-        first = {word for start in quoted.split("\n") for word in _WORD.findall(start)[:1] if word[0].isupper()}
+        first = {word for start in quoted.split("\n") for word in WORD.findall(start)[:1] if word[0].isupper()}
         named = _new_names(question, quoted) | (set(content_words(" ".join(first))) - set(words(question)))
         return not named and not _PLACE.search(quoted)
     return kind == "person" or not _MOMENT.search(fold(quoted))

@@ -14,14 +14,54 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from local_rag.engines.extractive.evidence import Evidence, evidence
+from pydantic import TypeAdapter
+
+from local_rag.engines.extractive import answer_kind
+from local_rag.engines.extractive.quotes import head
+from local_rag.text import negation
+from local_rag.text.lexicon import FAILURES
+from local_rag.text.numbers import numbers as numbers_of
+from local_rag.text.words import content_stems, words
+from local_rag.text.words import stem as stem_of
 
 if TYPE_CHECKING:
-    from local_rag.engines.extractive.scoring import Reading
+    from local_rag.engines.extractive.analysis import Analysis
 
 FILE = Path(__file__).with_name("answerability.json")
+
+
+class Evidence(NamedTuple):
+    """First the features of the passage and of the quote (see `analysis`), then what reading the sentence finds.
+
+    `rarest_missing` is the greatest inverse document frequency among the question's words that the sentences around the
+    quote lack; all after it are 0 or 1. `number_missing`: the question names a number (`numbered`) that the quote does
+    not hold. `denied`: the question says "not", "never" or the like, `denied_alone`: and the quote does not.
+    `opposite`, `negated`: a word of the question stands in the quote as its opposite, or with (without) "un-".
+    `narrower`: the passage lacks the question's "first" or "only". `lacks_kind`: no word in the quote can be the kind
+    of answer asked for.
+    """
+
+    passage_cosine: float
+    best_cosine: float
+    passage_coverage: float
+    best_window: float
+    names_missing: float
+    cosine: float
+    coverage: float
+    window: float
+    fits: float
+    new: float
+    rarest_missing: float
+    numbered: float
+    number_missing: float
+    denied: float
+    denied_alone: float
+    opposite: float
+    negated: float
+    narrower: float
+    lacks_kind: float
 
 
 @dataclass(frozen=True)
@@ -51,9 +91,9 @@ class Answerability:
         """Changes with the coefficients."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
-    def judge(self, reading: Reading, number: int) -> Judged:
-        """The verdict on the `number`-th quote of a reading."""
-        return self.of(evidence(reading, number), reading.refused)
+    def judge(self, analysis: Analysis, number: int) -> Judged:
+        """The verdict on the `number`-th quote of a analysis."""
+        return self.of(evidence(analysis, number), analysis.refused)
 
     def of(self, features: Evidence, refused: float = 0.0) -> Judged:
         """`refused` is added to the logit of `present`: small talk has no answer in any file."""
@@ -78,12 +118,40 @@ def shipped() -> Answerability:
 
 def read(data: Mapping[str, Any]) -> Answerability:
     """The models from their coefficients: {"present": {"bias": …, "weights": {…}}, "answers": …, "score": …}."""
-    models = {
-        name: Logistic(float(data[name]["bias"]), {key: float(value) for key, value in data[name]["weights"].items()})
-        for name in ("present", "answers", "score")
-    }
-    return Answerability(**models)
+    return _MODELS.validate_python(data)
+
+
+_MODELS = TypeAdapter(Answerability)
 
 
 def _probability(logit: float) -> float:
     return round(1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit)))), 4)
+
+
+# --- evidence -------------------------------------------------------------------------------------------------------
+
+
+def evidence(analysis: Analysis, number: int) -> Evidence:
+    """The evidence for the `number`-th quote of a analysis."""
+    quote, document = analysis.quotes[number], analysis.documents[analysis.quotes[number].document]
+    question, quoted = words(analysis.question), words(quote.text)
+    stems = {stem_of(word) for word in quoted}
+    passage = f"{head(document)} {document.page_content}"
+    held = {stem_of(word) for word in words(passage)}
+    around = set(content_stems(quote.context))
+    numbers = numbers_of(analysis.question)
+    denied = negation.denies(question, FAILURES)
+    lacking = [weight for stem, weight in analysis.weights.items() if stem not in around]
+    return Evidence(
+        *analysis.features[quote.document],
+        *analysis.quote(number),
+        rarest_missing=max(lacking, default=0.0),
+        numbered=float(bool(numbers)),
+        number_missing=float(bool(numbers - numbers_of(quote.text))),
+        denied=float(denied),
+        denied_alone=float(denied and not negation.denies(quoted, FAILURES)),
+        opposite=float(negation.has_antonym({stem_of(word) for word in question}, stems)),
+        negated=float(negation.prefix_differs(question, quoted)),
+        narrower=float(any(stem_of(word) not in held for word in negation.narrowing(analysis.question))),
+        lacks_kind=float(answer_kind.lacks_kind(analysis.kind, analysis.question, quote.text)),
+    )

@@ -15,10 +15,10 @@ from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
-from local_rag.engines.extractive import queries, reasoning
+from local_rag.engines.extractive import questions, reasoning
+from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answerability import Answerability, shipped
 from local_rag.engines.extractive.quotes import as_written
-from local_rag.engines.extractive.scoring import Reading, Readings, probability
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SCORES = 2
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 RELEVANT = 0.5
-"""Probability from which a passage is relevant; see `scoring.PASSAGE_WEIGHTS`."""
+"""Probability from which a passage is relevant; see `analysis.PASSAGE_WEIGHTS`."""
 NEAREST = 0.30
 """Cosine of the nearest passage below which the files are not worth searching (SQuAD v2 dev)."""
 NEIGHBOURS, MAX_TERMS = 4, 30
@@ -102,13 +102,13 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return []
-        reading = self._readings().of(question, documents)
+        analysis = self._analyses().of(question, documents)
         verdicts = []
-        for number, logit in enumerate(reading.passages):
+        for number, logit in enumerate(analysis.passages):
             score = probability(logit)
             label: RelevanceLabel = "relevant" if score >= self._relevant else "irrelevant"
             usage = _usage(started) if number == 0 else Usage()
-            verdicts.append(Relevance(label, score, _why(reading, number), usage))
+            verdicts.append(Relevance(label, score, _why(analysis, number), usage))
         return verdicts
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
@@ -123,10 +123,10 @@ class ExtractiveEngine:
         if documents and not attempt.direct:
             failed = " ".join(draft for draft, _ in attempt.failed)
             for query in [question, *reasoning.last_query(question, attempt.thoughts)]:
-                reading = self._readings().of(query, documents)
+                analysis = self._analyses().of(query, documents)
                 sentences += [
-                    f"{as_written(quote, set(reading.weights))} [{quote.document + 1}]"
-                    for quote in choose(reading, failed, self._answerability, self._answers)
+                    f"{as_written(quote, set(analysis.weights))} [{quote.document + 1}]"
+                    for quote in choose(analysis, failed, self._answerability, self._answers)
                 ]
         yield from _deltas(list(dict.fromkeys(sentences)) or [NOT_IN_PASSAGES], started)
 
@@ -136,7 +136,7 @@ class ExtractiveEngine:
         cancel.check()
         if not documents:
             return Thought("", done=True, usage=_usage(started))
-        thought = reasoning.next_step(self._readings().of(question, documents), thoughts)
+        thought = reasoning.next_step(self._analyses().of(question, documents), thoughts)
         return replace(thought, usage=_usage(started))
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
@@ -151,7 +151,7 @@ class ExtractiveEngine:
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason, _usage(started))
-        level, score, why = usefulness(self._readings(), self._answerability, question, documents, generation)
+        level, score, why = usefulness(self._analyses(), self._answerability, question, documents, generation)
         if check == "usefulness":
             return Grade("unparsed", level, (), why, _usage(started), score=score)
         why = "; ".join(filter(None, (reason, why)))
@@ -162,19 +162,19 @@ class ExtractiveEngine:
         started = time.perf_counter()
         cancel.check()
         if target == "web":
-            candidates = queries.for_web(question)
+            candidates = questions.for_web(question)
         else:
-            candidates = queries.for_files(question, self._terms_near(question))
-        return Rewrite(queries.first_new(candidates, tried), _usage(started))
+            candidates = questions.for_files(question, self._terms_near(question))
+        return Rewrite(questions.first_new(candidates, tried), _usage(started))
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The follow-up with the content words of the last question, where it does not stand alone."""
         started = time.perf_counter()
         cancel.check()
-        return Rewrite(queries.standalone(question, history), _usage(started))
+        return Rewrite(questions.standalone(question, history), _usage(started))
 
-    def _readings(self) -> Readings:
-        return question_memory.current().get(self, lambda: Readings(self._embedder, self._corpus))
+    def _analyses(self) -> Analyses:
+        return question_memory.current().get(self, lambda: Analyses(self._embedder, self._corpus))
 
     def _terms_near(self, question: str) -> list[str]:
         """Words of the nearest passages that the question lacks, best first by tf·idf; none without a corpus."""
@@ -197,11 +197,11 @@ def _usage(started: float) -> Usage:
     return Usage(seconds=time.perf_counter() - started)
 
 
-def _why(reading: Reading, number: int) -> str:
+def _why(analysis: Analysis, number: int) -> str:
     """The evidence for a verdict in plain words."""
-    coverage, missing = covered(reading.question, reading.documents[number].page_content)
+    coverage, missing = covered(analysis.question, analysis.documents[number].page_content)
     lacking = f"; missing: {joined(map(repr, missing))}" if missing else ""
-    return f"{coverage}, similarity {reading.features[number].cosine:.2f}{lacking}"
+    return f"{coverage}, similarity {analysis.features[number].cosine:.2f}{lacking}"
 
 
 def _deltas(sentences: Sequence[str], started: float) -> Iterator[AnswerDelta]:

@@ -17,7 +17,7 @@ from local_rag.text.names import names as names_of
 from local_rag.text.words import content_stems, fold, words
 
 if TYPE_CHECKING:
-    from local_rag.engines.extractive.scoring import Reading
+    from local_rag.engines.extractive.analysis import Analysis
 
 _CLAUSE = re.compile(r"\S\s+(?:who|whom|whose|which|that|where|in which|of the|by the)\s+\w+", re.IGNORECASE)
 _COMPARED = re.compile(
@@ -38,19 +38,19 @@ def complexity(question: str) -> Complexity:
     return "multi" if compared or _CLAUSE.search(plain) else "single"
 
 
-def next_step(reading: Reading, thoughts: Sequence[str]) -> Thought:
+def next_step(analysis: Analysis, thoughts: Sequence[str]) -> Thought:
     """The best sentence that was not thought of yet, and a query for what it names and what nothing covers yet.
 
     `done` where every word that tells what the question is about is covered, or nothing new is named.
     """
     known = {" ".join(words(thought)) for thought in thoughts}
-    ranked = sorted(range(len(reading.quotes)), key=lambda number: (-reading.answers[number], number))
-    wanted = set(reading.weights)
+    ranked = sorted(range(len(analysis.quotes)), key=lambda number: (-analysis.answers[number], number))
+    wanted = set(analysis.weights)
     for number in ranked:
-        sentence = " ".join(as_written(reading.quotes[number], wanted).split())
+        sentence = " ".join(as_written(analysis.quotes[number], wanted).split())
         if " ".join(words(sentence)) in known:
             continue
-        return _going_on(reading.question, sentence, thoughts)
+        return _going_on(analysis.question, sentence, thoughts)
     return Thought("", done=True)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from local_rag.core import cancel
+from local_rag.engines.extractive.analysis import Analysis
 from local_rag.engines.extractive.answer_kind import SHORT_ANSWERS
 from local_rag.engines.extractive.answerability import Answerability, shipped
 from local_rag.engines.extractive.quotes import Quote, as_written
-from local_rag.engines.extractive.scoring import Reading
 from local_rag.text.marks import without_marks
 from local_rag.text.words import words
 
@@ -24,7 +24,7 @@ SAME = 0.9
 
 
 def choose(
-    reading: Reading, drafts: str, answerability: Answerability | None = None, answers: float = ANSWERS
+    analysis: Analysis, drafts: str, answerability: Answerability | None = None, answers: float = ANSWERS
 ) -> list[Quote]:
     """The best quotes, none that a failed draft held; none at all where the best one hardly is the right answer.
 
@@ -32,34 +32,34 @@ def choose(
     """
     model = answerability or shipped()
     failed = " ".join(words(without_marks(drafts)))
-    wanted = set(reading.weights)
-    ranked = sorted(range(len(reading.quotes)), key=lambda number: (-reading.answers[number], number))
-    short = reading.kind in SHORT_ANSWERS
+    wanted = set(analysis.weights)
+    ranked = sorted(range(len(analysis.quotes)), key=lambda number: (-analysis.answers[number], number))
+    short = analysis.kind in SHORT_ANSWERS
     if short:
-        ranked.sort(key=lambda number: (-reading.answers[number] + KIND * (reading.quote(number).fits < 0), number))
+        ranked.sort(key=lambda number: (-analysis.answers[number] + KIND * (analysis.quote(number).fits < 0), number))
     chosen: list[int] = []
     for number in ranked:
         cancel.check()
         if len(chosen) == MAX_SENTENCES:
             break
-        if chosen and reading.answers[number] < reading.answers[chosen[0]] - MARGIN[short]:
+        if chosen and analysis.answers[number] < analysis.answers[chosen[0]] - MARGIN[short]:
             break
-        if " ".join(words(as_written(reading.quotes[number], wanted))) in failed:
+        if " ".join(words(as_written(analysis.quotes[number], wanted))) in failed:
             continue
-        judged = model.judge(reading, number)
+        judged = model.judge(analysis, number)
         if not chosen and (judged.present < PRESENT or judged.score < answers):
             return []
         if judged.present < PRESENT:
             continue
-        off_target = short and reading.quote(number).fits < 0
-        if not chosen or not (off_target or any(_same(reading, number, other) for other in chosen)):
+        off_target = short and analysis.quote(number).fits < 0
+        if not chosen or not (off_target or any(_same(analysis, number, other) for other in chosen)):
             chosen.append(number)
-    return [reading.quotes[number] for number in (chosen if short else sorted(chosen))]
+    return [analysis.quotes[number] for number in (chosen if short else sorted(chosen))]
 
 
-def _same(reading: Reading, number: int, other: int) -> bool:
+def _same(analysis: Analysis, number: int, other: int) -> bool:
     """Whether two quotes say the same, or one holds the other."""
-    first, second = reading.quotes[number], reading.quotes[other]
+    first, second = analysis.quotes[number], analysis.quotes[other]
     if first.document == second.document and first.span.start < second.span.end and second.span.start < first.span.end:
         return True
-    return float(reading.vectors[number] @ reading.vectors[other]) >= SAME
+    return float(analysis.vectors[number] @ analysis.vectors[other]) >= SAME

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.engines.extractive import questions
+from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answer_kind import SHORT_ANSWERS, lacks_kind
 from local_rag.engines.extractive.answerability import Answerability
 from local_rag.engines.extractive.quotes import Quote, as_written, head
-from local_rag.engines.extractive.scoring import Reading, Readings, probability
 from local_rag.text.display import joined, plural
 from local_rag.text.marks import marks, without_marks
 from local_rag.text.sentences import Span
@@ -29,38 +29,38 @@ LEAST_COVERED = {True: 0.5, False: 0.3}
 
 
 def usefulness(
-    readings: Readings, answerability: Answerability, question: str, documents: Sequence[Document], generation: str
+    analyses: Analyses, answerability: Answerability, question: str, documents: Sequence[Document], generation: str
 ) -> tuple[int, float, str]:
     """(usefulness, probability of the right answer, why)."""
     if not documents:
         return 1, 0.0, "no passages"
     plain = " ".join(without_marks(generation).split())
     whole = [Quote(number, 0, Span(0, 0), plain, document.page_content) for number, document in enumerate(documents)]
-    reading = readings.read(question, documents, whole)
-    score = _score(readings.of(question, documents), plain, answerability)
+    analysis = Analysis(question, documents, whole, analyses)
+    score = _score(analyses.of(question, documents), plain, answerability)
     if score is None:
-        score = _best_score(reading, range(len(reading.quotes)), answerability)
-    level = 1 + sum(probability(max(reading.answers)) >= least for least in USEFUL)
-    doubt = _doubt(reading, _cited(documents, generation), plain)
+        score = _best_score(analysis, range(len(analysis.quotes)), answerability)
+    level = 1 + sum(probability(max(analysis.answers)) >= least for least in USEFUL)
+    doubt = _doubt(analysis, _cited(documents, generation), plain)
     if doubt:
         return min(level, DOUBTED), score, doubt
     return level, score, f"{covered(question, plain)[0]} of the question"
 
 
-def _score(reading: Reading, generation: str, answerability: Answerability) -> float | None:
+def _score(analysis: Analysis, generation: str, answerability: Answerability) -> float | None:
     """The probability that the best of the quotes in a text is right; None where it holds none."""
-    text, wanted = f" {' '.join(words(generation))} ", set(reading.weights)
+    text, wanted = f" {' '.join(words(generation))} ", set(analysis.weights)
     held = [
         number
-        for number, quote in enumerate(reading.quotes)
+        for number, quote in enumerate(analysis.quotes)
         if f" {' '.join(words(as_written(quote, wanted)))} " in text
     ]
-    return _best_score(reading, held, answerability) if held else None
+    return _best_score(analysis, held, answerability) if held else None
 
 
-def _best_score(reading: Reading, numbers: Sequence[int], answerability: Answerability) -> float:
-    best = max(numbers, key=lambda number: reading.answers[number])
-    return answerability.judge(reading, best).score
+def _best_score(analysis: Analysis, numbers: Sequence[int], answerability: Answerability) -> float:
+    best = max(numbers, key=lambda number: analysis.answers[number])
+    return answerability.judge(analysis, best).score
 
 
 def _cited(documents: Sequence[Document], generation: str) -> list[Document]:
@@ -69,17 +69,17 @@ def _cited(documents: Sequence[Document], generation: str) -> list[Document]:
     return [document for number, document in enumerate(documents, start=1) if number in cited] or list(documents)
 
 
-def _doubt(reading: Reading, cited: Sequence[Document], quoted: str) -> str:
+def _doubt(analysis: Analysis, cited: Sequence[Document], quoted: str) -> str:
     """Why an answer may be to another question, in plain words; empty where nothing says so."""
-    if lacks_kind(reading.kind, reading.question, quoted):
-        return f"the question asks for a {reading.kind}, and no quoted sentence holds one"
+    if lacks_kind(analysis.kind, analysis.question, quoted):
+        return f"the question asks for a {analysis.kind}, and no quoted sentence holds one"
     heads = " ".join(map(head, cited))
     texts = " ".join(document.page_content for document in cited)
-    missing = reading.telling_words(f"{quoted} {heads} {texts}", TELLING)
+    missing = analysis.telling_words(f"{quoted} {heads} {texts}", TELLING)
     if missing:
         return f"neither the quotes nor their passages hold {joined(map(repr, missing), 'or')}"
-    if reading.covered(f"{quoted} {heads}") < LEAST_COVERED[reading.kind in SHORT_ANSWERS]:
-        return f"the quotes hold little of the question: {covered(reading.question, quoted)[0]}"
+    if analysis.covered(f"{quoted} {heads}") < LEAST_COVERED[analysis.kind in SHORT_ANSWERS]:
+        return f"the quotes hold little of the question: {covered(analysis.question, quoted)[0]}"
     return ""
 
 

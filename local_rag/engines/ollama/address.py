@@ -39,7 +39,10 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        return self.host == "localhost" or _is_loopback(self.host)
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
 def address(text: str) -> Address:
@@ -98,10 +101,3 @@ def _refuses(host: str, port: int) -> bool:
     except OSError as error:
         return error.errno == EADDRNOTAVAIL  # a machine without IPv6
     return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -24,10 +24,10 @@ class Loads:
         self._used: dict[str, float] = {}
         self._preloaded: list[Call] = []
 
-    def stayed(self, model: str, at: float) -> bool:
+    def stayed(self, model: str, moment: float) -> bool:
         """Whether a model that was used here should still have been in memory at a time of the monotonic clock."""
         before = self._used.get(model)
-        return before is not None and at - before < self._stay
+        return before is not None and moment - before < self._stay
 
     def counted(self, call: Call) -> tuple[Call, str]:
         """The call with `loaded`, and a note where a model was loaded that should have been in memory.

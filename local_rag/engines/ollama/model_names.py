@@ -15,21 +15,16 @@ def is_cloud_name(model: str) -> bool:
 
 def check_name(model: str, allowed: Collection[str]) -> None:
     """Raise NotLocal for a cloud model by its name, unless that name is allowed. Nothing has been asked yet."""
-    if is_cloud_name(model) and model not in allowed:
-        raise _sends_away(model, "ollama.com")
+    check_remote(model, "ollama.com" if is_cloud_name(model) else "", allowed)
 
 
 def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None:
     """Raise NotLocal for an installed model that answers from elsewhere, unless its name is allowed."""
     if remote_host and model not in allowed:
-        raise _sends_away(model, remote_host)
-
-
-def _sends_away(model: str, where: str) -> NotLocal:
-    return NotLocal(
-        f"the model {model} would send your question and passages to {where}, so it was not asked",
-        hint="local-rag models shows those that run here; LOCAL_RAG_OLLAMA_ALLOW_CLOUD=NAME allows one by name",
-    )
+        raise NotLocal(
+            f"the model {model} would send your question and passages to {remote_host}, so it was not asked",
+            hint="local-rag models shows those that run here; LOCAL_RAG_OLLAMA_ALLOW_CLOUD=NAME allows one by name",
+        )
 
 
 def same_model(first: str, second: str) -> bool:

@@ -8,7 +8,7 @@ was and is named as rejected; what was rejected behind the last one kept is left
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,12 +99,17 @@ class Layouts:
         positions = self._positions(documents) if question == self._question else []
         if not positions or -1 in positions or positions != sorted(set(positions)):
             return plain
-        kept = Layout(self._graded[: positions[-1] + 1], tuple(positions))
-        spare = set(range(len(kept.shown))) - set(positions)
+        spare = sorted(set(range(positions[-1])) - set(positions))
         copies = {_words(self._graded[position]) for position in spare} & set(map(_words, documents))
-        if not spare <= self._rejected or copies:
+        if copies or not self._rejected.issuperset(spare):
             return plain
-        return kept if not spare or _spared(kept) > _spent(kept) else plain
+        saved = self._characters(position for position in positions if spare and position > spare[0])
+        if spare and saved <= self._characters(spare):
+            return plain
+        return Layout(self._graded[: positions[-1] + 1], tuple(positions))
+
+    def _characters(self, positions: Iterable[int]) -> int:
+        return sum(len(self._graded[position].page_content) for position in positions)
 
     def _positions(self, documents: Sequence[Document]) -> list[int]:
         """Where each document stands in the graded list; -1 for one that is not there, or was shortened since."""
@@ -119,19 +124,6 @@ class Layouts:
 def layouts() -> Layouts:
     """Those of the question that is being answered; new ones outside a question."""
     return question_memory.current().get(Layouts, Layouts)
-
-
-def _spared(layout: Layout) -> int:
-    """Characters that need not be read again: of the passages that count behind the first that does not."""
-    first = next((position for position in range(len(layout.shown)) if position not in layout.used), len(layout.shown))
-    return sum(len(layout.shown[position].page_content) for position in layout.used if position > first)
-
-
-def _spent(layout: Layout) -> int:
-    """Characters that are shown and do not count."""
-    return sum(
-        len(document.page_content) for position, document in enumerate(layout.shown) if position not in layout.used
-    )
 
 
 def _words(document: Document) -> str:

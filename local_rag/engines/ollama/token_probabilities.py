@@ -61,33 +61,33 @@ def label_probabilities(
 
 def value_start(reply: str, path: Sequence[str | int]) -> int:
     """Where the value at a path begins in a JSON text; of a string, its first letter. Raises KeyError, ValueError."""
-    at = _skip(reply, 0)
+    position = _skip(reply, 0)
     for step in path:
-        at = _members(reply, at)[step]
-    return at + 1 if reply[at] == '"' else at
+        position = _members(reply, position)[step]
+    return position + 1 if reply[position] == '"' else position
 
 
-def _members(text: str, at: int) -> dict[str | int, int]:
+def _members(text: str, position: int) -> dict[str | int, int]:
     """Where each value of the object or array at this position begins, or each word of the string, by its number.
 
     Of a name that stands twice the last counts.
     """
-    if text[at] == '"':
-        end = _DECODER.raw_decode(text, at)[1] - 1
-        return {number: word.start() for number, word in enumerate(_WORD.finditer(text, at + 1, end))}
-    if text[at] not in "{[":
-        raise KeyError(f"no object and no list at {at}")
-    closing, named, number = {"{": "}", "[": "]"}[text[at]], text[at] == "{", 0
+    if text[position] == '"':
+        end = _DECODER.raw_decode(text, position)[1] - 1
+        return {number: word.start() for number, word in enumerate(_WORD.finditer(text, position + 1, end))}
+    if text[position] not in "{[":
+        raise KeyError(f"no object and no list at {position}")
+    closing, named, number = {"{": "}", "[": "]"}[text[position]], text[position] == "{", 0
     starts: dict[str | int, int] = {}
-    at = _skip(text, at + 1)
-    while text[at] != closing:
+    position = _skip(text, position + 1)
+    while text[position] != closing:
         key: str | int = number
         if named:
-            key, at = _DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, at) + 1)
-        starts[key] = at
-        at = _skip(text, _DECODER.raw_decode(text, at)[1])
-        at, number = _skip(text, at + 1) if text[at] == "," else at, number + 1
+            key, position = _DECODER.raw_decode(text, position)
+            position = _skip(text, _skip(text, position) + 1)
+        starts[key] = position
+        position = _skip(text, _DECODER.raw_decode(text, position)[1])
+        position, number = _skip(text, position + 1) if text[position] == "," else position, number + 1
     return starts
 
 
@@ -95,10 +95,10 @@ _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"\S+")
 
 
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
 
 
 def _label(begun: str, options: Sequence[str]) -> str:

@@ -9,11 +9,9 @@ from support.fakes import passage
 from support.fakes_index import minilm
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
-from local_rag.engines.extractive.answerability import FILE, Logistic, read, shipped
+from local_rag.engines.extractive.analysis import Analyses
+from local_rag.engines.extractive.answerability import FILE, Evidence, Logistic, evidence, read, shipped
 from local_rag.engines.extractive.engine import ExtractiveEngine
-from local_rag.engines.extractive.evidence import Evidence, evidence
-from local_rag.engines.extractive.quotes import quotes
-from local_rag.engines.extractive.scoring import Reading, TextVectors
 from local_rag.engines.extractive.selection import choose
 from local_rag.text import negation
 from local_rag.text.lexicon import FAILURES
@@ -36,12 +34,12 @@ def embedder():
 
 
 @pytest.fixture(scope="module")
-def vectors(embedder):
-    return TextVectors(embedder)
+def analyses(embedder):
+    return Analyses(embedder)
 
 
-def found(vectors, question, place=0):
-    return evidence(Reading(question, [PUMP], quotes([PUMP]), vectors, None), place)
+def found(analyses, question, place=0):
+    return evidence(analyses.of(question, [PUMP]), place)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +66,8 @@ def found(vectors, question, place=0):
         ("When was the first Osprey pump stolen in Turin?", 0, "rarest_missing", 1),
     ],
 )
-def test_evidence(vectors, question, place, field, value):
-    assert getattr(found(vectors, question, place), field) == value
+def test_evidence(analyses, question, place, field, value):
+    assert getattr(found(analyses, question, place), field) == value
 
 
 @pytest.mark.parametrize(
@@ -152,9 +150,9 @@ def models(present, score):
     ("present", "score", "answers", "quoted"),
     [(9, 9, 0.5, True), (-9, 9, 0.5, False), (9, -9, 0.5, False), (9, -9, 0.0, True), (9, 0, 0.5, True)],
 )
-def test_both_models_must_agree_before_anything_is_quoted(vectors, present, score, answers, quoted):
-    reading = Reading("When was the first Osprey pump sold?", [PUMP], quotes([PUMP]), vectors, None)
-    assert bool(choose(reading, "", models(present, score), answers)) is quoted
+def test_both_models_must_agree_before_anything_is_quoted(analyses, present, score, answers, quoted):
+    analysis = analyses.of("When was the first Osprey pump sold?", [PUMP])
+    assert bool(choose(analysis, "", models(present, score), answers)) is quoted
 
 
 def test_the_thresholds_are_the_engines_own(embedder):

@@ -65,34 +65,8 @@ def probability(logit: float) -> float:
     return round(1.0 / (1.0 + math.exp(-logit)), 12)
 
 
-class TextVectors:
-    """The vectors of texts, each embedded once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self._vectors: dict[str, Vectors] = {}
-
-    def of(self, texts: Sequence[str], given: Mapping[str, Vectors]) -> Vectors:
-        """(n, d) float32, unit rows, some of them `given`; embedded by length, so that a batch has little padding."""
-        import numpy as np
-
-        self._vectors |= given
-        missing = sorted({text for text in texts if text not in self._vectors}, key=lambda text: (len(text), text))
-        for start in range(0, len(missing), BATCH):
-            cancel.check()
-            batch = missing[start : start + BATCH]
-            self._vectors |= zip(batch, self.embedder.embed_documents(batch), strict=True)
-        return np.stack([self._vectors[text] for text in texts])
-
-    def query(self, question: str) -> Vectors:
-        """(d,) float32, a unit vector."""
-        cancel.check()
-        vector: Vectors = self.embedder.embed_queries([question])[0]
-        return vector
-
-
-class Reading:
-    """A question read against passages and quotes of them; all texts are embedded together.
+class Analysis:
+    """A question compared with passages and quotes of them; all texts are embedded together.
 
     `passages` and `answers` are logits: of each passage to be about the question, of each quote to answer it.
     """
@@ -102,9 +76,9 @@ class Reading:
         question: str,
         documents: Sequence[Document],
         candidates: Sequence[Quote],
-        text_vectors: TextVectors,
-        corpus: Corpus | None,
+        analyses: Analyses,
     ) -> None:
+        corpus = analyses.corpus
         question = questions.topic(question, [f"{head(document)} {document.page_content}" for document in documents])
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
@@ -116,8 +90,8 @@ class Reading:
         whole = [document.page_content for document in documents]
         stored = corpus.vectors(documents) if corpus else []
         given = {text: vector for text, vector in zip(whole, stored, strict=False) if vector is not None}
-        vectors = text_vectors.of([*whole, *(quote.text for quote in candidates)], given)
-        similarity = vectors @ text_vectors.query(question)
+        vectors = analyses.vectors([*whole, *(quote.text for quote in candidates)], given)
+        similarity = vectors @ analyses.embedder.embed_queries([question])[0]
         self.vectors = vectors[len(documents) :]
         self._cosines = similarity[: len(documents)]
         self._quote_cosines = similarity[len(documents) :]
@@ -186,24 +160,38 @@ class Reading:
         return sum(n not in held and stem_of(n) not in stems for n in self._named) / max(1, len(self._named))
 
 
-class Readings:
-    """The readings that the tasks of one question share: grading, answering and checking look at the same passages."""
+class Analyses:
+    """The analyses that the tasks of one question share: grading, answering and checking look at the same passages.
 
-    def __init__(self, embedder: Embedder, corpus: Corpus | None) -> None:
-        self._vectors, self._corpus = TextVectors(embedder), corpus
-        self._readings: dict[tuple[str, ...], Reading] = {}
+    Each text is embedded once.
+    """
 
-    def of(self, question: str, documents: Sequence[Document]) -> Reading:
+    def __init__(self, embedder: Embedder, corpus: Corpus | None = None) -> None:
+        self.embedder = embedder
+        self.corpus = corpus
+        self._vectors: dict[str, Vectors] = {}
+        self._analyses: dict[tuple[str, ...], Analysis] = {}
+
+    def of(self, question: str, documents: Sequence[Document]) -> Analysis:
         """The question against all that can be quoted of the passages; chunk id and text identify a passage."""
         identity = [str(document.metadata.get(key, "")) for document in documents for key in _IDENTITY]
         key = (question, *identity, *(document.page_content for document in documents))
-        if key not in self._readings:
-            self._readings[key] = self.read(question, documents, quotes(documents))
-        return self._readings[key]
+        if key not in self._analyses:
+            self._analyses[key] = Analysis(question, documents, quotes(documents), self)
+        return self._analyses[key]
 
-    def read(self, question: str, documents: Sequence[Document], candidates: Sequence[Quote]) -> Reading:
-        """The question against these quotes."""
-        return Reading(question, documents, candidates, self._vectors, self._corpus)
+    def vectors(self, texts: Sequence[str], given: Mapping[str, Vectors]) -> Vectors:
+        """(n, d) float32, unit rows, some of them `given`; embedded by length, so that a batch has little padding."""
+        import numpy as np
+
+        self._vectors |= given
+        missing = sorted({text for text in texts if text not in self._vectors}, key=lambda text: (len(text), text))
+        for start in range(0, len(missing), BATCH):
+            cancel.check()
+            batch = missing[start : start + BATCH]
+            self._vectors |= zip(batch, self.embedder.embed_documents(batch), strict=True)
+        cancel.check()
+        return np.stack([self._vectors[text] for text in texts])
 
 
 _IDENTITY = ("chunk_id", "title", "heading")
