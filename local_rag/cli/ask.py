@@ -9,7 +9,7 @@ import typer
 from local_rag.cli.options import QuestionOptions, stderr_display, with_options
 
 if TYPE_CHECKING:
-    from local_rag.core.answer import Answer
+    pass
 
 
 ABSTAINED, NOT_GROUNDED = 3, 4
@@ -24,7 +24,7 @@ def ask(
     from local_rag.core import process
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
     with open_trace(options.trace_file) as trace_file, Rag.open(options.settings()) as rag:
@@ -34,13 +34,5 @@ def ask(
             rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True, label=label
         )
         answer = runner.answer(question, thread=options.thread)
-    if options.json:
-        write_json(answer)
-    else:
-        write(*answer_parts(answer, label))
-    return exit_code(answer)
-
-
-def exit_code(answer: Answer) -> int:
-    """0 grounded, 3 abstained, 4 for what is partial, ungrounded or direct."""
+    write_result(answer, answer_parts(answer, label), as_json=options.json)
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)

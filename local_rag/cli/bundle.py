@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,30 +63,26 @@ def create(
     from local_rag.bundle.create import order
     from local_rag.bundle.machine import say
     from local_rag.bundle.target import Target
-    from local_rag.terminal.console import write_json
+    from local_rag.terminal.console import write_result
 
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
     wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
     created = make(folder.expanduser().absolute(), wanted, say)
-    if json:
-        write_json(created)
-    else:
-        _print_created(created)
+    write_result(created, _created_lines(created), as_json=json)
     return 0
 
 
-def _print_created(created: CreatedBundle) -> None:
-    from local_rag.terminal.console import write
+def _created_lines(created: CreatedBundle) -> Iterator[str]:
     from local_rag.text.display import format_bytes
 
     for kind, count in created.sizes.items():
-        write(f"{kind:<12} {format_bytes(count):>9}")
-    write(f"{'together':<12} {format_bytes(sum(created.sizes.values())):>9}   in {created.folder}")
-    write("To compare on the other side, SHA-256:")
-    write(f"  {created.manifest}  manifest.json")
-    write(f"  {created.program}  install.py")
-    write("What to type there stands in README.txt.")
+        yield f"{kind:<12} {format_bytes(count):>9}"
+    yield f"{'together':<12} {format_bytes(sum(created.sizes.values())):>9}   in {created.folder}"
+    yield "To compare on the other side, SHA-256:"
+    yield f"  {created.manifest}  manifest.json"
+    yield f"  {created.program}  install.py"
+    yield "What to type there stands in README.txt."
 
 
 def _links(sources: Sequence[str], only: bool) -> list[str]:
@@ -110,7 +106,7 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
     """Compare every file of a bundle with its manifest. Each difference is a line and makes the exit code 1."""
     from local_rag.bundle.checking import AGAIN, problems, read
     from local_rag.bundle.machine import Refused
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_json, write_result
     from local_rag.text.display import plural
 
     try:
@@ -121,14 +117,11 @@ def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False
             raise LocalRagError(str(error), hint=error.hint) from error
         write_json({"ok": False, "problems": [str(error)]})
         return 1
-    if json:
-        details = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
-        write_json({"ok": not differences, "problems": differences, "sum": bundle.sum, **details})
-    elif differences:
-        write(*differences, AGAIN)
-    else:
-        total = plural(len(bundle.files), "file")
-        write(f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}")
+    details = {"platform": bundle.platform, "python": bundle.python, "contents": bundle.contents}
+    plain = {"ok": not differences, "problems": differences, "sum": bundle.sum, **details}
+    total = plural(len(bundle.files), "file")
+    whole = f"whole: {total}, for {bundle.platform} and Python {bundle.python}; manifest.json is {bundle.sum}"
+    write_result(plain, [*differences, AGAIN] if differences else [whole], as_json=json)
     return 1 if differences else 0
 
 

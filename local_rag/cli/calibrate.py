@@ -24,7 +24,7 @@ def calibrate(
         typer.Option("--keep", metavar="SHARE", help="Answer at least this share of the answerable: 0.95."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Seed for drawing cases and for cross-validation.")
@@ -43,25 +43,15 @@ def calibrate(
     from local_rag.evaluation.calibration import CalibrationRequest
     from local_rag.evaluation.calibration import calibrate as fit
     from local_rag.terminal.calibration import calibration_parts
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
 
-    _check(options.index if corpus else None, keep, limit)
-    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
-    settings = options.settings(k=k, web__enabled="off")
-    calibration = fit(settings, request, stderr_display())
-    if json:
-        plain = to_plain(calibration)
-        write_json({name: value for name, value in plain.items() if name != "kept_in" or value is not None})
-    else:
-        write(*calibration_parts(calibration, settings))
-    return 0
-
-
-def _check(other_index: str | None, keep: float | None, limit: int | None) -> None:
-    """Raises UsageError for an index beside --corpus, and for numbers out of range."""
-    if other_index:
+    if corpus and options.index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", hint="local-rag calibrate CASES --limit 200")
+    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
+    settings = options.settings(k=k, web__enabled="off")
+    calibration = fit(settings, request, stderr_display())
+    plain = {name: value for name, value in to_plain(calibration).items() if name != "kept_in" or value is not None}
+    write_result(plain, calibration_parts(calibration, settings), as_json=json)
+    return 0

@@ -13,7 +13,7 @@ config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show
 def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show every setting, its value, and where the value comes from."""
     from local_rag.config.settings import names, variable
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
     from local_rag.terminal.settings_table import settings_table, sources_of_settings
 
     settings = settings_of(index)
@@ -27,8 +27,5 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
         }
         for name, meaning in names().items()
     ]
-    if json:
-        write_json(rows)
-    else:
-        write(settings_table(rows), "", sources_of_settings(settings))
+    write_result(rows, (settings_table(rows), "", sources_of_settings(settings)), as_json=json)
     return 0

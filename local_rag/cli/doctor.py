@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from local_rag.cli.options import EngineOptions, JsonOption, stderr_display, with_options
 from local_rag.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
 
 
 @with_options
@@ -27,31 +24,18 @@ def doctor(
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
     from local_rag.diagnostics.doctor import run_checks
-    from local_rag.terminal.checks import checks_table
-    from local_rag.terminal.console import write, write_json
+    from local_rag.diagnostics.recorder import record_question
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.doctor import checks_table, recording_parts
 
     settings = options.settings()
     if network:
-        return _record(settings, question or "", as_json=json)
+        recording, ollama = record_question(settings, question or "", stderr_display())
+        plain = {"recording": recording, "ollama": ollama.lines, "ok": recording.code == 0}
+        write_result(plain, recording_parts(recording, ollama.lines), as_json=json)
+        return recording.code
     if question:
         raise UsageError("doctor takes a question only with --network", hint="local-rag doctor --network …")
     checks = run_checks(settings)
-    if json:
-        write_json(checks)
-    else:
-        write(checks_table(checks))
+    write_result(checks, [checks_table(checks)], as_json=json)
     return 0 if all(check.state != "bad" for check in checks) else 1
-
-
-def _record(settings: Settings, question: str, *, as_json: bool) -> int:
-    """0 if the question was answered or abstained from, and nothing but this machine was contacted; otherwise 1."""
-    from local_rag.diagnostics.recorder import record_question
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.recording import recording_parts
-
-    recording, ollama = record_question(settings, question, stderr_display())
-    if as_json:
-        write_json({"recording": recording, "ollama": ollama.lines, "ok": recording.code == 0})
-    else:
-        write(*recording_parts(recording, ollama.lines))
-    return recording.code

@@ -25,13 +25,6 @@ from local_rag.core.errors import UsageError
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.evaluation.cases import CaseSet
-    from local_rag.evaluation.runner import Plan
-
-DEMO = "demo"
-"""The index that `local-rag demo` makes."""
-
-SHALLOW = 10
-"""Results that a ranking needs at least for its figures."""
 
 
 class _Cases(TyperGroup):
@@ -59,14 +52,19 @@ GraphsOption = Annotated[
     typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
 ]
 ModesOption = Annotated[
-    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable.")
+    list[str] | None,
+    typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
 CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
-LimitOption = Annotated[int | None, typer.Option("--limit", metavar="N", help="Ask only N cases, drawn by --seed.")]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
+]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
 OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
-DepthOption = Annotated[int, typer.Option("--depth", metavar="N", help="Results kept per search.")]
+DepthOption = Annotated[
+    int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
+]
 PassagesOption = Annotated[
     Literal["chunks", "whole"],
     typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
@@ -108,42 +106,39 @@ def run_(
     Without --out the run is stored in the data folder. The web is off.
     """
     from local_rag.config.settings import GraphName
+    from local_rag.diagnostics.demo import INDEX
+    from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
     from local_rag.index.search import Mode
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.evaluation import evaluation_parts
+    from local_rag.text.display import short_path
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    unused = "graph" if graph else "judge" if judge else ""
-    _check_plan(limit, depth, unused if retrieval_only else "")
+    if retrieval_only and (graph or judge):
+        raise UsageError(
+            f"--{'graph' if graph else 'judge'} has no effect with --retrieval-only, which answers nothing",
+            hint="leave one of them out",
+        )
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
     settings = options.settings(
-        index=DEMO if demo else options.index,
+        index=INDEX if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
         k=k,
         limits__seconds=seconds,
         web__enabled="off",
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    return _evaluate(settings, opened, plan, as_json=json, corpus=corpus, out=out)
-
-
-def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool, corpus: bool, out: Path | None) -> int:
-    """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
-    from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.evaluation import evaluation_parts
-    from local_rag.text.display import short_path
-
-    request = EvaluationRequest(cases, plan, corpus, out, ("local-rag", *sys.argv[1:]))
+    request = EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]))
     evaluation = evaluate(settings, request, stderr_display())
     folder, summary = evaluation.folder, evaluation.summary
-    if as_json:
-        write_json({"folder": folder.path, "run": folder.manifest, "summary": summary})
-    else:
-        report = short_path(folder.path / "report.html")
-        write(*evaluation_parts(folder.manifest, summary, folder.cases), "", f"everything, case by case: {report}")
+    plain = {"folder": folder.path, "run": folder.manifest, "summary": summary}
+    report = f"everything, case by case: {short_path(folder.path / 'report.html')}"
+    parts = (*evaluation_parts(folder.manifest, summary, folder.cases), "", report)
+    write_result(plain, parts, as_json=json)
     if evaluation.error:
         raise evaluation.error
     return 1 if evaluation.failed else 0
@@ -172,26 +167,14 @@ def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, cor
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
 
 
-def _check_plan(limit: int | None, depth: int, unused: str) -> None:
-    """Raises UsageError for options out of range, and for one that has no use."""
-    if depth < SHALLOW:
-        raise UsageError(f"--depth must be at least {SHALLOW}, which nDCG@10 needs", hint="leave --depth out")
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", hint="local-rag eval CASES --limit 20")
-    if unused:
-        raise UsageError(
-            f"--{unused} has no effect with --retrieval-only, which answers nothing", hint="leave one of them out"
-        )
-
-
-def _chosen(option: str, names: list[str] | None, without: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:
-    """The names that were given, each once; `without` any, those. Raises UsageError for an unknown one."""
+def _chosen(option: str, names: list[str] | None, default: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:
+    """The names that were given, each once, else `default`. Raises UsageError for an unknown one."""
     for name in names or ():
-        if name not in (known or without):
+        if name not in (known or default):
             raise UsageError(
-                f"{option} is one of {', '.join(known or without)}, not {name!r}", hint=f"{option} {without[0]}"
+                f"{option} is one of {', '.join(known or default)}, not {name!r}", hint=f"{option} {default[0]}"
             )
-    return tuple(dict.fromkeys(names or without))
+    return tuple(dict.fromkeys(names or default))
 
 
 @eval_app.command()
@@ -210,13 +193,10 @@ def compare(
     """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
     from local_rag.evaluation.comparison import compare as compare_runs
     from local_rag.terminal.comparison import comparison_parts
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
 
     comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
-    if json:
-        write_json(comparison)
-    else:
-        write(*comparison_parts(comparison))
+    write_result(comparison, comparison_parts(comparison), as_json=json)
     return 0
 
 

@@ -40,16 +40,14 @@ def index(
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.indexing import Request, index_files, named
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
     from local_rag.terminal.index_report import report_parts
 
     files, pages = named(paths or [], urls)
     settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
     request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
     report, pages_left = index_files(settings, request, stderr_display())
-    if json:
-        write_json({**to_plain(report), "pages_left": pages_left})
-        return 0
     labels = PathLabels(Index.inspect(settings.index_path).roots)
-    write(*report_parts(report, pages_left, labels))
+    plain = to_plain(report) | {"pages_left": pages_left}
+    write_result(plain, report_parts(report, pages_left, labels), as_json=json)
     return 0

@@ -42,14 +42,11 @@ def list_models(
         return 0
     from local_rag.diagnostics.model_list import model_report
     from local_rag.runtime.engine_choice import QUICK
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.model_table import model_parts
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.models import model_parts
 
     report = model_report(settings_of(None, models, trust_models_here, profile=profile), QUICK)
-    if json:
-        write_json(report)
-    else:
-        write(*model_parts(report))
+    write_result(report, model_parts(report), as_json=json)
     return 0
 
 
@@ -94,16 +91,13 @@ def try_(
 
     from local_rag.diagnostics.trial import run_trial
     from local_rag.runtime.engine_choice import open_ollama
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.trial_table import trial_parts
+    from local_rag.terminal.console import write, write_result
+    from local_rag.terminal.models import trial_parts
 
     settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
     with closing(open_ollama(settings)) as engine:
         if not json:
             write(engine.describe)
         trial = run_trial(engine, stderr_display())
-    if json:
-        write_json(trial)
-    else:
-        write(*trial_parts(trial))
+    write_result(trial, trial_parts(trial), as_json=json)
     return 0 if trial.honoured else 1

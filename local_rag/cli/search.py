@@ -22,7 +22,7 @@ def search(
     """Show the passages that fit best; no answer is written."""
     from local_rag.runtime.opening import open_embedder, open_index
     from local_rag.terminal.answers import passages_table
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
@@ -30,8 +30,6 @@ def search(
     with open_index(settings, open_embedder(settings, stderr_display())) as opened:
         passages = opened.search(query, settings.values.k, within=within or ())
         label = opened.path_labels()
-    if json:
-        write_json([{"text": passage.page_content, **passage.metadata} for passage in passages])
-    else:
-        write(passages_table(passages, label) if passages else "nothing found")
+    plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
+    write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)
     return 0

@@ -10,14 +10,12 @@ def status(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show what is indexed, where the index lies, how big it is, and which model made it."""
     from local_rag.index.index import Index
     from local_rag.runtime.opening import served_by
-    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.console import write_result
     from local_rag.terminal.index_report import status_table
 
     settings = settings_of(index)
     index_status = Index.inspect(settings.index_path)
     runtime = served_by(settings, index_status.fingerprint)
-    if json:
-        write_json(to_plain(index_status) | {"runtime": runtime})
-    else:
-        write(status_table(index_status, runtime))
+    plain = to_plain(index_status) | {"runtime": runtime}
+    write_result(plain, [status_table(index_status, runtime)], as_json=json)
     return 0

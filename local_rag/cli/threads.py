@@ -38,30 +38,25 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a
 @threads_app.command("list")
 def list_(json: JsonOption = False) -> int:
     """List every chat with its first question and when it was last used."""
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.transcript import threads_table
+    from local_rag.terminal.answers import threads_table
+    from local_rag.terminal.console import write_result
 
     with _threads() as threads:
         kept = threads.list()
-    if json:
-        write_json(kept)
-    else:
-        write(threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one.")
+    listing = threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one."
+    write_result(kept, [listing], as_json=json)
     return 0
 
 
 @threads_app.command()
 def show(name: NameArgument, json: JsonOption = False) -> int:
     """Show the questions and answers of a chat."""
-    from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.transcript import turns_table
+    from local_rag.terminal.answers import turns_table
+    from local_rag.terminal.console import write_result
 
     with _threads() as threads:
         turns = threads.turns(name)
-    if json:
-        write_json({"thread": name, "turns": turns})
-    else:
-        write(turns_table(turns, _labels()))
+    write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels())], as_json=json)
     return 0
 
 

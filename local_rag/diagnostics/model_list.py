@@ -64,46 +64,32 @@ class ModelReport:
     models: tuple[ModelEntry, ...]
 
 
-@dataclass(frozen=True)
-class _ServerState:
-    """What the server reports about its models."""
-
-    server: str = ""
-    version: str = ""
-    installed: Sequence[Installed] = ()
-    loaded: Sequence[Loaded] = ()
-    problem: str = ""
-    hint: str = ""
-
-
 def model_report(settings: Settings, patience: float | None = None) -> ModelReport:
     """The models of models.yaml first, then what else is installed. A server that is down is no error here."""
     memory = total_memory()
     profile, specs = roles(settings)
     in_use = tuple(dict.fromkeys(spec.name for spec in specs.values()))
-    state = _server_state(settings, patience)
+    address, version, problem, hint = settings.values.ollama.host, "", "", ""
+    installed: list[Installed] = []
+    loaded: list[Loaded] = []
+    try:
+        with closing(open_server(settings, patience)) as server:
+            address = str(server.address)
+            version, installed, loaded = server.version(), server.installed(), server.loaded()
+    except LocalRagError as error:
+        problem, hint = str(error), error.hint
     return ModelReport(
         profile=profile.name,
         why=_why(settings, profile, memory),
         in_use=in_use,
         num_ctx=profile.num_ctx,
         memory=memory,
-        server=state.server,
-        version=state.version,
-        problem=state.problem,
-        hint=state.hint,
-        models=tuple(_entries(settings, state, in_use, memory)),
+        server=address,
+        version=version,
+        problem=problem,
+        hint=hint,
+        models=tuple(_entries(settings, installed, loaded, in_use, memory)),
     )
-
-
-def _server_state(settings: Settings, patience: float | None) -> _ServerState:
-    address = settings.values.ollama.host
-    try:
-        with closing(open_server(settings, patience)) as server:
-            address = str(server.address)
-            return _ServerState(address, server.version(), server.installed(), server.loaded())
-    except LocalRagError as error:
-        return _ServerState(address, problem=str(error), hint=error.hint)
 
 
 def _offered(models: Models, in_use: Sequence[str]) -> list[str]:
@@ -125,14 +111,18 @@ def _find(name: str, names: Sequence[str]) -> str:
 
 
 def _entries(
-    settings: Settings, state: _ServerState, in_use: Sequence[str], memory: int | None
+    settings: Settings,
+    installed: Sequence[Installed],
+    loaded: Sequence[Loaded],
+    in_use: Sequence[str],
+    memory: int | None,
 ) -> Iterator[ModelEntry]:
     models, allowed = load_models(settings), settings.values.ollama.allow_cloud
     offered = _offered(models, in_use)
-    for name in offered + [model.name for model in state.installed if not _find(model.name, offered)]:
+    for name in offered + [model.name for model in installed if not _find(model.name, offered)]:
         spec = models.spec(name)
-        there = next((model for model in state.installed if same_model(model.name, name)), None)
-        loaded = next((model for model in state.loaded if same_model(model.name, name)), None)
+        there = next((model for model in installed if same_model(model.name, name)), None)
+        running = next((model for model in loaded if same_model(model.name, name)), None)
         remote = there.remote_host if there else "ollama.com" if is_cloud_name(name) else ""
         yield ModelEntry(
             name=name,
@@ -142,8 +132,8 @@ def _entries(
             memory=_bytes(spec.memory),
             fits="unknown" if remote else fits_memory(needed_memory(spec, there.size if there else 0), memory),
             installed=there.size if there else None,
-            loaded=loaded is not None,
-            window=loaded.window if loaded else None,
+            loaded=running is not None,
+            window=running.window if running else None,
             remote_host=remote,
             refused=bool(remote) and name not in allowed,
             profiles=tuple(profile.name for profile in models.profiles.values() if _find(name, profile.models)),
@@ -170,13 +160,10 @@ def fits_memory(need: int, memory: int | None) -> Fits:
 def _why(settings: Settings, profile: Profile, memory: int | None) -> str:
     """Why this profile is in force."""
     if settings.values.profile:
-        return f"named by {_named_by(settings.origin['profile'])}"
+        origin = settings.origin["profile"]
+        return f"named by {'--profile' if origin == 'flag' else origin}"
     if memory is None:
         return "the smallest, because this system does not say how much memory it has"
     if profile.memory * _GB * FITS > memory:
         return f"the smallest, although this machine has only {format_bytes(memory)} of memory"
     return f"the largest that fits this machine's {format_bytes(memory)} of memory"
-
-
-def _named_by(origin: str) -> str:
-    return "--profile" if origin == "flag" else origin

@@ -71,52 +71,43 @@ class Trial:
     total: Usage
 
 
-@dataclass(frozen=True)
-class _Reply:
-    """What a task returned; `expected` is for people, `form` whether the reply had to be JSON."""
-
-    text: str
-    expected: str
-    right: bool
-    form: bool
-    usage: Usage
+_Reply = tuple[str, str, bool, Usage]
+"""What a task returned, what it should have been, whether it is that, and what it cost."""
 
 
 def run_trial(engine: OllamaEngine, display: Display) -> Trial:
     """Each task once, in the order in which a question needs them. Raises EngineError, naming the task."""
+    from langchain_core.documents import Document
+
+    documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
     tried = []
     with display.progress() as show:
-        for number, (name, task) in enumerate(_TASKS, start=1):
+        for number, (name, task) in enumerate(_TASKS.items(), start=1):
             show(None, f"{number} of {len(_TASKS)}: {name}…")
             started = time.perf_counter()
             try:
-                reply = task(engine, _documents())
+                reply, expected, right, usage = task(engine, documents)
             except EngineError as error:
                 raise EngineError(f"{name}: {error}", hint=error.hint) from error
-            tried.append(_tried(name, reply, time.perf_counter() - started))
+            tried.append(
+                Tried(
+                    task=name,
+                    said=printable(reply),
+                    expected=expected,
+                    right=right,
+                    schema="-" if name in PLAIN_TEXT else _schema(usage),
+                    seconds=time.perf_counter() - started,
+                    prompt_tokens=usage.prompt_tokens,
+                    output_tokens=usage.output_tokens,
+                    usage=usage,
+                )
+            )
     total = _sum(task.usage for task in tried)
     return Trial(engine.describe, tuple(tried), all(task.schema in ("yes", "-") for task in tried), total)
 
 
-def _tried(name: str, reply: _Reply, seconds: float) -> Tried:
-    usage = reply.usage
-    return Tried(
-        task=name,
-        said=printable(reply.text),
-        expected=reply.expected,
-        right=reply.right,
-        schema="-" if not reply.form else "unparsed" if usage.unparsed else "retried" if usage.retries else "yes",
-        seconds=seconds,
-        prompt_tokens=usage.prompt_tokens,
-        output_tokens=usage.output_tokens,
-        usage=usage,
-    )
-
-
-def _documents() -> list[Document]:
-    from langchain_core.documents import Document
-
-    return [Document(text, metadata={"source": source}) for source, text in PASSAGES]
+def _schema(usage: Usage) -> Schema:
+    return "unparsed" if usage.unparsed else "retried" if usage.retries else "yes"
 
 
 # --- the tasks ------------------------------------------------------------------------------------------------------
@@ -124,22 +115,20 @@ def _documents() -> list[Document]:
 
 def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     route = engine.route(QUESTION, CATALOG)
-    return _Reply(route.source, "vectorstore", route.source == "vectorstore" and not route.why, True, route.usage)
+    return route.source, "vectorstore", route.source == "vectorstore" and not route.why, route.usage
 
 
 def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     need = engine.needs_retrieval(QUESTION, CATALOG)
     reply = "?" if need.usage.unparsed else "yes" if need.needed else "no"
-    return _Reply(reply, "yes", reply == "yes", True, need.usage)
+    return reply, "yes", reply == "yes", need.usage
 
 
 def _relevance(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     verdicts = engine.relevance(QUESTION, documents)
-    labels = [verdict.label for verdict in verdicts]
-    wanted = ["relevant", "irrelevant", "relevant"]
-    usage = _sum(verdict.usage for verdict in verdicts)
     words = {"relevant": "yes", "irrelevant": "no", "unparsed": "?"}
-    return _Reply(", ".join(words[label] for label in labels), "yes, no, yes", labels == wanted, True, usage)
+    reply, expected = ", ".join(words[verdict.label] for verdict in verdicts), "yes, no, yes"
+    return reply, expected, reply == expected, _sum(verdict.usage for verdict in verdicts)
 
 
 def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
@@ -148,51 +137,45 @@ def _answer(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
         text = delta.text if delta.restart else text + delta.text
         usage = delta.usage or usage
     cited = {number for _, numbers in marks(text) for number in numbers}
-    right = "10" in text and "5" in text and cited == {1, 3}
-    return _Reply(text, "10:00 and 5 euros, citing [1] and [3]", right, False, usage)
+    return text, "10:00 and 5 euros, citing [1] and [3]", "10" in text and "5" in text and cited == {1, 3}, usage
 
 
 def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     grade = engine.grade(QUESTION, documents, ANSWER)
-    right = grade.support == "fully" and grade.usefulness >= GOOD
     reply = f"{grade.support}, {grade.usefulness} of 5" if grade.usefulness else grade.support
-    return _Reply(reply, f"fully, at least {GOOD} of 5", right, True, grade.usage)
+    right = grade.support == "fully" and grade.usefulness >= GOOD
+    return reply, f"fully, at least {GOOD} of 5", right, grade.usage
 
 
 def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     thought = engine.reason(QUESTION, documents, ())
-    return _Reply(
-        thought.text,
-        "a sentence with 10:00 or 5 euros",
-        "10" in thought.text or "5" in thought.text,
-        True,
-        thought.usage,
-    )
+    right = "10" in thought.text or "5" in thought.text
+    return thought.text, "a sentence with 10:00 or 5 euros", right, thought.usage
 
 
 def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    return _Reply(query.text, "another query", bool(query.text), False, query.usage)
+    return query.text, "another query", bool(query.text), query.usage
 
 
 def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
     words = whole.text.casefold()
-    return _Reply(
-        whole.text, "names the library and weekdays", "library" in words and "week" in words, False, whole.usage
-    )
+    return whole.text, "names the library and weekdays", "library" in words and "week" in words, whole.usage
 
 
-_TASKS: tuple[tuple[str, Callable[[OllamaEngine, Sequence[Document]], _Reply]], ...] = (
-    ("route", _route),
-    ("need", _need),
-    ("relevance", _relevance),
-    ("answer", _answer),
-    ("grade", _grade),
-    ("reason", _reason),
-    ("rewrite", _rewrite),
-    ("standalone", _standalone),
-)
+_TASKS: dict[str, Callable[[OllamaEngine, Sequence[Document]], _Reply]] = {
+    "route": _route,
+    "need": _need,
+    "relevance": _relevance,
+    "answer": _answer,
+    "grade": _grade,
+    "reason": _reason,
+    "rewrite": _rewrite,
+    "standalone": _standalone,
+}
+PLAIN_TEXT = ("answer", "rewrite", "standalone")
+"""Tasks whose reply is text; the reply of the others is JSON."""
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

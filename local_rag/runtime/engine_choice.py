@@ -31,8 +31,11 @@ class Choice:
     @property
     def lines(self) -> list[str]:
         """What stderr is told before a question is answered."""
-        first = f"engine: {self.engine.describe}"
-        return [first, f"  chosen because {self.why}; to change that: {self.change}"] if self.why else [first]
+        if self.engine.name == "extractive":
+            first = f"engine: extractive, quotes only{f' ({self.why})' if self.why else ''}"
+        else:
+            first = f"engine: {self.engine.describe}"
+        return [first, f"  to change that: {self.change}"] if self.change else [first]
 
 
 def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:

@@ -1,8 +1,8 @@
-"""An answer in a terminal: its text, its citations, and what there is to doubt."""
+"""Answers in a terminal: text, citations, and what there is to doubt; passages of a search; chats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +12,20 @@ from rich.text import Text
 from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
 from local_rag.core.verdicts import Support
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import RESERVATIONS
+from local_rag.runtime.export import RESERVATIONS, Turn, answer_of, when
 from local_rag.terminal.console import PlainTable, link
 from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.graphs.threads import Thread
+
 QUOTE_WIDTH = 160
 """Characters of a quote behind a citation; the whole quote is in --json."""
+
+FIRST = 60
+"""Characters of a first question in a list."""
 
 DOUBTS: dict[Support, tuple[str, str]] = {
     "no": (" (not in the passages)", "red"),
@@ -163,3 +168,24 @@ def _address(citation: Citation) -> str:
     page = f"#page={citation.page}" if citation.page is not None else ""
     path = Path(citation.source)
     return (path.as_uri() if path.is_absolute() else str(path)) + page
+
+
+def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
+    """A row per thread; the one that goes on is marked."""
+    table = PlainTable("  thread", "turns", "last (UTC)", "began with", least=20)
+    for thread in threads:
+        marked = Text("* " + thread.name, "bold") if thread.name == current else f"  {thread.name}"
+        table.add_row(marked, f"{thread.turns:,}", thread.at[:16].replace("T", " "), shorten(thread.first, FIRST))
+    return table
+
+
+def turns_table(turns: Sequence[Turn], label: PathLabel = short_path) -> PlainTable:
+    """The questions and answers of a thread."""
+    table = PlainTable(gap=1)
+    for number, turn in enumerate(turns, start=1):
+        if number > 1:
+            table.add_row("", "")
+        table.add_row(f"{number}.", Text.assemble((turn["question"], "bold"), (f"  ({when(turn)})", "dim")))
+        for part in answer_parts(answer_of(turn), label):
+            table.add_row("", part)
+    return table

@@ -15,10 +15,9 @@ from rich.text import Text
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.runtime.export import answer_of
-from local_rag.terminal.answers import answer_parts, sources_table
+from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
 from local_rag.terminal.question_runner import QuestionRunner
-from local_rag.terminal.transcript import threads_table
 from local_rag.text.display import joined, plural, shorten
 
 if TYPE_CHECKING:

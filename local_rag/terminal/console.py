@@ -80,6 +80,14 @@ def write_json(value: object, indent: int | None = 2) -> None:
     sys.stdout.flush()
 
 
+def write_result(value: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
+    """A result on stdout: `value` as JSON for programs, or the `parts` that show it to people."""
+    if as_json:
+        write_json(value)
+    else:
+        write(*parts)
+
+
 def write_error(message: str, hint: str = "") -> None:
     """An error on stderr: what is wrong on one line, and the next command to type."""
     console = stderr()

@@ -1,4 +1,4 @@
-"""The questions of a command: each is shown while it is worked on, and written down for --trace-file."""
+"""The questions of a command: under which conditions they are answered, how each is shown and written down."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 from local_rag.core.answer import Answer
 from local_rag.index.path_labels import PathLabel
-from local_rag.terminal.conditions import condition_lines
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.text.display import short_path
+from local_rag.text.display import joined, short_path
 
 if TYPE_CHECKING:
+    from local_rag.config.settings import Values
     from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.trace_file import TraceFile
@@ -60,3 +60,41 @@ def open_trace(path: Path | None) -> TraceFile | nullcontext[None]:
     from local_rag.runtime.trace_file import TraceFile
 
     return TraceFile.open(path) if path else nullcontext()
+
+
+def condition_lines(rag: Rag) -> list[str]:
+    """The engine, for `auto` with the reason, calibrated thresholds in force, and options that change nothing here."""
+    return [*rag.choice.lines, *_calibrated(rag), *idle_lines(rag.settings.values, rag.engine.name)]
+
+
+def _calibrated(rag: Rag) -> list[str]:
+    own = rag.settings.values.thresholds
+    thresholds = [
+        f"{name} {value:.2f}"
+        for name, value, by_hand in (
+            ("relevance", rag.thresholds.relevance, own.relevance),
+            ("answer", rag.thresholds.answer, own.answer),
+        )
+        if value is not None and by_hand is None
+    ]
+    return [f"  calibrated thresholds in force: {joined(thresholds)}"] if thresholds else []
+
+
+def idle_lines(values: Values, engine: str) -> list[str]:
+    """A note for each option that was set and changes nothing with this engine and graph."""
+    decides = values.graph == "self-rag" and values.self_rag.retrieve == "decide"
+    notes = []
+    if engine == "extractive":
+        if values.explain:
+            notes.append("explain changes nothing: the extractive engine says why anyway, see --trace")
+        if values.direct:
+            notes.append("direct changes nothing: the extractive engine answers from files only")
+    elif values.direct and values.graph != "adaptive" and not decides:
+        notes.append(
+            f"direct changes nothing with {values.graph}: it needs adaptive, or self-rag with self_rag.retrieve: decide"
+        )
+    if decides and not values.direct:
+        notes.append("self_rag.retrieve: decide changes nothing without direct: true (--direct)")
+    if values.strict and values.graph == "plain":
+        notes.append("strict changes nothing with plain, which checks no sentence")
+    return [f"note: {note}" for note in notes]

@@ -12,20 +12,8 @@ from tempfile import TemporaryDirectory
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.core.progress import Display
-from local_rag.diagnostics.recorder.contacts import Contact, Recording
+from local_rag.diagnostics.recorder.contacts import Recording
 from local_rag.diagnostics.recorder.methods import TITLES, Method, usable, watch
-
-__all__ = [
-    "Contact",
-    "Daemon",
-    "Method",
-    "Recording",
-    "daemon",
-    "record",
-    "record_question",
-    "settings_args",
-    "strongest",
-]
 
 QUESTION = "What are these files about?"
 """Asked of the person's own files where no question is given; whether they answer it matters little here."""
@@ -91,19 +79,8 @@ def record(
     display.say(f"recording a question with {TITLES[method]}…")
     root = str(Path(__file__).parents[3])
     words = [root, "ask", "--json", *arguments, "--", question]
-    watched = watch(method, ASK, words, seconds=seconds, say=display.say)
-    return Recording(
-        question=question,
-        method=TITLES[method],
-        blind=watched.blind,
-        complete=watched.complete,
-        contacts=watched.contacts,
-        exit_code=watched.exit_code,
-        seconds=watched.seconds,
-        answer_status=_status(watched.stdout),
-        stdout=watched.stdout,
-        stderr=watched.stderr,
-    )
+    recording = watch(method, ASK, words, seconds=seconds, say=display.say)
+    return replace(recording, question=question, answer_status=_status(recording.stdout))
 
 
 def _status(stdout: str) -> str:

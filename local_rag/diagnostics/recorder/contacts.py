@@ -29,23 +29,23 @@ class Contact:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recording:
-    """One question under a recorder.
+    """One process under a recorder, mostly one that asks a question.
 
-    `method` and `blind` are for people: how it was recorded, and what that cannot see. `complete` is whether a host
-    that is not in `contacts` was not contacted by any process of ours. `exit_code` is that of the question, 0, 3 or 4
-    where it was answered or abstained; `answer_status` is empty where it did neither.
+    `method` and `blind` are for people: how it was recorded, and what that cannot see. `complete`: no process of ours
+    contacted a host that is not in `contacts`. `exit_code` is that of the question, 0, 3 or 4 where it was answered or
+    abstained; `answer_status` is empty where it did neither.
     """
 
-    question: str
+    question: str = ""
     method: str
     blind: str
     complete: bool
     contacts: tuple[Contact, ...]
     exit_code: int
     seconds: float
-    answer_status: str
+    answer_status: str = ""
     stdout: str
     stderr: str
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import os
 import shutil
 import signal
@@ -15,10 +17,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
-from local_rag.diagnostics.recorder.audit import audited
-from local_rag.diagnostics.recorder.contacts import Contact
+from local_rag.diagnostics.recorder.contacts import Contact, Recording, contact, distinct, lookup
 from local_rag.diagnostics.recorder.strace import BYTES, CALLS, traced
 from local_rag.text.display import joined
 
@@ -53,32 +54,15 @@ TRYING = 30.0
 """Seconds in which a method must have seen its control."""
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A process that was watched to its end, and what the method cannot see; see Recording."""
-
-    contacts: tuple[Contact, ...]
-    blind: str
-    complete: bool
-    exit_code: int
-    seconds: float
-    stdout: str
-    stderr: str
-
-
 def usable(method: Method) -> bool:
     """Whether it runs here and sees what it should: a container may forbid tracing, a system its namespaces."""
-    if method != "audit" and (not sys.platform.startswith("linux") or not _there(method)):
+    tools = {"strace": ("strace",), "namespace": ("unshare", "ip", "sh"), "audit": ()}[method]
+    if tools and not (sys.platform.startswith("linux") and all(map(shutil.which, tools))):
         return False
     with suppress(OSError):
         watched = watch(method, CONTROL, (), seconds=TRYING)
         return watched.exit_code == 0 and SEEN in [(contact.host, contact.port) for contact in watched.contacts]
     return False
-
-
-def _there(method: Method) -> bool:
-    tools = ("strace",) if method == "strace" else ("unshare", "ip", "sh")
-    return all(map(shutil.which, tools))
 
 
 def watch(
@@ -88,7 +72,7 @@ def watch(
     *,
     seconds: float,
     say: Callable[[str], None] = lambda _: None,
-) -> Watched:
+) -> Recording:
     """Run Python code under a method. `say` gets each line of its stderr; after `seconds` it is killed.
 
     What a method writes may hold words that were sent over loopback: it lies in a folder that is removed at the end.
@@ -104,7 +88,16 @@ def watch(
         with record.open(encoding="utf-8", errors="replace") as lines:
             contacts, blind, complete = _seen(method, lines)
         output = stdout.read_text(encoding="utf-8", errors="replace")
-    return Watched(contacts, blind, complete, exit_code, took, output, stderr)
+    return Recording(
+        method=TITLES[method],
+        blind=blind,
+        complete=complete,
+        contacts=contacts,
+        exit_code=exit_code,
+        seconds=took,
+        stdout=output,
+        stderr=stderr,
+    )
 
 
 def _before(method: Method, record: Path) -> list[str]:
@@ -166,7 +159,10 @@ def _seen(method: Method, lines: Iterable[str]) -> tuple[tuple[Contact, ...], st
         rings = [f"what {joined(trace.rings)} sent through io_uring"] if trace.rings else []
         return trace.contacts, "; ".join([*rings, OTHERS]), not rings
     audit = audited(lines)
-    blind = [_native(audit.loaded)]
+    libraries = (
+        "it did not end, so which is not known" if audit.loaded is None else f"loaded: {joined(audit.loaded) or 'none'}"
+    )
+    blind = [f"connections that compiled libraries open themselves ({libraries})"]
     if audit.started:
         blind.append(f"what these programs did, which were started: {joined(audit.started)}")
     if method == "audit":
@@ -178,6 +174,50 @@ def _seen(method: Method, lines: Iterable[str]) -> tuple[tuple[Contact, ...], st
     return tuple(contacts), "; ".join([*(f"{part}, though none had a route" for part in blind), UNIX, NO_OLLAMA]), False
 
 
-def _native(loaded: tuple[str, ...] | None) -> str:
-    libraries = "it did not end, so which is not known" if loaded is None else f"loaded: {joined(loaded) or 'none'}"
-    return f"connections that compiled libraries open themselves ({libraries})"
+# --- what the audit hook of recorded_process.py wrote ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Contacts; the programs that were started; the libraries with clients of their own, None if it never ended."""
+
+    contacts: tuple[Contact, ...]
+    started: tuple[str, ...]
+    loaded: tuple[str, ...] | None
+
+
+def audited(lines: Iterable[str]) -> Audited:
+    """Everything that the hook saw. A line that was cut off by the end of the process is left out."""
+    contacts: list[Contact] = []
+    started: dict[str, None] = {}
+    loaded: tuple[str, ...] | None = None
+    for event in map(_event, lines):
+        if "program" in event:
+            started[event["program"]] = None
+        elif "port" in event:
+            contacts.append(contact(event["host"], event["port"], f"{event['event']} by python"))
+        elif "host" in event:
+            if event["host"] and not _is_address(event):
+                contacts.append(lookup(event["host"], f"{event['event']} by python"))
+        elif "loaded" in event:
+            loaded = tuple(event["loaded"])
+    return Audited(distinct(contacts), tuple(started), loaded)
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _is_address(event: dict[str, Any]) -> bool:
+    """Whether nobody needs to be asked: an address is turned into an address; only its name would be a question."""
+    if event["event"] in ("socket.gethostbyaddr", "socket.getnameinfo"):
+        return False
+    try:
+        ipaddress.ip_address(event["host"].partition("%")[0])
+    except ValueError:
+        return False
+    return True

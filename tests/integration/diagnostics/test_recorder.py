@@ -18,10 +18,9 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing
 from local_rag.core.progress import Silent
 from local_rag.diagnostics.recorder import daemon, record, record_question, settings_args, strongest
-from local_rag.diagnostics.recorder.audit import audited
 from local_rag.diagnostics.recorder.contacts import Contact, Recording, contact, is_loopback, lookup
-from local_rag.diagnostics.recorder.methods import usable, watch
-from local_rag.terminal.recording import recording_parts
+from local_rag.diagnostics.recorder.methods import audited, usable, watch
+from local_rag.terminal.doctor import recording_parts
 
 LONG = 60
 

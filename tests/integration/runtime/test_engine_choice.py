@@ -39,8 +39,11 @@ def there(ollama, monkeypatch):
 def test_without_a_server_auto_quotes_and_says_why():
     choice = chosen()
     assert choice.engine.name == "extractive"
-    assert choice.lines[0].startswith("engine: extractive")
-    assert "no Ollama server answers at 127.0.0.1:1" in choice.lines[1] and "ollama serve" in choice.lines[1]
+    assert choice.lines == [
+        "engine: extractive, quotes only (no Ollama server answers at 127.0.0.1:1)",
+        "  to change that: ollama serve   (to install it: https://ollama.com/download)",
+    ]
+    assert max(map(len, choice.lines)) < 80, "each fits a line of a terminal"
 
 
 def test_with_a_server_and_the_model_auto_takes_ollama_and_says_how_to_change_it(there):

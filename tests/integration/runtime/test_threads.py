@@ -30,7 +30,7 @@ from local_rag.core.generation import AnswerDelta
 from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.export import answer_of, escaped, markdown
-from local_rag.terminal.transcript import threads_table
+from local_rag.terminal.answers import threads_table
 
 
 def rows(rag, table="checkpoints"):

@@ -1,4 +1,4 @@
-"""The language models of `local-rag models`: what is in use, what fits, and the command that comes next."""
+"""The language models: the table of `local-rag models`, and what a model made of the tasks of `models try`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from local_rag.core.usage import Usage
 from local_rag.diagnostics.model_list import TIGHT, ModelEntry, ModelReport
+from local_rag.diagnostics.trial import Trial
 from local_rag.terminal.console import PlainTable, indented
-from local_rag.text.display import format_bytes, joined
+from local_rag.text.display import format_bytes, joined, plural, shorten
 
 UNKNOWN = "-"
 FITS = {"yes": ("yes", "green"), "tight": ("tight", "yellow"), "no": ("NO", "red"), "unknown": (UNKNOWN, "dim")}
 ABOUT_WIDTH = 30
 """Columns below which the remarks about the models are left out."""
+REPLY_WIDTH = 60
+"""Characters of a reply in the table."""
 
 
 def model_parts(report: ModelReport) -> Iterator[RenderableType]:
@@ -71,3 +75,37 @@ def _next(report: ModelReport) -> Iterator[RenderableType]:
         yield f"{joined(missing)} {'is' if len(missing) == 1 else 'are'} not installed:"
         command = "local-rag models pull"
     yield Text.assemble("  -> ", (command, "cyan"))
+
+
+def trial_parts(trial: Trial) -> Iterator[RenderableType]:
+    """A row for each task, the sum, and below the table what went wrong."""
+    seconds = sum(task.seconds for task in trial.tried)
+    table = PlainTable("task", "as expected", "seconds", "tokens", "schema", "reply")
+    for task in trial.tried:
+        as_expected = Text("yes", "green") if task.right else Text("NO", "red")
+        table.add_row(
+            task.task, as_expected, *_costs(task.usage, task.seconds), task.schema, shorten(task.said, REPLY_WIDTH)
+        )
+    right = f"{sum(task.right for task in trial.tried)} of {len(trial.tried)}"
+    table.add_row("total", right, *_costs(trial.total, seconds), "", "")
+    yield from ("", table, "")
+    for task in trial.tried:
+        if not task.right:
+            yield f"{task.task}: expected {task.expected}; it was: {shorten(task.said, 200) or 'nothing'}"
+    if loading := sum(call.load_seconds for call in trial.total.log if call.loaded):
+        times = plural(trial.total.loads, "time")
+        yield f"{loading:.1f} of the {seconds:.1f} s went into loading the model ({times})."
+    yield from (f"note: {note}" for note in trial.total.notes)
+    if trial.honoured:
+        yield "Every verdict had the form that was asked for."
+        return
+    wrong = [task.task for task in trial.tried if task.schema not in ("yes", "-")]
+    yield (
+        f"The form of a reply was not kept at once: {joined(wrong)}. Each retry costs a call, and what stays unusable "
+        'counts as "not relevant" or "not supported".'
+    )
+    yield "  -> local-rag models   lists others; a newer Ollama may help as well"
+
+
+def _costs(usage: Usage, seconds: float) -> tuple[str, str]:
+    return f"{seconds:.2f}", f"{usage.prompt_tokens:,} + {usage.output_tokens:,}"

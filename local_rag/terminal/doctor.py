@@ -1,13 +1,27 @@
-"""The finding of `local-rag doctor --network`."""
+"""The findings of `local-rag doctor`: its checks, and what `--network` recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from local_rag.diagnostics.recorder import Contact, Recording
+from local_rag.diagnostics.check import Check
+from local_rag.diagnostics.recorder.contacts import Contact, Recording
+from local_rag.terminal.console import PlainTable
 from local_rag.text.display import plural
+
+SIGNS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
+
+
+def checks_table(checks: Iterable[Check]) -> PlainTable:
+    """A row per check, and below what is not well the command that mends it, or several to choose from."""
+    table = PlainTable()
+    for check in checks:
+        table.add_row(Text(*SIGNS[check.state]), f"{check.name}: {check.found}")
+        for fix in check.fix.splitlines():
+            table.add_row("", Text.assemble(("-> ", "dim"), (fix, "cyan")))
+    return table
 
 
 def recording_parts(recording: Recording, ollama: Sequence[str] = ()) -> Iterator[Text]:
