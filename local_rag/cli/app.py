@@ -85,7 +85,11 @@ def run(arguments: Sequence[str]) -> int:
         hint = "the same command continues where it stopped" if goes_on else ""
         return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
-        return _usage(error)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message())
+            return 2
+        context = getattr(error, "ctx", None)
+        return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -106,22 +110,11 @@ def _say(line: str, hint: str, code: int) -> int:
     return code
 
 
-def _usage(error: TyperException) -> int:
-    from local_rag.terminal.console import write
-
-    if type(error).__name__ == "NoArgsIsHelpError":
-        write(error.format_message())
-        return 2
-    context = getattr(error, "ctx", None)
-    return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from local_rag import __version__
-        from local_rag.terminal.console import write
 
-        write(f"local-rag {__version__}")
+        typer.echo(f"local-rag {__version__}")
         raise typer.Exit
 
 

@@ -44,61 +44,50 @@ eval_app = typer.Typer(
     help="Measure the answers on your own files: local-rag eval CASES.jsonl, or --demo. See local-rag eval run --help.",
 )
 
-CasesArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
-]
-GraphsOption = Annotated[
-    list[str] | None,
-    typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
-]
-ModesOption = Annotated[
-    list[str] | None,
-    typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
-]
-DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
-CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
-LimitOption = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
-OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
-DepthOption = Annotated[
-    int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
-]
-PassagesOption = Annotated[
-    Literal["chunks", "whole"],
-    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
-]
-SplitOption = Annotated[
-    str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
-]
-JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
-]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")]
-
 
 @eval_app.command("run")
 @with_options
 def run_(
-    cases: CasesArgument = None,
-    graph: GraphsOption = None,
-    demo: DemoOption = False,
-    corpus: CorpusOption = False,
+    cases: Annotated[
+        list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
+    ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")] = False,
+    corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
     *,
     options: EngineOptions,
     k: KOption = None,
-    limit: LimitOption = None,
-    seed: SeedOption = 0,
-    retrieval_only: OnlyOption = False,
-    mode: ModesOption = None,
-    depth: DepthOption = 100,
-    passages: PassagesOption = "chunks",
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")] = 0,
+    retrieval_only: Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")] = False,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
+    ] = None,
+    depth: Annotated[
+        int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
+    ] = 100,
+    passages: Annotated[
+        Literal["chunks", "whole"],
+        typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
+    ] = "chunks",
     format: FormatOption = None,
-    split: SplitOption = None,
-    judge: JudgeOption = None,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right."),
+    ] = None,
     seconds: SecondsOption = None,
-    out: OutOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.

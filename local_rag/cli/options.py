@@ -38,40 +38,8 @@ ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of models.yaml, such as 16gb.")
 ]
-WebOption = Annotated[
-    str | None,
-    typer.Option(
-        "--web", metavar="[on|ask|off]", help="Let crag and adaptive search the web; ask: you confirm each query."
-    ),
-]
-GraphOption = Annotated[
-    str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
-]
 SecondsOption = Annotated[
     float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
-]
-ThreadOption = Annotated[
-    str | None,
-    typer.Option(
-        "--thread", metavar="NAME", help="Ask in this chat: an existing one is continued, a new name starts one."
-    ),
-]
-DirectOption = Annotated[
-    bool | None,
-    typer.Option("--direct/--no-direct", help="Allow answers that use none of your files.", show_default=False),
-]
-StrictOption = Annotated[
-    bool | None,
-    typer.Option("--strict/--no-strict", help="Remove sentences that no passage supports.", show_default=False),
-]
-ExplainOption = Annotated[
-    bool | None,
-    typer.Option("--explain/--no-explain", help="Ask the graders to give reasons.", show_default=False),
-]
-TraceOption = Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")]
-TraceFileOption = Annotated[
-    Path | None,
-    typer.Option("--trace-file", metavar="FILE", help="Write each event and state as a JSON line to a new file."),
 ]
 LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
@@ -133,22 +101,46 @@ class EngineOptions(IndexOptions):
 class QuestionOptions:
     """The options of `ask` and `chat`, in the order of their --help."""
 
-    graph: GraphOption = None
+    graph: Annotated[
+        str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
+    ] = None
     index: IndexOption = None
     within: InOption = None
-    thread: ThreadOption = None
+    thread: Annotated[
+        str | None,
+        typer.Option(
+            "--thread", metavar="NAME", help="Ask in this chat: an existing one is continued, a new name starts one."
+        ),
+    ] = None
     engine: EngineOption = None
     model: ModelOption = None
     profile: ProfileOption = None
-    web: WebOption = None
+    web: Annotated[
+        str | None,
+        typer.Option(
+            "--web", metavar="[on|ask|off]", help="Let crag and adaptive search the web; ask: you confirm each query."
+        ),
+    ] = None
     k: KOption = None
     seconds: SecondsOption = None
-    direct: DirectOption = None
-    strict: StrictOption = None
-    explain: ExplainOption = None
+    direct: Annotated[
+        bool | None,
+        typer.Option("--direct/--no-direct", help="Allow answers that use none of your files.", show_default=False),
+    ] = None
+    strict: Annotated[
+        bool | None,
+        typer.Option("--strict/--no-strict", help="Remove sentences that no passage supports.", show_default=False),
+    ] = None
+    explain: Annotated[
+        bool | None,
+        typer.Option("--explain/--no-explain", help="Ask the graders to give reasons.", show_default=False),
+    ] = None
     json: JsonOption = False
-    trace: TraceOption = False
-    trace_file: TraceFileOption = None
+    trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False
+    trace_file: Annotated[
+        Path | None,
+        typer.Option("--trace-file", metavar="FILE", help="Write each event and state as a JSON line to a new file."),
+    ] = None
     embedder: EmbedderOption = None
     models: ModelsOption = None
     trust_models_here: TrustOption = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from local_rag.config.machine import total_memory
 from local_rag.config.models import FITS, Models, OllamaModelSpec, Profile, load_models
@@ -23,6 +23,8 @@ TIGHT = 0.7
 """Part of the memory above which a model leaves little for the system and for other programs."""
 
 _GB = 1_000_000_000
+
+Model = TypeVar("Model", Installed, Loaded)
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ def _find(name: str, names: Sequence[str]) -> str:
     return next((known for known in names if same_model(known, name)), "")
 
 
+def find_model(name: str, models: Sequence[Model]) -> Model | None:
+    """The model that a name, with a tag or without, stands for."""
+    return next((model for model in models if same_model(model.name, name)), None)
+
+
 def _entries(
     settings: Settings,
     installed: Sequence[Installed],
@@ -121,8 +128,7 @@ def _entries(
     offered = _offered(models, in_use)
     for name in offered + [model.name for model in installed if not _find(model.name, offered)]:
         spec = models.spec(name)
-        there = next((model for model in installed if same_model(model.name, name)), None)
-        running = next((model for model in loaded if same_model(model.name, name)), None)
+        there, running = find_model(name, installed), find_model(name, loaded)
         remote = there.remote_host if there else "ollama.com" if is_cloud_name(name) else ""
         yield ModelEntry(
             name=name,

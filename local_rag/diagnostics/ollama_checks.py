@@ -16,10 +16,10 @@ from local_rag.config.models import OllamaModelSpec, Profile, Role
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, ServerDown
 from local_rag.diagnostics.check import Check, State
-from local_rag.diagnostics.model_list import TIGHT, fits_memory, needed_memory
+from local_rag.diagnostics.model_list import TIGHT, find_model, fits_memory, needed_memory
 from local_rag.engines.ollama.context_window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
-from local_rag.engines.ollama.model_names import check_name, same_model
+from local_rag.engines.ollama.model_names import check_name
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown
 from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
 from local_rag.text.display import format_bytes, joined
@@ -70,7 +70,8 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
         try:
             version, installed, loaded = server.version(), server.installed(), server.loaded()
         except LocalRagError as error:
-            yield _useless("Ollama", worse, error, _get(profile) if isinstance(error, ServerDown) else "")
+            then = f"then: local-rag models pull   (downloads {joined(profile.models)})"
+            yield _useless("Ollama", worse, error, then if isinstance(error, ServerDown) else "")
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
         yield from _guarded("Ollama cloud", _cloud, server)
@@ -92,10 +93,6 @@ def _guarded(name: str, check: Callable[..., Iterator[Check]], *arguments: objec
 def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> Check:
     details = str(error) if worse == "bad" else f"{error}; {QUOTING}"
     return Check(name, worse, details, "\n".join(filter(None, (error.hint, more))))
-
-
-def _get(profile: Profile) -> str:
-    return f"then: local-rag models pull   (downloads {joined(profile.models)})"
 
 
 # --- the server -----------------------------------------------------------------------------------------------------
@@ -129,17 +126,16 @@ def no_cloud(platform: str = sys.platform) -> str:
 def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     """Is it there, does it run here, does it fit; and how it is used."""
     ollama = context.settings.values.ollama
-    there = next((model for model in context.installed if same_model(model.name, spec.name)), None)
+    there = find_model(spec.name, context.installed)
     context.untried.add(spec.name)
     try:
         check_name(spec.name, ollama.allow_cloud)
         shown = context.server.show(spec.name)
         setup = model_setup(context.server, spec, context.profile.num_ctx, ollama)
-    except ModelMissing as error:
-        yield _missing(context, error)
-        return
     except LocalRagError as error:
-        yield _useless("model", context.worse, error)
+        others = [model.name for model in context.installed if not model.remote_host]
+        other = f"or use what is installed: LOCAL_RAG_MODEL={others[0]}   ({joined(others)})" if others else ""
+        yield _useless("model", context.worse, error, other if isinstance(error, ModelMissing) else "")
         return
     if shown.remote_host:
         details = (
@@ -153,16 +149,16 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     yield memory
     yield _window(context, spec, shown)
     yield _thinking(setup, shown)
-    yield from _build(spec)
+    base, _, tag = spec.name.rpartition(":")
+    if "mlx" in tag.casefold():
+        details = (
+            f"{spec.name} is an MLX build: these ignore the form that a reply must have, or never end it "
+            "(Ollama issues 16776, 17183, 18567)"
+        )
+        yield Check("model build", "note", details, f"local-rag models pull {base}   is the usual build")
     yield from _loaded(context, setup)
     if does_fit:
         context.untried.remove(spec.name)
-
-
-def _missing(context: _Context, error: ModelMissing) -> Check:
-    others = [model.name for model in context.installed if not model.remote_host]
-    other = f"or use what is installed: LOCAL_RAG_MODEL={others[0]}   ({joined(others)})" if others else ""
-    return _useless("model", context.worse, error, other)
 
 
 def _memory(context: _Context, spec: OllamaModelSpec, there: Installed | None) -> tuple[Check, bool]:
@@ -177,7 +173,7 @@ def _memory(context: _Context, spec: OllamaModelSpec, there: Installed | None) -
         return Check(name, "ok", details), True
     if fits == "tight":
         return Check(name, "note", f"{details}, more than {TIGHT:.0%}: close other programs", SMALLER), True
-    if any(same_model(model.name, spec.name) for model in context.loaded):
+    if find_model(spec.name, context.loaded):
         return Check(name, "note", f"{details}; it is loaded now, so see whether it is quick enough", SMALLER), True
     details += ", so it was not tried; only a graphics card with enough memory of its own could run it"
     return Check(name, context.worse, details, SMALLER), False
@@ -211,25 +207,15 @@ def _line(model: str, keys: str) -> str:
     return f'in your models.yaml: ollama: {{models: {{"{model}": {{{keys}}}}}}}'
 
 
-def _build(spec: OllamaModelSpec) -> Iterator[Check]:
-    name, _, tag = spec.name.rpartition(":")
-    if "mlx" in tag.casefold():
-        details = (
-            f"{spec.name} is an MLX build: these ignore the form that a reply must have, or never end it "
-            "(Ollama issues 16776, 17183, 18567)"
-        )
-        yield Check("model build", "note", details, f"local-rag models pull {name}   is the usual build")
-
-
 def _loaded(context: _Context, setup: ModelSetup) -> Iterator[Check]:
     """A model in memory with another window is loaded again at the first question."""
-    for model in context.loaded:
-        if same_model(model.name, setup.model) and model.window and model.window != setup.num_ctx:
-            details = (
-                f"{setup.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
-                f"with {setup.num_ctx:,}"
-            )
-            yield Check("model loaded", "note", details, f"ollama stop {setup.model}   if no other program needs it so")
+    model = find_model(setup.model, context.loaded)
+    if model and model.window and model.window != setup.num_ctx:
+        details = (
+            f"{setup.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
+            f"with {setup.num_ctx:,}"
+        )
+        yield Check("model loaded", "note", details, f"ollama stop {setup.model}   if no other program needs it so")
 
 
 # --- a real call ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from local_rag.config.models import OllamaModelSpec
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, ModelMissing, ServerDown
 from local_rag.core.progress import Display, time_left
-from local_rag.diagnostics.model_list import fits_memory, needed_memory
+from local_rag.diagnostics.model_list import find_model, fits_memory, needed_memory
 from local_rag.engines.ollama.address import DOWNLOAD
-from local_rag.engines.ollama.model_names import check_name, check_remote, same_model
+from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.server import Installed, Server
 from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.runtime.opening import open_embedder
@@ -38,7 +38,7 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
         for spec in specs:
             _announce(server, spec, display)
             _pull(server, spec.name, display)
-            model = _installed(server, spec.name)
+            model = find_model(spec.name, server.installed())
             if model is None:
                 raise EngineError(f"Ollama says that it has {spec.name}, but does not list it", hint="ollama list")
             check_remote(spec.name, model.remote_host, settings.values.ollama.allow_cloud)
@@ -49,13 +49,9 @@ def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
             embedder.load()
 
 
-def _installed(server: Server, name: str) -> Installed | None:
-    return next((model for model in server.installed() if same_model(model.name, name)), None)
-
-
 def _announce(server: Server, spec: OllamaModelSpec, display: Display) -> None:
     """Who downloads what, from where, and whether it will fit."""
-    if _installed(server, spec.name):
+    if find_model(spec.name, server.installed()):
         display.say(f"Ollama has {spec.name}; it looks for a newer version at {registry(spec.name)}")
     else:
         size = f" (about {spec.download:g} GB)" if spec.download else ""
@@ -77,13 +73,14 @@ def _pull(server: Server, name: str, display: Display) -> None:
         with display.progress("asking…") as show:
             for step, done, total in server.pull(name):
                 layers.add(step, done, total)
-                show(layers.share if total else None, layers.line() if total else step)
+                show(*(layers.progress() if total else (None, step)))
     except ServerDown:
         raise
     except EngineError as error:
         raise _clearer(error, name) from error
     if step != "success":
-        raise EngineError(f"the download of {name} failed after '{step}'", hint=f"{_again(name)} continues")
+        hint = f"local-rag models pull {name} continues"
+        raise EngineError(f"the download of {name} failed after '{step}'", hint=hint)
 
 
 class Layers:
@@ -101,29 +98,14 @@ class Layers:
                 self._started, self._before = time.monotonic(), done
             self._layers[digest] = (max(done, self._layers.get(digest, (0, 0))[0]), total)
 
-    @property
-    def done(self) -> int:
-        return sum(done for done, _ in self._layers.values())
-
-    @property
-    def total(self) -> int:
-        return sum(total for _, total in self._layers.values())
-
-    @property
-    def share(self) -> float:
-        return self.done / self.total
-
-    def line(self) -> str:
-        """Downloading 1.2 GB of 2.0 GB, 30.1 MB/s, about 0:27 left."""
-        line = f"downloading {format_bytes(self.done)} of {format_bytes(self.total)}"
-        speed = (self.done - self._before) / max(time.monotonic() - self._started, 1e-3)
-        if not speed or self.done == self.total:
-            return line
-        return f"{line}, {format_bytes(round(speed))}/s, {time_left((self.total - self.done) / speed)}"
-
-
-def _again(name: str) -> str:
-    return f"local-rag models pull {name}"
+    def progress(self) -> tuple[float, str]:
+        """The share that is done, and: downloading 1.2 GB of 2.0 GB, 30.1 MB/s, about 0:27 left."""
+        done, total = (sum(counts) for counts in zip(*self._layers.values(), strict=True))
+        line = f"downloading {format_bytes(done)} of {format_bytes(total)}"
+        speed = (done - self._before) / max(time.monotonic() - self._started, 1e-3)
+        if speed and done < total:
+            line += f", {format_bytes(round(speed))}/s, {time_left((total - done) / speed)}"
+        return done / total, line
 
 
 _CAUSES: Sequence[tuple[str, str, str]] = (
@@ -137,7 +119,7 @@ _CAUSES: Sequence[tuple[str, str, str]] = (
 
 def _clearer(error: EngineError, name: str) -> EngineError | ModelMissing:
     """What Ollama says of a pull, in words that lead on."""
-    message = str(error)
+    message, again = str(error), f"local-rag models pull {name}"
     if "file does not exist" in message:
         return ModelMissing(
             f"{registry(name)} has no model {name}",
@@ -145,7 +127,5 @@ def _clearer(error: EngineError, name: str) -> EngineError | ModelMissing:
         )
     for words, meaning, hint in _CAUSES:
         if words in message:
-            return EngineError(f"{name} {meaning} ({message})", hint=hint.format(again=_again(name)))
-    return EngineError(
-        f"the download of {name} is incomplete: {message}", hint=f"{_again(name)} continues where it stopped"
-    )
+            return EngineError(f"{name} {meaning} ({message})", hint=hint.format(again=again))
+    return EngineError(f"the download of {name} is incomplete: {message}", hint=f"{again} continues where it stopped")

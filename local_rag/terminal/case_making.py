@@ -27,7 +27,6 @@ from local_rag.text.display import plural, printable, short_path
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from local_rag.engines.ollama.question_proposer import QuestionProposer
     from local_rag.index.index import Index
 
 RULES_NOTE = (
@@ -56,6 +55,9 @@ def make_cases(
     kept. Ctrl-D ends it, and so does Ctrl-C (KeyboardInterrupt); what was kept stays. Raises UsageError where there is
     no terminal to ask in, unless `keep_all`, and what opening the index and the engine raises.
     """
+    from local_rag.engines.ollama.engine import OllamaEngine
+    from local_rag.engines.ollama.question_proposer import QuestionProposer
+
     if count < 0 or unanswerable < 0 or not count + unanswerable:
         raise UsageError("--count and --unanswerable are both 0", hint="local-rag eval make CASES.jsonl --count 20")
     if not keep_all and not (console.is_terminal and sys.stdin.isatty()):
@@ -73,7 +75,7 @@ def make_cases(
             embedder.load()  # now, and not between two questions
         choice = choose_engine(settings, embedder, index)
         with closing(choice.engine):
-            question_proposer = _question_proposer(choice)
+            question_proposer = QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
             proposer = Proposer(index, file.cases, seed, question_proposer)
             total, label = count + unanswerable, index.path_labels()
             dialogue = CaseDialogue(file, proposer, console, total, keep_all, bool(question_proposer), label)
@@ -83,13 +85,6 @@ def make_cases(
             finally:
                 dialogue.end(settings)
     return 0
-
-
-def _question_proposer(choice: Choice) -> QuestionProposer | None:
-    from local_rag.engines.ollama.engine import OllamaEngine
-    from local_rag.engines.ollama.question_proposer import QuestionProposer
-
-    return QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from local_rag.text.display import joined, plural, shorten
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
-    from local_rag.graphs.threads import Turn
 
 PROMPT = "> "
 HELP = {
@@ -57,7 +56,10 @@ class Chat:
         """
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
-        self._begin()
+        if self.thread:
+            self._go_on(self.thread)
+        if self._terminal:
+            self._tell("Ask, or type /help. Ctrl-D leaves.")
         while True:
             try:
                 if not self._take(read_line(self._terminal)):
@@ -71,27 +73,22 @@ class Chat:
                 self._newline()
         return 1 if self.failures and not self._terminal else 0
 
-    def _begin(self) -> None:
-        if self.thread:
-            self._go_on(self.thread)
-        if self._terminal:
-            self._tell("Ask, or type /help. Ctrl-D leaves.")
-
     def _take(self, line: str) -> bool:
         """Do what a line says; False for the last one."""
-        words = line.split(maxsplit=1)
+        line = line.strip()
+        command, _, argument = line.partition(" ")
         try:
-            if words and words[0] == "/quit":
+            if command == "/quit":
                 return False
-            if words and words[0].startswith("/"):
-                self._command(words[0], words[1].strip() if len(words) > 1 else "")
-            elif words:
-                self._ask(line.strip())
+            if command.startswith("/"):
+                self._command(command, argument.strip())
+            elif line:
+                self._ask(line)
         except LocalRagError as error:
             self.failures += 1
             write_error(f"error: {error}", error.hint)
-            if self.as_json and not words[0].startswith("/"):
-                write_json({"question": line.strip(), "error": str(error), "hint": error.hint}, indent=None)
+            if self.as_json and not command.startswith("/"):
+                write_json({"question": line, "error": str(error), "hint": error.hint}, indent=None)
         return True
 
     def _ask(self, question: str) -> None:
@@ -154,7 +151,11 @@ class Chat:
         turns = threads.turns(name) if name in threads.names() else ()
         self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
         if self._terminal:
-            _recall(turns)
+            with suppress(ImportError):
+                import readline
+
+                for turn in turns:
+                    readline.add_history(" ".join(str(turn["question"]).split()))
         so_far = f"{plural(len(turns), 'question')} so far" if turns else "a new one"
         self._tell(f"thread: {name} ({so_far})")
 
@@ -200,17 +201,8 @@ def read_line(terminal: bool) -> str:
             import readline  # noqa: F401  # input() edits and remembers lines once this is there
         return input(PROMPT)
     if terminal:
-        sys.stderr.write(PROMPT)
-        sys.stderr.flush()
+        stderr().print(PROMPT, end="")
     line = sys.stdin.readline()
     if not line:
         raise EOFError
     return line.rstrip("\n")
-
-
-def _recall(turns: Iterable[Turn]) -> None:
-    with suppress(ImportError):
-        import readline
-
-        for turn in turns:
-            readline.add_history(" ".join(str(turn["question"]).split()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -37,18 +38,13 @@ class QuestionDisplay:
 
     def follow(self, events: Iterable[Event]) -> Answer:
         """Show events until `Done`, and return its answer."""
-        if self._live is None:
-            return self._drain(events)
-        with self._live:
-            return self._drain(events)
-
-    def _drain(self, events: Iterable[Event]) -> Answer:
-        for event in events:
-            if isinstance(event, Done):
-                if self.trace:
-                    self._say(usage_line(event.answer))
-                return event.answer
-            self.show(event)
+        with self._live or nullcontext():
+            for event in events:
+                if isinstance(event, Done):
+                    if self.trace:
+                        self._say(usage_line(event.answer))
+                    return event.answer
+                self.show(event)
         raise AssertionError("a stream ends with Done")
 
     def may_search(self, query: WebQuery, *, ask: bool = False) -> bool:

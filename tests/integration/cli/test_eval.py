@@ -146,8 +146,16 @@ def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
         (["eval", "mine.jsonl", "--corpus"], "has no documents of its own", "local-rag index FOLDER"),
         (["eval", "mine.jsonl", "--passages", "whole"], "for a set's own documents", "--corpus"),
         (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
-        (["eval", "mine.jsonl", "--limit", "0"], "0 is not in the range x>=1", "local-rag eval run --help"),
-        (["eval", "mine.jsonl", "--depth", "9"], "9 is not in the range x>=10", "local-rag eval run --help"),
+        (
+            ["eval", "mine.jsonl", "--limit", "0"],
+            "Input should be greater than or equal to 1",
+            "local-rag eval run --help",
+        ),
+        (
+            ["eval", "mine.jsonl", "--depth", "9"],
+            "Input should be greater than or equal to 10",
+            "local-rag eval run --help",
+        ),
         (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "--judge has no effect", "leave one"),
         (["eval", "mine.jsonl", "--out", "."], "holds other files", "--out"),
         (["eval", "mine.jsonl", "--retrieval-only", "--graph", "plain"], "--graph has no effect", "leave one"),

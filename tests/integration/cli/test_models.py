@@ -281,13 +281,12 @@ def test_ctrl_c_stops_a_pull(there):
 def test_bytes_over_all_layers():
     layers = Layers()
     layers.add("pulling manifest", 0, 0)
-    assert (layers.done, layers.total) == (0, 0)
     for digest, done, total in (("pulling a", 60, 100), ("pulling b", 0, 10), ("pulling a", 50, 100)):
         layers.add(digest, done, total)
-    assert (layers.done, layers.total) == (60, 110)
-    assert layers.line() == "downloading 60 B of 110 B", "what an earlier download left has no speed"
+    share_and_line = (60 / 110, "downloading 60 B of 110 B")
+    assert layers.progress() == share_and_line, "what an earlier download left has no speed"
     layers.add("pulling b", 10, 10)
-    assert re.fullmatch(r"downloading 70 B of 110 B, .*B/s, about 0:00 left", layers.line())
+    assert re.fullmatch(r"downloading 70 B of 110 B, .*B/s, about 0:00 left", layers.progress()[1])
 
 
 def test_the_registry_stands_in_the_name():
