@@ -29,10 +29,7 @@ def ask(
 
     with open_trace(options.trace_file) as trace_file, Rag.open(options.settings()) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
-        label = rag.index.path_labels()
-        runner = QuestionRunner(
-            rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True, label=label
-        )
+        runner = QuestionRunner(rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True)
         answer = runner.answer(question, thread=options.thread)
-    write_result(answer, answer_parts(answer, label), as_json=options.json)
+        write_result(answer, answer_parts(answer, runner.label), as_json=options.json)
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)

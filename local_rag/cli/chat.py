@@ -22,8 +22,6 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     with open_trace(options.trace_file) as trace_file, Rag.open(settings) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
-        runner = QuestionRunner(
-            rag, stderr_display(), options.within or (), options.trace, trace_file, label=rag.index.path_labels()
-        )
+        runner = QuestionRunner(rag, stderr_display(), options.within or (), options.trace, trace_file)
         runner.say_conditions()
         return Chat(runner, name, as_json=json).run()

@@ -23,12 +23,11 @@ def demo() -> int:
     write(*report_parts(index_demo(settings, display)))
     statuses = []
     with Rag.open(settings) as rag:
-        label = rag.index.path_labels()
-        runner = QuestionRunner(rag, display, announce=True, label=label)
+        runner = QuestionRunner(rag, display, announce=True)
         for question in (ANSWERED, NOT_ANSWERED):
             write("", Text(f'$ local-rag ask "{question}" --index {INDEX}', "bold"))
             answer = runner.answer(question)
             runner.announce = False
-            write(*answer_parts(answer, label))
+            write(*answer_parts(answer, runner.label))
             statuses.append(answer.status)
     return 0 if statuses == ["grounded", "abstained"] else 1

@@ -16,7 +16,6 @@ from local_rag.cli.options import (
     KOption,
     SecondsOption,
     settings_of,
-    stderr_console,
     stderr_display,
     with_options,
 )
@@ -181,8 +180,8 @@ def compare(
 ) -> int:
     """Compare two runs case by case: the differences, their intervals, and whether they may be chance."""
     from local_rag.evaluation.comparison import compare as compare_runs
-    from local_rag.terminal.comparison import comparison_parts
     from local_rag.terminal.console import write_result
+    from local_rag.terminal.evaluation import comparison_parts
 
     comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
     write_result(comparison, comparison_parts(comparison), as_json=json)
@@ -219,5 +218,11 @@ def make(
     from local_rag.terminal.case_making import make_cases
 
     return make_cases(
-        options.settings(), cases, stderr_console(), count=count, unanswerable=unanswerable, seed=seed, keep_all=yes
+        options.settings(),
+        cases,
+        stderr_display().console,
+        count=count,
+        unanswerable=unanswerable,
+        seed=seed,
+        keep_all=yes,
     )

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from local_rag.config.settings import Settings
     from local_rag.terminal.progress import TerminalDisplay
 
@@ -59,18 +57,12 @@ def settings_of(index: str | None, models: str | None = None, trust: bool | None
     return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
 
 
-def stderr_console() -> Console:
-    """Where progress is shown."""
-    from local_rag.terminal.console import stderr
-
-    return stderr()
-
-
 def stderr_display() -> TerminalDisplay:
     """What long work shows its progress on."""
+    from local_rag.terminal.console import stderr
     from local_rag.terminal.progress import TerminalDisplay
 
-    return TerminalDisplay(stderr_console())
+    return TerminalDisplay(stderr())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -72,7 +71,8 @@ def _problem(requirement: Requirement) -> str:
 
 
 def _disk(settings: Settings) -> Iterator[Check]:
-    folder = _existing(settings.index_path)
+    path = settings.index_path
+    folder = next(folder for folder in (path, *path.parents) if folder.exists())
     free = shutil.disk_usage(folder).free
     details = f"{format_bytes(free)} free in {short_path(folder)}"
     if not os.access(folder, os.W_OK):
@@ -83,10 +83,6 @@ def _disk(settings: Settings) -> Iterator[Check]:
         yield Check("disk", "note", details, "free some space, or put the index elsewhere: --index PATH")
     else:
         yield Check("disk", "ok", details)
-
-
-def _existing(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _memory(_: Settings) -> Iterator[Check]:

@@ -74,7 +74,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             yield _useless("Ollama", worse, error, then if isinstance(error, ServerDown) else "")
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
-        yield from _guarded("Ollama cloud", _cloud, server)
+        yield from _guarded("Ollama cloud", lambda: iter([cloud_check(server)]))
         context = _Context(settings, profile, server, tuple(installed), tuple(loaded), worse)
         for spec in {spec.name: spec for spec in specs.values()}.values():
             yield from _guarded(f"model {spec.name}", _model, context, spec)
@@ -98,20 +98,16 @@ def _useless(name: str, worse: State, error: LocalRagError, more: str = "") -> C
 # --- the server -----------------------------------------------------------------------------------------------------
 
 
-def _cloud(server: Server) -> Iterator[Check]:
+def cloud_check(server: Server) -> Check:
     """Whether the server may call its maker by itself."""
     cloud = server.cloud()
     if cloud.disabled:
-        yield Check(
-            "Ollama cloud",
-            "ok",
-            f"switched off ({cloud.source or 'by its settings'}): Ollama contacts no other machine",
-        )
-        return
+        details = f"switched off ({cloud.source or 'by its settings'}): Ollama contacts no other machine"
+        return Check("Ollama cloud", "ok", details)
     details = "Ollama itself may call ollama.com: 0.33 asks for cloud models at its start and every four hours"
     if cloud.disabled is None:
         details = "this Ollama does not say whether it may call ollama.com by itself"
-    yield Check("Ollama cloud", "note", details, no_cloud())
+    return Check("Ollama cloud", "note", details, no_cloud())
 
 
 def no_cloud(platform: str = sys.platform) -> str:

@@ -1,4 +1,4 @@
-"""The figures of an evaluation."""
+"""The figures of an evaluation, and the comparison of two."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from local_rag.evaluation.comparison import Comparison, ManifestDifference, Pairing
+from local_rag.evaluation.difference import SURE, Difference, amount, p_text
+from local_rag.evaluation.measures import MEASURES
 from local_rag.evaluation.reports.facts import failure_head, failure_lines
 from local_rag.evaluation.reports.notes import missing, origin
 from local_rag.evaluation.reports.tables import tables
 from local_rag.terminal.console import NumberTable, indented
+from local_rag.text.display import joined, plural, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
 
 FAILURES = 3
 """Failures that are named; the others stand in report.md."""
+
+MOST_DIFFERENCES = 12
+"""Differences in how two runs were made that are shown; the others are only counted."""
+
+TITLES = {"graphs": "Answers, ", "retrieval": "Retrieval, ", "router": "The "}
+HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
 
 
 def evaluation_parts(
@@ -43,3 +53,97 @@ def _groups(
     yield list(missing(manifest, summary))
     if head := failure_head(summary, FAILURES):
         yield [head, *map(indented, failure_lines(summary, FAILURES))]
+
+
+# --- two runs -------------------------------------------------------------------------------------------------------
+
+
+def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
+    """What was compared, what was made differently, each pair of graphs or modes, and how it was tested."""
+    yield f"A  {short_path(comparison.a)}"
+    yield f"B  {short_path(comparison.b)}"
+    yield ""
+    yield _common(comparison)
+    yield from _manifest_parts(comparison.made)
+    if comparison.alone:
+        yield ""
+        yield f"Not compared: {joined(comparison.alone)}."
+    for pairing in comparison.paired:
+        yield ""
+        yield from _pairing_parts(pairing)
+    tested = sum(figure.p is not None for pairing in comparison.paired for figure in pairing.figures)
+    figures_in_tables = f"{plural(tested, 'figure')} in {plural(len(comparison.paired), 'table')}"
+    yield ""
+    yield (
+        f"Put to a test: {figures_in_tables}, by exact McNemar where a case is right or wrong, else "
+        f"by randomisation. A difference is called one where p is below {SURE:g} after correction for the number of "
+        "figures tested in its table (Holm). Intervals: bootstrap, 95 %."
+    )
+
+
+def _common(comparison: Comparison) -> str:
+    parts = [f"{plural(comparison.cases, 'case')} in common"]
+    for name, count in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if count:
+            parts.append(f"{count:,} only in {name} left out")
+    if comparison.relabelled:
+        parts.append(f"{comparison.relabelled:,} with other labels in A than in B, each measured by its own")
+    return "; ".join(parts) + "."
+
+
+def _manifest_parts(differences: Sequence[ManifestDifference]) -> Iterator[RenderableType]:
+    if differences:
+        yield ""
+        yield "Made differently:"
+    for entry in differences[:MOST_DIFFERENCES]:
+        yield indented(f"{entry.name}: {_value(entry.a)} in A, {_value(entry.b)} in B")
+    if len(differences) > MOST_DIFFERENCES:
+        yield f"  and {len(differences) - MOST_DIFFERENCES:,} more, see --json"
+
+
+def _value(value: object) -> str:
+    return "none" if value in (None, "") else shorten(str(value), 40)
+
+
+def _pairing_parts(pairing: Pairing) -> Iterator[RenderableType]:
+    yield f"{TITLES[pairing.what]}{pairing.title}{_lost(pairing)}"
+    yield NumberTable(HEAD, [_cells(figure) for figure in pairing.figures])
+    yield ""
+    yield from _verdict_parts(pairing.figures)
+
+
+def _lost(pairing: Pairing) -> str:
+    parts = [
+        f"{plural(count, 'case')} failed or {'was' if count == 1 else 'were'} not asked in {name}"
+        for name, count in (("A", pairing.lost_a), ("B", pairing.lost_b))
+        if count
+    ]
+    return f" (left out: {joined(parts)})" if parts else ""
+
+
+def _cells(figure: Difference) -> tuple[str, ...]:
+    measure = MEASURES[figure.measure]
+    limits = [amount(measure, limit, "+") for limit in (figure.low, figure.high) if limit is not None]
+    return (
+        figure.title,
+        f"{figure.cases:,}",
+        amount(measure, figure.mean_a),
+        amount(measure, figure.mean_b),
+        amount(measure, figure.difference, "+") if figure.differ else "same",
+        " to ".join(limits) if figure.differ and limits else "-",
+        "-" if figure.adjusted is None else p_text(figure.adjusted).removeprefix("p ").removeprefix("= "),
+    )
+
+
+def _verdict_parts(figures: Sequence[Difference]) -> Iterator[RenderableType]:
+    """A line for what was told apart and for what can be counted; the others are named together."""
+    alike: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.p is None:
+            alike.setdefault("the same in every case", []).append(figure.title)
+        elif figure.p >= SURE and figure.only_a is None:
+            alike.setdefault("no difference can be told", []).append(figure.title)
+        else:
+            yield indented(f"{figure.title}: {figure.verdict}")
+    for verdict, titles in alike.items():
+        yield indented(f"{verdict}: {joined(titles)}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +13,7 @@ from local_rag.core.answer import Answer
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.text.display import joined, short_path
+from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Values
@@ -35,7 +35,11 @@ class QuestionRunner:
     trace: bool = False
     trace_file: TraceFile | None = None
     announce: bool = False
-    label: PathLabel = field(default=short_path)
+
+    @cached_property
+    def label(self) -> PathLabel:
+        """How the files of the index are named."""
+        return self.rag.index.path_labels()
 
     def answer(self, question: str, *, graph: str | None = None, thread: str | None = None) -> Answer:
         """The answer, once everything that leads to it was shown. An exception, Ctrl-C too, stops the question."""

@@ -13,18 +13,23 @@ import pytest
 from support import TESTS
 from support.namespaces import NO_ROUTE, namespaces
 
+from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
+
 pytestmark = pytest.mark.usefixtures("converted")
+
+EVENTS = f"events = {sorted(TO_ADDRESS | {'socket.getaddrinfo', 'socket.gethostbyname'})}\n"
+"""The first line of a program: the audit events of a process that speaks to somebody, by address or by name."""
 
 MAIN_JOB = """
 import contextlib, os, sys
 notes, tests = sys.argv[1:]
 calls, allowed = [], None
 def guard(event, arguments):
-    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
-        asked = arguments[1] if event == "socket.connect" else tuple(arguments[:2])
+    if event in events:
+        asked = tuple(arguments[:2]) if event.startswith("socket.get") else arguments[1]
         if allowed and asked == allowed:
             return
-        calls.append((event, str(arguments[1:] if event.startswith("socket.conn") else arguments)))
+        calls.append((event, str(asked)))
         raise OSError("called out")
 sys.addaudithook(guard)
 
@@ -97,7 +102,7 @@ def notes(tmp_path):
 
 def main_job(notes, *before, with_ollama=False):
     tests = str(TESTS) if with_ollama else ""
-    command = [*before, sys.executable, "-W", "error", "-c", MAIN_JOB, str(notes), tests]
+    command = [*before, sys.executable, "-W", "error", "-c", EVENTS + MAIN_JOB, str(notes), tests]
     return subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
 
 
@@ -173,7 +178,7 @@ LIBRARY = """
 import gc, os, sys
 calls = []
 def guard(event, arguments):
-    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+    if event in events:
         calls.append((event, str(arguments[1:])))
         raise OSError("called out")
 sys.addaudithook(guard)
@@ -214,7 +219,7 @@ print("NOTHING CHANGED")
 def test_a_program_that_uses_the_library_stays_as_it_is_and_nothing_leaves_it(notes):
     indexed = subprocess.run([sys.executable, "-m", "local_rag", "index", str(notes)], capture_output=True, text=True)
     assert indexed.returncode == 0, indexed.stderr
-    command = [sys.executable, "-W", "error", "-c", LIBRARY]
+    command = [sys.executable, "-W", "error", "-c", EVENTS + LIBRARY]
     done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "NOTHING CHANGED\n"

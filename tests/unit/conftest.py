@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-WATCHED = {"subprocess.Popen", "os.fork", "os.posix_spawn", "socket.connect", "sqlite3.connect"}
+from local_rag.diagnostics.recorder.recorded_process import STARTED, TO_ADDRESS
+
+WATCHED = {"os.fork", "sqlite3.connect", *STARTED, *TO_ADDRESS}
 MODELS = {"openvino", "torch", "sentence_transformers"}
 seen: list[str] = []
 

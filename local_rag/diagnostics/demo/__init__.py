@@ -22,7 +22,7 @@ NOT_ANSWERED = "What is the notice period in my rental contract?"
 
 
 def index_demo(settings: Settings, display: Display) -> SyncReport:
-    """Index the handbook, or bring its index up to date; `settings` must name the index `INDEX`.
+    """Index the handbook, or bring its index up to date; `settings` name the index, mostly `INDEX`.
 
     An older demo's index is made anew where its embedder or chunk size differs. Raises UsageError where the index
     holds other files.

@@ -104,10 +104,8 @@ def settings_args(settings: Settings) -> list[str]:
 @contextmanager
 def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, str]]:
     """The settings and a question that suits: the index that is there, else one of the demo's documents for now."""
-    from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
+    from local_rag.diagnostics.demo import ANSWERED, index_demo
     from local_rag.index.index import Index
-    from local_rag.runtime.indexing import Request, sync
-    from local_rag.runtime.opening import open_embedder, open_index
 
     try:
         Index.inspect(settings.index_path)
@@ -120,28 +118,24 @@ def _indexed(settings: Settings, display: Display) -> Iterator[tuple[Settings, s
     with TemporaryDirectory(prefix="local-rag-") as folder:
         values = settings.values.model_copy(update={"index": str(Path(folder) / "demo")})
         there = replace(settings, values=values, origin={**settings.origin, "index": "flag"})
-        with open_index(there, open_embedder(there, display), create=True) as index:
-            sync(index, Request([DOCUMENTS]), display)
+        index_demo(there, display)
         yield there, ANSWERED
 
 
 def daemon(settings: Settings) -> Daemon:
     """What no recorder of ours sees: whether the Ollama server may call its maker, and how to switch that off."""
-    from local_rag.diagnostics.ollama_checks import no_cloud
+    from local_rag.diagnostics.ollama_checks import cloud_check, no_cloud
     from local_rag.runtime.engine_choice import QUICK, named, open_server
 
     if settings.values.engine == "extractive":
         return Daemon(False, ("Ollama: not used, the engine is extractive",))
     must = settings.values.engine == "ollama" or bool(named(settings))
-    how = tuple(f"  {line}" for line in no_cloud().splitlines())
     try:
         with closing(open_server(settings, None if must else QUICK)) as server:
             server.version()
-            cloud, where = server.cloud(), server.address
+            check = cloud_check(server)
+            used, finding, fix = True, f"Ollama at {server.address}: {check.found}", check.fix
     except LocalRagError as error:
-        unknown = f"Ollama: {error}; so what it does by itself is not known. What keeps it from calling ollama.com:"
-        return Daemon(must, (unknown, *how))
-    if cloud.disabled:
-        return Daemon(True, (f"Ollama at {where}: its own calls to ollama.com are switched off ({cloud.source})",))
-    may = "may itself call ollama.com" if cloud.disabled is False else "does not say whether it calls ollama.com itself"
-    return Daemon(True, (f"Ollama at {where} {may}, which no recorder of ours sees. What keeps it from that:", *how))
+        used, fix = must, no_cloud()
+        finding = f"Ollama: {error}; so what it does by itself is not known. What keeps it from calling ollama.com:"
+    return Daemon(used, (finding, *(f"  {line}" for line in fix.splitlines())))

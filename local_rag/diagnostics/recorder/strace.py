@@ -30,8 +30,6 @@ HOST_REQUESTS = (4, 5, 14)
 _LINE = re.compile(r"(?:\[pid +)?(\d+)(?:<(.*?)>)?\]? +(.*)")
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\.\.\.)?')
 _ADDRESS = re.compile(r"\{sa_family=(\w+)(.*?)\}")
-_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|[0-7]{1,3}|.)", re.DOTALL)
-_PLAIN = {"n": 10, "t": 9, "r": 13, "v": 11, "f": 12, "a": 7, "b": 8}
 
 
 @dataclass(frozen=True)
@@ -191,16 +189,8 @@ def _addresses(text: str, literals: list[str], used: set[int]) -> Iterator[_Addr
 
 def _bytes(literal: str) -> bytes:
     """The bytes of a string as strace writes it: as in C, with octal escapes."""
-
-    def byte(match: re.Match[str]) -> str:
-        escape = match[1]
-        if escape[0] == "x" and len(escape) == 3:
-            return chr(int(escape[1:], 16))
-        if escape[0] in "01234567":
-            return chr(int(escape, 8) & 255)
-        return chr(_PLAIN.get(escape, ord(escape)))
-
-    return _ESCAPE.sub(byte, literal).encode("latin-1", "replace")
+    text = literal.encode("latin-1", "replace").decode("unicode_escape", "replace")
+    return text.encode("latin-1", "replace")
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from local_rag.evaluation.comparison import compare
 from local_rag.evaluation.difference import Difference, amount, corrected, difference, p_text, verdict_of
 from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.measures import MEASURES
-from local_rag.terminal.comparison import comparison_parts
+from local_rag.terminal.evaluation import comparison_parts
 
 MANIFEST = {
     "format": 1,
