@@ -110,25 +110,19 @@ class PlainTable(Table):
 
     def __init__(self, *head: str, gap: int = 2, least: int = 0) -> None:
         super().__init__(box=None, show_header=bool(head), header_style="dim", pad_edge=False, padding=(0, gap, 0, 0))
-        self._least, self._gap, self._widths = least, gap, [0] * len(head)
+        self._least, self._gap = least, gap
         for number, title in enumerate(head, start=1):
             self.add_column(title, no_wrap=number < len(head), overflow="fold")
-        self._widen(head)
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         while len(self.columns) < len(cells):
-            self._widths.append(0)
             self.add_column(no_wrap=len(self.columns) + 1 < len(cells), overflow="fold")
-        self._widen(cells)
         super().add_row(*cells, **options)
 
-    def _widen(self, cells: Any) -> None:
-        lengths = (cell_len(cell.plain if isinstance(cell, Text) else str(cell)) for cell in cells)
-        self._widths = [max(pair) for pair in zip(self._widths, lengths, strict=True)]
-
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        room = options.max_width - sum(width + self._gap for width in self._widths[:-1])
-        if room < min(self._least, self._widths[-1] if self._widths else 0):
+        widths = [max(cell_len(str(cell)) for cell in (column.header, *column.cells)) for column in self.columns]
+        room = options.max_width - sum(width + self._gap for width in widths[:-1])
+        if room < min((self._least, *widths[-1:])):
             self.columns.pop()
         segments = (part for part in super().__rich_console__(console, options) if isinstance(part, Segment))
         for line in Segment.split_lines(segments):
