@@ -306,7 +306,9 @@ def test_a_daemon_that_may_call_its_maker(ollama, monkeypatch):
     assert found.lines[0].startswith(f"Ollama at {ollama.host}: Ollama itself may call ollama.com")
     assert all(any(system in line for line in found.lines) for system in ("Linux", "macOS", "Windows"))
     ollama.cloud = {"disabled": True, "source": "env"}
-    assert daemon(Settings.load()).lines == (f"Ollama at {ollama.host}: switched off (env): Ollama contacts no other machine",)
+    assert daemon(Settings.load()).lines == (
+        f"Ollama at {ollama.host}: switched off (env): Ollama contacts no other machine",
+    )
 
 
 def test_a_daemon_that_is_not_there_or_not_wanted():
