@@ -24,6 +24,7 @@ from local_rag.core.errors import UsageError
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.evaluation.cases import CaseSet
+    from local_rag.evaluation.evaluate import EvaluationRequest
 
 
 class _Cases(TyperGroup):
@@ -43,50 +44,60 @@ eval_app = typer.Typer(
     help="Measure the answers on your own files: local-rag eval CASES.jsonl, or --demo. See local-rag eval run --help.",
 )
 
+CasesArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
+]
+GraphsOption = Annotated[
+    list[str] | None,
+    typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
+]
+ModesOption = Annotated[
+    list[str] | None, typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable.")
+]
+DemoOption = Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")]
+CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
+OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
+DepthOption = Annotated[
+    int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
+]
+PassagesOption = Annotated[
+    Literal["chunks", "whole"],
+    typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
+]
+SplitOption = Annotated[
+    str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
+]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")]
+
 
 @eval_app.command("run")
 @with_options
 def run_(
-    cases: Annotated[
-        list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
-    ] = None,
-    graph: Annotated[
-        list[str] | None,
-        typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
-    ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="The cases and documents that come with local-rag.")] = False,
-    corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
+    cases: CasesArgument = None,
+    graph: GraphsOption = None,
+    demo: DemoOption = False,
+    corpus: CorpusOption = False,
     *,
     options: EngineOptions,
     k: KOption = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")] = 0,
-    retrieval_only: Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")] = False,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
-    ] = None,
-    depth: Annotated[
-        int, typer.Option("--depth", metavar="N", min=10, help="Results kept per search; nDCG@10 needs 10.")
-    ] = 100,
-    passages: Annotated[
-        Literal["chunks", "whole"],
-        typer.Option("--passages", metavar="chunks|whole", help="With --corpus: index passages or whole documents."),
-    ] = "chunks",
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    retrieval_only: OnlyOption = False,
+    mode: ModesOption = None,
+    depth: DepthOption = 100,
+    passages: PassagesOption = "chunks",
     format: FormatOption = None,
-    split: Annotated[
-        str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right."),
-    ] = None,
+    split: SplitOption = None,
+    judge: JudgeOption = None,
     seconds: SecondsOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")
-    ] = None,
+    out: OutOption = None,
     json: JsonOption = False,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.
@@ -95,13 +106,10 @@ def run_(
     """
     from local_rag.config.settings import GraphName
     from local_rag.diagnostics.demo import INDEX
-    from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
+    from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
     from local_rag.index.search import Mode
-    from local_rag.terminal.console import write_result
-    from local_rag.terminal.evaluation import evaluation_parts
-    from local_rag.text.display import short_path
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
     if retrieval_only and (graph or judge):
@@ -120,13 +128,22 @@ def run_(
         web__enabled="off",
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    request = EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]))
+    return _evaluate(settings, EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:])), as_json=json)
+
+
+def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
+    """Ask, show the figures, and raise what ended the run early; 1 where every single question failed."""
+    from local_rag.evaluation.evaluate import evaluate
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.evaluation import evaluation_parts
+    from local_rag.text.display import short_path
+
     evaluation = evaluate(settings, request, stderr_display())
     folder, summary = evaluation.folder, evaluation.summary
     plain = {"folder": folder.path, "run": folder.manifest, "summary": summary}
     report = f"everything, case by case: {short_path(folder.path / 'report.html')}"
     parts = (*evaluation_parts(folder.manifest, summary, folder.cases), "", report)
-    write_result(plain, parts, as_json=json)
+    write_result(plain, parts, as_json=as_json)
     if evaluation.error:
         raise evaluation.error
     return 1 if evaluation.failed else 0
