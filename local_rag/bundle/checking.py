@@ -64,7 +64,7 @@ class Bundle(NamedTuple):
 
 
 def read(folder: Path, expected: str = "") -> Bundle:
-    """The manifest of a bundle; `wanted` is the SHA-256 it must have. Raises Refused for one that is not to be used."""
+    """The manifest of a bundle; `expected` is the SHA-256 it must have. Raises Refused for one that cannot be used."""
     file = folder / MANIFEST
     try:
         status = file.lstat()
@@ -138,9 +138,7 @@ def problems(bundle: Bundle) -> list[str]:
 def _bad_names(bundle: Bundle) -> list[str]:
     differences, seen = [], {MANIFEST: MANIFEST}
     for path, entry in sorted(bundle.files.items()):
-        if not all(
-            _PART.fullmatch(part) and part[-1] != "." and not _RESERVED.fullmatch(part) for part in _parts(path)
-        ):
+        if not all(map(_is_safe, path.split("/"))):
             differences.append(f"not allowed: {path!r} may lead out of the bundle")
         elif not LAYOUT.fullmatch(path):
             differences.append(f"not allowed: {path} is nothing that a bundle holds")
@@ -153,8 +151,9 @@ def _bad_names(bundle: Bundle) -> list[str]:
     return differences + [f"missing: the manifest does not name {path}" for path in sorted(needed)]
 
 
-def _parts(path: str) -> list[str]:
-    return path.split("/")
+def _is_safe(name: str) -> bool:
+    """Whether every system takes it for the plain name of a file or a folder."""
+    return bool(_PART.fullmatch(name)) and name[-1] != "." and not _RESERVED.fullmatch(name)
 
 
 def _bad_files(bundle: Bundle) -> list[str]:

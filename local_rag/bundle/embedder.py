@@ -132,14 +132,15 @@ def differences(ours: Models, packaged: Models) -> dict[str, Any]:
 
 def _keys(entry: Any, packaged: Any) -> dict[str, Any]:
     """The keys of an entry that the packaged one does not have, or has otherwise; a location is one thing."""
-    ours = _said(entry)
-    theirs = _said(packaged) if packaged else {}
+    ours = _written(entry)
+    theirs = _written(packaged) if packaged else {}
     keys = {key: value for key, value in ours.items() if key not in theirs or theirs[key] != value}
     if any(key in keys for key in _LOCATION) and isinstance(entry, EmbedderSpec):
         keys |= {key: ours[key] for key in _LOCATION if ours.get(key)}
     return keys
 
 
-def _said(entry: Any) -> dict[str, Any]:
+def _written(entry: Any) -> dict[str, Any]:
+    """The keys that a file says of an entry."""
     keys: dict[str, Any] = entry.model_dump(mode="json", exclude_unset=True, exclude={"name", "ours"})
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in keys.items()}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from local_rag.bundle.copying import Say
 from local_rag.bundle.large_files import Progress
-from local_rag.bundle.machine import say
 from local_rag.core.errors import IndexDamaged, LocalRagError
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
@@ -20,7 +19,7 @@ PAGES = 4096
 BUSY_SECONDS = 5.0
 
 
-def snapshot(folder: Path, target: Path, show: Say = say) -> IndexStatus:
+def snapshot(folder: Path, target: Path, say: Say = lambda line: None) -> IndexStatus:
     """Write the database of an index as of its last commit to `target`, and say what is in the copy.
 
     SQLite's own backup in one transaction of a reader: who writes meanwhile is not held up, and not seen. The FAISS
@@ -31,7 +30,7 @@ def snapshot(folder: Path, target: Path, show: Say = say) -> IndexStatus:
     draft = target.with_name(f"{target.name}.part")
     _remove(draft)
     try:
-        _back_up(folder, draft, show)
+        _back_up(folder, draft, say)
         draft.replace(target)
     except sqlite3.Error as error:
         raise LocalRagError(f"the index at {folder} cannot be copied: {error}", hint="local-rag doctor") from error
@@ -43,7 +42,7 @@ def snapshot(folder: Path, target: Path, show: Say = say) -> IndexStatus:
     return status
 
 
-def _back_up(folder: Path, draft: Path, show: Say) -> None:
+def _back_up(folder: Path, draft: Path, say: Say) -> None:
     source = f"{(folder / index_folder.DATABASE).absolute().as_uri()}?mode=ro"
     with (
         contextlib.closing(sqlite3.connect(source, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as db,
@@ -54,7 +53,7 @@ def _back_up(folder: Path, draft: Path, show: Say) -> None:
         db.execute("BEGIN")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on the reader sees one state
         page, pages = (int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count"))
-        progress = Progress("copied", page * pages, show)
+        progress = Progress("copied", page * pages, say)
         db.backup(copy, pages=PAGES, progress=lambda *_: progress.add(page * PAGES))
         db.execute("ROLLBACK")
         verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -132,13 +132,9 @@ def _index(source: Path, folder: Path, sha256: str, request: InstallRequest) -> 
             raise Refused(f"{source} is no database of SQLite", "local-rag bundle create DIR --index NAME")
     hint = f"give the new one another name: the same command with --index {folder.name}-2"
     copy = _copy(source, folder / DATABASE, sha256, hint, private=True)
-    is_taken = copy.state == "new" and folder.is_dir() and any(not _ours(entry.name) for entry in folder.iterdir())
+    left_over = {LOCK, f"{DATABASE}.part"}  # by an interrupted run
+    is_taken = copy.state == "new" and folder.is_dir() and {entry.name for entry in folder.iterdir()} - left_over
     return copy._replace(state="other", target=folder) if is_taken else copy
-
-
-def _ours(name: str) -> bool:
-    """What an interrupted run may have left."""
-    return name in (LOCK, f"{DATABASE}.part")
 
 
 def _ollama(source: Path, target: Path, sha256: str) -> Copy:
@@ -215,8 +211,7 @@ def _put(copy: Copy, progress: Progress) -> None:
         copy.target.parent.mkdir(mode=mode, exist_ok=True)
         if copy.private:
             copy.target.parent.chmod(0o700)
-            lock = copy.target.with_name(LOCK)
-            lock.touch(mode=0o600)
+            copy.target.with_name(LOCK).touch(mode=0o600)
         if copy.data is not None:
             draft.write_bytes(copy.data)
         elif sum_of(copy.source, progress, draft) != copy.sha256:
@@ -283,10 +278,10 @@ def _marked(mark: Path) -> dict[str, object]:
 
 def _pip_wheel(bundle: Bundle) -> str:
     """The path of pip, which runs from its own wheel, because the ensurepip of some systems is a package of its own."""
-    path_of_pip = next((path for path in bundle.files if path.startswith("wheels/pip-")), "")
-    if not path_of_pip:
-        raise Refused("the bundle holds no wheel of pip", "local-rag bundle create DIR   makes a whole one")
-    return path_of_pip
+    for path in bundle.files:
+        if path.startswith("wheels/pip-"):
+            return path
+    raise Refused("the bundle holds no wheel of pip", "local-rag bundle create DIR   makes a whole one")
 
 
 def install_wheels(folder: Path, bundle: Bundle) -> None:
@@ -295,15 +290,8 @@ def install_wheels(folder: Path, bundle: Bundle) -> None:
     say(f"installing {len(wheels):,} packages, which takes a minute or two…")
     options = ["--isolated", "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--quiet"]
     options += ["--no-index", "--find-links", "wheels", "--only-binary", ":all:", "--require-hashes", "--no-compile"]
-    command = [
-        str(program(folder, "python")),
-        "-I",
-        str(Path(_pip_wheel(bundle)) / "pip"),
-        "install",
-        *options,
-        "-r",
-        REQUIREMENTS,
-    ]
+    pip = [str(program(folder, "python")), "-I", str(Path(_pip_wheel(bundle)) / "pip")]
+    command = [*pip, "install", *options, "-r", REQUIREMENTS]
     environment = {name: value for name, value in os.environ.items() if not name.upper().startswith(("PIP_", "PYTHON"))}
     environment.update(PIP_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull)
     done = subprocess.run(

@@ -70,9 +70,9 @@ def must_fit(wanted: str, python: str, needs: dict[str, str], program: str) -> N
     library, version = platform.libc_ver()
     there = {"glibc": version if library == "glibc" else "", "macos": platform.mac_ver()[0]}
     for name, least in needs.items():
-        found = there.get(name, "")
-        if not found or _numbers(found) < _numbers(least):
-            raise Refused(f"the bundle needs {name} {least} or newer, and this machine has {found or 'none'}", again)
+        present = there.get(name, "")
+        if not present or _numbers(present) < _numbers(least):
+            raise Refused(f"the bundle needs {name} {least} or newer, and this machine has {present or 'none'}", again)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -80,15 +80,15 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def folders() -> tuple[Path, Path]:
-    """The folders of settings and of data, as local_rag/config.py and platformdirs choose them."""
-    found = []
+    """The folders of settings and of data, as local_rag/config/ and platformdirs choose them."""
+    paths = []
     for variable, xdg, usual in (
         ("LOCAL_RAG_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
         ("LOCAL_RAG_DATA_DIR", "XDG_DATA_HOME", ".local/share"),
     ):
         base = os.environ.get(xdg, "").strip()
         if os.environ.get(variable):
-            found.append(Path(os.environ[variable]).absolute())
+            paths.append(Path(os.environ[variable]).absolute())
             continue
         if sys.platform == "win32":
             parent = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
@@ -96,8 +96,8 @@ def folders() -> tuple[Path, Path]:
             parent = Path(base)
         else:
             parent = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else usual)
-        found.append(parent / "local-rag")
-    return found[0], found[1]
+        paths.append(parent / "local-rag")
+    return paths[0], paths[1]
 
 
 def ollama_store() -> Path:

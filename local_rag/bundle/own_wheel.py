@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import base64
 import hashlib
 import json
@@ -10,16 +9,19 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from email.parser import HeaderParser
 from importlib.metadata import Distribution, PackagePath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from local_rag.bundle import checking, installer, large_files, machine
-from local_rag.bundle.pip import last_line, run_pip
+from local_rag.bundle.wheels import last_line, run_pip
 from local_rag.core.errors import LocalRagError
 
 _LEFT_OUT = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json")
 """What an installation adds to a wheel (https://packaging.python.org/en/latest/specifications/recording-installed-packages/)."""
+
+_PROGRAM = (machine, large_files, checking, installer)
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -59,8 +61,8 @@ def _packed(distribution: Distribution, into: Path) -> Path:
     info = next((file.parent for file in files if file.name == "WHEEL"), None)
     if info is None:
         raise LocalRagError("the files of local-rag itself are not known to Python", hint="pip install local-rag")
-    tags = [line.partition(":")[2].strip() for line in _lines(distribution, "WHEEL") if line.startswith("Tag:")]
-    target = into / f"{info.name.removesuffix('.dist-info')}-{tags[0] if tags else 'py3-none-any'}.whl"
+    tag = HeaderParser().parsestr(distribution.read_text("WHEEL") or "").get("Tag", "py3-none-any")
+    target = into / f"{info.name.removesuffix('.dist-info')}-{tag}.whl"
     draft = target.with_suffix(".part")
     rows = []
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as wheel:
@@ -81,22 +83,8 @@ def _belongs(file: PackagePath) -> bool:
     return not (file.parent.suffix == ".dist-info" and file.name in _LEFT_OUT)
 
 
-def _lines(distribution: Distribution, name: str) -> list[str]:
-    return (distribution.read_text(name) or "").splitlines()
-
-
 def install_program() -> bytes:
-    """install.py: the modules that need nothing but the standard library, one after the other."""
-    parts = []
-    for module in (machine, large_files, checking, installer):
-        text = Path(str(module.__file__)).read_text(encoding="utf-8")
-        parts.append(_without_own_imports(text))
-    return "\n\n".join(parts).encode()
-
-
-def _without_own_imports(text: str) -> str:
-    lines: list[str] = text.splitlines()
-    for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("local_rag."):
-            del lines[node.lineno - 1 : node.end_lineno]
-    return "\n".join(lines) + "\n"
+    """install.py: the modules that need nothing but the standard library, without their imports of each other."""
+    own_import = re.compile(r"^from local_rag\..* import (?:.*[^(]|\([^)]*\))\n", re.MULTILINE)
+    texts = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _PROGRAM]
+    return "\n\n".join(own_import.sub("", text) for text in texts).encode()

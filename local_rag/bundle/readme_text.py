@@ -50,10 +50,6 @@ itself is not in the bundle; get its installer from https://ollama.com/download 
 """
 
 
-def _counts(index: dict[str, Any]) -> str:
-    return f"{plural(index['files'], 'file')}, {plural(index['passages'], 'passage')}"
-
-
 def readme(target: Target, needs: dict[str, str], contents: dict[str, Any], wheels: Sequence[Wheel]) -> str:
     """The text, with the commands of the platform that the bundle is for."""
     windows = target.platform.startswith("windows")
@@ -66,7 +62,9 @@ def readme(target: Target, needs: dict[str, str], contents: dict[str, Any], whee
     lines = [f"  wheels/    {len(wheels)} Python packages, {among} among them"]
     lines += [f"  embedders/ the embedding model {embedder['name']}"] if embedder["folder"] else []
     lines += ["  models.yaml"]
-    lines += [f"  indexes/   {index['name']}: {_counts(index)}"] if index else []
+    if index:
+        files, passages = plural(index["files"], "file"), plural(index["passages"], "passage")
+        lines += [f"  indexes/   {index['name']}: {files}, {passages}"]
     lines += [f"  ollama/    {', '.join(models)}"] if models else []
     notes = _INDEX.format(name=index["name"], program=program) if index else ""
     notes += _OLLAMA.format(models=", ".join(models)) if models else ""

@@ -94,10 +94,7 @@ class Target:
 
         version = tuple(map(int, self.python.split(".")))
         return frozenset(
-            [
-                *cpython_tags(version, [self.abi], self.systems),
-                *compatible_tags(version, f"cp{self.python.replace('.', '')}", self.systems),
-            ]
+            [*cpython_tags(version, [self.abi], self.systems), *compatible_tags(version, self.abi, self.systems)]
         )
 
     @cached_property
@@ -129,15 +126,16 @@ class Target:
 
         Each wheel asks for the least of the systems that it names.
         """
-        least = [min(versions) for wheel in tags if (versions := [self._asks(tag.platform) for tag in wheel])]
+        least = [min(versions) for wheel in tags if (versions := [_oldest_system(tag.platform) for tag in wheel])]
         newest = max(least, default=(0, 0))
         if newest == (0, 0):
             return {}
         return {"glibc" if self.is_linux else "macos": "{}.{}".format(*newest)}
 
-    def _asks(self, system: str) -> tuple[int, int]:
-        match = re.match(r"(?:manylinux|macosx)_(\d+)_(\d+)_", system)
-        if match:
-            return int(match[1]), int(match[2])
-        old = next((minor for minor, name in _OLDER.items() if system.startswith(f"{name}_")), None)
-        return (0, 0) if old is None else (2, old)
+
+def _oldest_system(tag: str) -> tuple[int, int]:
+    """The version that a platform tag asks for, (0, 0) for any."""
+    match = re.match(r"(?:manylinux|macosx)_(\d+)_(\d+)_", tag)
+    if match:
+        return int(match[1]), int(match[2])
+    return next(((2, minor) for minor, name in _OLDER.items() if tag.startswith(f"{name}_")), (0, 0))

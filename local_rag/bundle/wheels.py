@@ -6,15 +6,16 @@ a wheel needs in its turn is read from the wheel, for the machine that the bundl
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from email.parser import HeaderParser
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.bundle.pip import last_line, run_pip
 from local_rag.bundle.target import Target
 from local_rag.core.errors import LocalRagError
 
@@ -67,24 +68,24 @@ class Wheels:
 
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_over()
-        fetched: dict[str, set[str]] = {}
+        fetched: set[str] = set()
         while True:
             chosen, missing = self._closure([Requirement(root) for root in roots])
             if not missing:
                 return sorted(chosen.values(), key=lambda wheel: wheel.name)
-            for name, specifier in missing.items():
-                wanted = f"{name}{_pin(name, specifier)}"
-                if wanted in fetched.setdefault(name, set()):
-                    raise self._none(wanted, "what pip brought does not fit")
-                fetched[name].add(wanted)
-            self._fetch([f"{name}{_pin(name, specifier)}" for name, specifier in sorted(missing.items())])
+            wanted = [f"{name}{_pin(name, specifier)}" for name, specifier in sorted(missing.items())]
+            for again in fetched.intersection(wanted):
+                raise self._none(again, "what pip brought does not fit")
+            fetched.update(wanted)
+            self._fetch(wanted)
 
     def _closure(self, roots: Iterable[Requirement]) -> tuple[dict[str, Wheel], dict[str, SpecifierSet]]:
         """The chosen wheels by name, and what is asked of those that are not there."""
         from packaging.specifiers import SpecifierSet
         from packaging.utils import canonicalize_name
 
-        available = list(self._available())
+        every = [wheel_of(file) for file in sorted(self.folder.glob("*.whl"))]
+        available = [wheel for wheel in every if wheel and wheel.tags & self.target.tags]
         wanted: dict[str, tuple[SpecifierSet, frozenset[str]]] = {}
         ahead = list(roots)
         chosen: dict[str, Wheel] = {}
@@ -96,9 +97,9 @@ class Wheels:
                     hint=f"pip install {requirement.name}   from an index, then the same command",
                 )
             name = canonicalize_name(requirement.name)
-            before = wanted.get(name, (SpecifierSet(), frozenset()))
-            now = (before[0] & requirement.specifier, before[1] | requirement.extras)
-            if name in wanted and now == before:
+            specifier, extras = wanted.get(name, (SpecifierSet(), frozenset()))
+            now = (specifier & requirement.specifier, extras | requirement.extras)
+            if wanted.get(name) == now:
                 continue
             wanted[name] = now
             wheel = _best([wheel for wheel in available if wheel.name == name], now[0])
@@ -116,20 +117,13 @@ class Wheels:
             if not marker or any(marker.evaluate(self.target.markers | {"extra": extra}) for extra in ("", *extras)):
                 yield requirement
 
-    def _available(self) -> Iterator[Wheel]:
-        """Every wheel in the folder that the other machine takes."""
-        for file in sorted(self.folder.glob("*.whl")):
-            wheel = wheel_of(file)
-            if wheel and wheel.tags & self.target.tags:
-                yield wheel
-
     # --- fetching
 
     def _fetch(self, wanted: Sequence[str]) -> None:
         torch = [requirement for requirement in wanted if requirement.partition("==")[0] == "torch"]
         others = [requirement for requirement in wanted if requirement not in torch]
-        for first in range(0, len(others), AT_ONCE):
-            batch = others[first : first + AT_ONCE]
+        for start in range(0, len(others), AT_ONCE):
+            batch = others[start : start + AT_ONCE]
             self.say(f"fetching {', '.join(batch)}")
             output = self._download(batch)
             if output:
@@ -206,15 +200,13 @@ def _best(wheels: Sequence[Wheel], specifier: SpecifierSet) -> Wheel | None:
 
 def _pin(name: str, specifier: SpecifierSet) -> str:
     """==VERSION of what is installed here, without its local part, if that fits; else the specifier itself."""
-    from importlib.metadata import PackageNotFoundError, version
-
     from packaging.version import InvalidVersion, Version
 
     if name == "pip":
         return str(specifier)  # the one here may be too old for the other Python
     try:
-        installed = Version(version(name))
-    except (PackageNotFoundError, InvalidVersion):
+        installed = Version(metadata.version(name))
+    except (metadata.PackageNotFoundError, InvalidVersion):
         return str(specifier)
     return f"=={installed.public}" if specifier.contains(installed, prereleases=True) else str(specifier)
 
@@ -234,17 +226,37 @@ def wheel_of(file: Path) -> Wheel | None:
 @cache
 def requirements(file: Path) -> tuple[Requirement, ...]:
     """Requires-Dist of a wheel. Raises LocalRagError for a file that is none."""
+    from packaging.metadata import parse_email
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
         with zipfile.ZipFile(file) as wheel:
-            name = next(name for name in wheel.namelist() if _is_metadata(name))
-            headers = HeaderParser().parsestr(wheel.read(name).decode("utf-8"))
-        return tuple(Requirement(line) for line in headers.get_all("Requires-Dist") or ())
-    except (zipfile.BadZipFile, StopIteration, UnicodeDecodeError, InvalidRequirement, OSError) as error:
+            folder = next(path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
+            text = (folder / "METADATA").read_text(encoding="utf-8")
+        headers, _ = parse_email(text)
+        return tuple(map(Requirement, headers.get("requires_dist", ())))
+    except (zipfile.BadZipFile, KeyError, StopIteration, UnicodeDecodeError, InvalidRequirement, OSError) as error:
         raise LocalRagError(f"{file} is no wheel: {error}", hint=f"delete {file}, then the same command") from error
 
 
-def _is_metadata(name: str) -> bool:
-    folder, _, rest = name.partition("/")
-    return folder.endswith(".dist-info") and rest == "METADATA"
+def run_pip(arguments: Sequence[str]) -> tuple[int, str]:
+    """The exit status of one command of pip, and what it wrote. Raises LocalRagError where there is no pip."""
+    command, *rest = arguments
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", command, "--disable-pip-version-check", "--no-input", "--quiet", *rest],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    output = done.stdout.decode(errors="replace")
+    if done.returncode and "No module named pip" in output:
+        raise LocalRagError(f"{sys.executable} has no pip, which fetches the wheels", hint="python -m ensurepip")
+    return done.returncode, output
+
+
+def last_line(output: str) -> str:
+    """The last thing that pip complained about."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return (errors or lines or ["nothing was said"])[-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import EmbedderOption, JsonOption, ModelsOption, TrustOption, settings_of
+from local_rag.cli.options import EmbedderOption, JsonOption, ModelsOption, TrustOption, settings_of, stderr_display
 from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
@@ -61,14 +61,13 @@ def create(
     """
     from local_rag.bundle.create import create as make
     from local_rag.bundle.create import order
-    from local_rag.bundle.machine import say
     from local_rag.bundle.target import Target
     from local_rag.terminal.console import write_result
 
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
     wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
-    created = make(folder.expanduser().absolute(), wanted, say)
+    created = make(folder.expanduser().absolute(), wanted, stderr_display())
     write_result(created, _created_lines(created), as_json=json)
     return 0
 

@@ -11,6 +11,7 @@ from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.difference import Difference, corrected, difference
 from local_rag.evaluation.folder import Key, RunFolder, key_of
+from local_rag.evaluation.manifest import flat
 from local_rag.evaluation.measures import MEASURES, RecordKind
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, short_path, shorten
@@ -228,17 +229,14 @@ def _missing(record: Mapping[str, Any] | None) -> bool:
 
 
 def _manifest_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[ManifestDifference]:
-    """What differs in the records, apart from times, paths and commands."""
-    left, right = (dict(_flat({key: manifest.get(key) for key in _COMPARED})) for manifest in (a, b))
+    """What differs, apart from times, paths and commands; settings go by their own names, as `config show` has them."""
+    left, right = (
+        {
+            name.removeprefix("settings."): value
+            for name, value in flat({key: manifest.get(key) for key in _COMPARED}).items()
+        }
+        for manifest in (a, b)
+    )
     for name in dict.fromkeys([*left, *right]):
         if name not in _LEFT_OUT and left.get(name) != right.get(name):
             yield ManifestDifference(name, left.get(name), right.get(name))
-
-
-def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted names and values; settings go by their own names, as `config show` has them."""
-    for name, inner in value.items():
-        if isinstance(inner, Mapping):
-            yield from _flat(inner, "" if name == "settings" else f"{prefix}{name}.")
-        else:
-            yield prefix + name, inner

@@ -6,7 +6,6 @@ Nothing leaves this machine: the web is off, whatever the settings say.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from local_rag.evaluation.corpus import FOLDER, indexed_corpus
 from local_rag.evaluation.folder import MANIFEST, RunFolder, held, write_text
 from local_rag.evaluation.formats import sampled
 from local_rag.evaluation.manifest import differences, manifest_of, name_of
-from local_rag.evaluation.matching import last_part, same_file
+from local_rag.evaluation.matching import lookup
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.runner import Plan, Progress, Runner
 from local_rag.runtime.rag import Rag
@@ -140,13 +139,10 @@ def _judge_of(settings: Settings, model: str) -> Judge:
 
 def _unknown_files(cases: Sequence[Case], paths: Sequence[str]) -> list[str]:
     """Notes on files that cases name and the index does not hold, or holds several of."""
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        by_name[last_part(path)].append(path)
+    paths_of = lookup(paths)
     files = sorted({target.file for case in cases for target in case.relevant if target.file})
-    matches = {file: sum(same_file(file, path) for path in by_name[last_part(file)]) for file in files}
-    absent = [file for file, count in matches.items() if not count]
-    ambiguous = [file for file, count in matches.items() if count > 1]
+    absent = [file for file in files if not paths_of(file)]
+    ambiguous = [file for file in files if len(paths_of(file)) > 1]
     notes = []
     if ambiguous:
         name = shorten(printable(ambiguous[0]), 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,10 +91,7 @@ class RunFolder:
     def add(self, record: Record) -> None:
         """Append a record; it is on its way to the disk when this returns. Raises DiskFull."""
         try:
-            with _private(self.path / RECORDS, "ab+") as out:
-                if out.tell() and _last_byte(out) != b"\n":
-                    out.write(b"\n")
-                out.write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n")
+            append_line(self.path / RECORDS, json.dumps(record, ensure_ascii=False, allow_nan=False))
         except OSError as error:
             raise _cannot(self.path, error) from error
         self._rows[key_of(record)] = record
@@ -126,21 +124,36 @@ def write_text(path: Path, text: str) -> None:
     """Put a file in the place of what is there, in one step; only its owner may read it."""
     draft = path.with_name(f".{path.name}.draft")
     try:
-        with _private(draft, "wb") as out:
+        with open(draft, "wb", opener=_for_owner) as out:
             out.write(text.encode("utf-8", "replace"))
         draft.replace(path)
     except OSError as error:
         raise _cannot(path.parent, error) from error
 
 
-def _private(path: Path, mode: str) -> Any:
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+def append_line(path: Path, line: str, *, synced: bool = False) -> None:
+    """Append to a file that only its owner may read: the whole line or, where that fails (OSError), nothing.
+
+    A last line without an end gets one first, as a crash or an editor may leave it. `synced`: on the disk on return.
+    """
+    data = line.encode("utf-8", "replace") + b"\n"
+    with open(path, "ab+", buffering=0, opener=_for_owner) as out:
+        if size := out.seek(0, os.SEEK_END):
+            out.seek(-1, os.SEEK_END)
+            data = data if out.read(1) == b"\n" else b"\n" + data
+        try:
+            if out.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if synced:
+                os.fsync(out.fileno())
+        except OSError:
+            with suppress(OSError):
+                out.truncate(size)
+            raise
 
 
-def _last_byte(file: Any) -> bytes:
-    file.seek(-1, os.SEEK_END)
-    byte: bytes = file.read(1)
-    return byte
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _read_records(path: Path) -> dict[Key, Record]:
@@ -158,8 +171,6 @@ def _json(value: Any) -> str:
 
 
 def _cannot(folder: Path, error: OSError) -> Exception:
-    import errno
-
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
             f"no space left for the run in {folder}; what it already holds is kept",

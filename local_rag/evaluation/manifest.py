@@ -30,7 +30,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
     settings, status = rag.settings, rag.index.status()
     return {
         "format": FORMAT,
-        "started": _now(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "finished": None,
         "command": list(command),
         "name": cases.name,
@@ -101,7 +101,7 @@ def name_of(manifest: Mapping[str, Any]) -> str:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What of two records is not the same, such as "k (4, now 6)"."""
-    before, now = _flat(identity(old)), _flat(identity(new))
+    before, now = flat(identity(old)), flat(identity(new))
     if old["judge"] and new["judge"]:
         before["judge"], now["judge"] = old["judge"], new["judge"]
     return [
@@ -128,11 +128,12 @@ def fingerprint(cases: Sequence[Case]) -> str:
     return hashlib.sha256("\n".join(map(line_of, cases)).encode("utf-8", "replace")).hexdigest()
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values by their dotted names."""
+    by_name: dict[str, Any] = {}
     for name, inner in value.items():
-        flat |= _flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
-    return flat
+        by_name |= flat(inner, f"{prefix}{name}.") if isinstance(inner, Mapping) else {prefix + name: inner}
+    return by_name
 
 
 def _short(value: Any) -> str:
@@ -172,7 +173,3 @@ def _versions() -> dict[str, str]:
             except metadata.PackageNotFoundError:
                 continue
     return versions
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,15 @@ def same_file(file: str, source: str) -> bool:
     return bool(parts) and ending[-len(parts) :] == parts
 
 
-def last_part(path: str) -> str:
+def lookup(sources: Iterable[str]) -> Callable[[str], list[str]]:
+    """A function from the file of a case to those of the sources that are that file."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for source in sources:
+        by_name[_last_part(source)].append(source)
+    return lambda file: [source for source in by_name[_last_part(file)] if same_file(file, source)]
+
+
+def _last_part(path: str) -> str:
     """The name at the end of a path; two paths that differ in it are not the same file. A URL stays whole."""
     if is_url(path):
         return normal(path)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from local_rag.evaluation.answer_metrics import containment, exact_match, token_f1
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.ranking_metrics import average_precision, ndcg, recall, reciprocal_rank
+from local_rag.evaluation.statistics import mean
 from local_rag.text.marks import without_marks
 
 RecordKind = Literal["retrieval", "route", "answer", "judgement"]
@@ -99,11 +100,11 @@ def _grounded(case: Case, record: Mapping[str, Any]) -> float | None:
 
 
 def _verified(case: Case, record: Mapping[str, Any]) -> float | None:
-    return _share([citation["verified"] for citation in record["cited"]])
+    return mean([citation["verified"] for citation in record["cited"]])
 
 
 def _cited_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
-    return _share([bool(citation["holds"]) for citation in record["cited"]]) if case.relevant else None
+    return mean([bool(citation["holds"]) for citation in record["cited"]]) if case.relevant else None
 
 
 def _cited_of_all(case: Case, record: Mapping[str, Any]) -> float | None:
@@ -118,7 +119,7 @@ def _sentences(case: Case, record: Mapping[str, Any]) -> float | None:
 
 
 def _graded_rightly(case: Case, record: Mapping[str, Any]) -> float | None:
-    return _share([agrees(grade) for grade in once_graded(record) if grade["gold"] is not None])
+    return mean([agrees(grade) for grade in once_graded(record) if grade["gold"] is not None])
 
 
 def _routed(case: Case, record: Mapping[str, Any]) -> float | None:
@@ -132,10 +133,6 @@ def _judged(case: Case, record: Mapping[str, Any]) -> float | None:
 
 def _used(name: str) -> Of:
     return lambda case, record: float(record["answer"]["usage"][name])
-
-
-def _share(flags: Sequence[bool]) -> float | None:
-    return sum(flags) / len(flags) if flags else None
 
 
 _ALL = (

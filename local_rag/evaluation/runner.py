@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +38,7 @@ IN_A_ROW = 5
 NO_ANSWER = "there is no answer to judge"
 
 OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
-"""What the router may choose from when it is examined. It only says where it would look; nothing is sent."""
+"""What the router may choose from. It only says where it would look; nothing is sent."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,22 @@ class Runner:
         one graph has paid for must not be free for the next. The judge's model is loaded once.
         """
         cases, graphs = self.folder.cases, self.plan.graphs
-        steps = [*self._retrieval(cases), *self._routes(cases)]
-        steps += [self._answer(case, graph) for graph in graphs for case in cases]
+        steps = [
+            self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
+            for mode in self.plan.modes
+            for case in cases
+            if case.relevant
+        ]
+        if "adaptive" in graphs:
+            steps += [self._step("route", case, "router", self._route) for case in cases if case.route in OFFERED]
+        steps += [self._step("answer", case, graph, self._answer, graph=graph) for graph in graphs for case in cases]
         if self.judge is not None:
-            judged = [case for case in cases if case.answers]
-            steps += [self._judgement(case, graph, self.judge) for graph in graphs for case in judged]
+            steps += [
+                self._step("judgement", case, f"{graph}, judge", self._judge, graph=graph)
+                for graph in graphs
+                for case in cases
+                if case.answers
+            ]
         return steps
 
     def run(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
@@ -131,7 +142,7 @@ class Runner:
         if todo:
             self.rag.index.search("warming up", 1)  # weights and vectors load before the first clock runs
         clock = _Clock(Counter(step.doing for step in todo))
-        failures = in_a_record = 0
+        failures = in_a_row = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
             tell(Progress(done, len(steps), step.doing, failures, clock.left()))
             with clock.timing(step.doing):
@@ -140,10 +151,10 @@ class Runner:
             failed = "error" in record
             failures += failed
             if not failed:
-                in_a_record = 0
+                in_a_row = 0
             elif step.key not in again and record["error"] != NO_ANSWER:
-                in_a_record += 1
-            if in_a_record == IN_A_ROW:
+                in_a_row += 1
+            if in_a_row == IN_A_ROW:
                 raise EngineError(
                     f"{IN_A_ROW} questions in a row failed, the last one with {record['error']}",
                     hint="the same command tries them again; local-rag doctor looks for the reason",
@@ -160,38 +171,15 @@ class Runner:
         if self.rag.embedder is not None:
             self.rag.embedder.forget()
 
-    def _retrieval(self, cases: Sequence[Case]) -> Iterator[Step]:
-        for mode in self.plan.modes:
-            for case in cases:
-                if case.relevant:
-                    yield self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
-
-    def _routes(self, cases: Sequence[Case]) -> Iterator[Step]:
-        if "adaptive" in self.plan.graphs:
-            for case in cases:
-                if case.route in OFFERED:
-                    yield self._step("route", case, "router", self._route)
-
-    def _answer(self, case: Case, graph: str) -> Step:
-        return self._step("answer", case, graph, self._ask, graph=graph)
-
-    def _judgement(self, case: Case, graph: str, judge: Judge) -> Step:
-        def ask(case: Case, graph: str) -> Record:
-            return self._judge(judge, case, graph)
-
-        return self._step("judgement", case, f"{graph}, judge", ask, graph=graph)
-
     def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
         """A step whose failure is a record."""
 
         def record() -> Record:
             try:
                 return ask(case, **where)
-            except DeadlineExceeded as error:
-                return failure_record(kind, case, error, **where)
-            except Stopped:
-                raise
             except Exception as error:  # whatever one case does, the others are asked
+                if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
+                    raise
                 return failure_record(kind, case, error, **where)
 
         return Step((kind, case.id, next(iter(where.values()), "")), doing, record)
@@ -214,21 +202,23 @@ class Runner:
         self._forget()
         started = time.perf_counter()
         deps = self.rag.context()
-        with scope(deps.cancel):
+        with deps.scope():
             route = ask_router(case.question, deps, OFFERED)
         return route_record(case, route, time.perf_counter() - started)
 
-    def _ask(self, case: Case, graph: str) -> Record:
+    def _answer(self, case: Case, graph: str) -> Record:
         self._forget()
         events: list[Event] = list(self.rag.stream(case.question, graph=graph))
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
+        record = answer_record(case, graph, done.answer, events, self._single)
         if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
-            return {**answer_record(case, graph, done.answer, events, self._single), "error": done.answer.reason}
-        return answer_record(case, graph, done.answer, events, self._single)
+            record["error"] = done.answer.reason
+        return record
 
-    def _judge(self, judge: Judge, case: Case, graph: str) -> Record:
+    def _judge(self, case: Case, graph: str) -> Record:
+        assert self.judge
         answered = self.folder.record(("answer", case.id, graph))
         if "error" in answered:
             return failure_record("judgement", case, NO_ANSWER, graph=graph)
@@ -236,7 +226,7 @@ class Runner:
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()
         with scope(Cancel(self.rag.settings.values.limits.seconds)):
-            judgement = judge.judge(case.question, case.answers, answered["answer"]["text"])
+            judgement = self.judge.judge(case.question, case.answers, answered["answer"]["text"])
         return {
             "kind": "judgement",
             "case": case.id,

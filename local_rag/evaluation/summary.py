@@ -7,13 +7,13 @@ answers are never averaged together, and there is no overall score.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.folder import Key, key_of
 from local_rag.evaluation.measures import MEASURES, agrees, has_answers, is_answered, once_graded
-from local_rag.evaluation.ranking_metrics import precision, recall
+from local_rag.evaluation.ranking_metrics import ndcg, precision, recall
 from local_rag.evaluation.statistics import kappa, mean, percentile
 
 Figures = dict[str, Any]
@@ -26,6 +26,9 @@ BINS = 10
 
 STEPS = 50
 """Steps of the threshold of the refusal curve, from 0 to 1."""
+
+_SKIPS_FILES = "adaptive"
+"""The graph that may answer without a look into the files: how near they are is not known then."""
 
 _NOTHING_FOUND = -1.0  # the lowest cosine there is: refused at every threshold
 
@@ -97,19 +100,17 @@ def _retrieval(pairs: Sequence[Pair], failed: int, depth: int | None) -> Figures
     pairs = [(case, record) for case, record in pairs if record["gains"]]
     ranked = [(record["units"], record["gains"]) for _, record in pairs]
     seconds = _values("search_seconds", pairs)
+
+    def at(metric: Callable[..., float], k: int) -> float | None:
+        return mean([metric(*ranking, k) for ranking in ranked]) if depth is None or k <= depth else None
+
     return {
         "cases": len(pairs),
         "failed": failed,
-        "recall": {
-            str(k): mean([recall(*ranking, k) for ranking in ranked]) if depth is None or k <= depth else None
-            for k in RECALL_AT
-        },
-        "precision": {
-            str(k): mean([precision(*ranking, k) for ranking in ranked]) if depth is None or k <= depth else None
-            for k in PRECISION_AT
-        },
+        "recall": {str(k): at(recall, k) for k in RECALL_AT},
+        "precision": {str(k): at(precision, k) for k in PRECISION_AT},
         "mrr": _mean("rr", pairs),
-        "ndcg": _mean("ndcg", pairs) if depth is None or depth >= 10 else None,
+        "ndcg": at(ndcg, 10),
         "map": _mean("ap", pairs),
         "seconds": {"p50": percentile(seconds, 0.5), "p95": percentile(seconds, 0.95)},
     }
@@ -285,9 +286,9 @@ def _refusal_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[Figures] | None
     None without both answerable and unanswerable questions, where there is nothing to trade off.
     """
     nearest: dict[str, tuple[bool, float]] = {}
-    for graph in sorted(graphs, key=_may_skip_files):
+    for graph in sorted(graphs, key=_SKIPS_FILES.__eq__):
         for case, record in graphs[graph]:
-            score = _nearest(record, None if _may_skip_files(graph) else _NOTHING_FOUND)
+            score = _nearest(record, None if graph == _SKIPS_FILES else _NOTHING_FOUND)
             if case.answerable is not None and score is not None:
                 nearest.setdefault(case.id, (case.answerable, score))
     answerable = [score for known, score in nearest.values() if known]
@@ -307,11 +308,6 @@ def _refusal_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[Figures] | None
             }
         )
     return curve
-
-
-def _may_skip_files(graph: str) -> bool:
-    """Whether a graph may answer without a look into the files: how near they are is not known then."""
-    return graph == "adaptive"
 
 
 def _nearest(record: Mapping[str, Any], none: float | None) -> float | None:

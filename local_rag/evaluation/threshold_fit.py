@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from local_rag.evaluation.statistics import mean
+
 FOLDS = 5
 """Parts of the cross-fitting."""
 HELPFUL_KEPT = 0.95
@@ -60,16 +62,16 @@ def has_both_kinds(scores: Sequence[LabelledScore]) -> bool:
 def point_at(scores: Sequence[LabelledScore], threshold: float) -> Point:
     """What a threshold does with these scores; a score on it is above."""
     below = [score for score in scores if not score.reaches(threshold)]
-    kept = _share([score.reaches(threshold) for score in scores if score.positive])
-    refused = _share([not score.reaches(threshold) for score in scores if not score.positive])
+    kept = mean([score.reaches(threshold) for score in scores if score.positive])
+    refused = mean([not score.reaches(threshold) for score in scores if not score.positive])
     known = [score for score in scores if score.positive and score.right is not None]
     return Point(
         threshold,
         kept,
         refused,
-        precision=_share([not score.positive for score in below]),
+        precision=mean([not score.positive for score in below]),
         balanced=None if kept is None or refused is None else (kept + refused) / 2,
-        right=_share([bool(score.right) and score.reaches(threshold) for score in known]),
+        right=mean([bool(score.right) and score.reaches(threshold) for score in known]),
     )
 
 
@@ -121,7 +123,7 @@ def cross_fitted(scores: Sequence[LabelledScore], keep: float | None = None, see
         )
         fitted.append(threshold)
         judged += [replace(score, score=1.0 if score.reaches(threshold) else None) for score in fold]
-    return replace(point_at(judged, 0.5), threshold=round(sum(fitted) / len(fitted), 4))
+    return replace(point_at(judged, 0.5), threshold=round(math.fsum(fitted) / len(fitted), 4))
 
 
 def trade_off(scores: Sequence[LabelledScore], threshold: float, points: int = 9) -> list[Point]:
@@ -143,7 +145,3 @@ def _folds(scores: Sequence[LabelledScore], seed: int) -> list[list[LabelledScor
         for number in range(FOLDS):
             folds[number] += kind[number::FOLDS]
     return folds
-
-
-def _share(flags: Sequence[bool]) -> float | None:
-    return sum(flags) / len(flags) if flags else None

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from local_rag.config.settings import Settings
 from local_rag.evaluation.calibration import Calibration
-from local_rag.evaluation.reports.figures import percent
+from local_rag.evaluation.reports.formatting import percent
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point
 from local_rag.terminal.console import NumberTable, PlainTable
 from local_rag.text.display import plural

@@ -15,7 +15,7 @@ from rich.text import Text
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
 from local_rag.evaluation.making.case_file import CaseFile
-from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, Proposal, Proposer, edited
+from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, CaseProposals, Proposal, edited
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.engine_choice import Choice, choose_engine
 from local_rag.runtime.opening import open_embedder, open_index
@@ -76,7 +76,7 @@ def make_cases(
         choice = choose_engine(settings, embedder, index)
         with closing(choice.engine):
             question_proposer = QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
-            proposer = Proposer(index, file.cases, seed, question_proposer)
+            proposer = CaseProposals(index, file.cases, seed, question_proposer)
             total, label = count + unanswerable, index.path_labels()
             dialogue = CaseDialogue(file, proposer, console, total, keep_all, bool(question_proposer), label)
             dialogue.begin(choice, index)
@@ -92,7 +92,7 @@ class CaseDialogue:
     """The proposals of one command: what was kept and dropped so far."""
 
     file: CaseFile
-    proposer: Proposer
+    proposer: CaseProposals
     console: Console
     total: int
     keep_all: bool = False

@@ -11,8 +11,7 @@ from rich.text import Text
 from local_rag.evaluation.comparison import Comparison, ManifestDifference, Pairing
 from local_rag.evaluation.difference import SURE, Difference, amount, p_text
 from local_rag.evaluation.measures import MEASURES
-from local_rag.evaluation.reports.facts import failure_head, failure_lines
-from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.facts import failure_head, failure_lines, missing, origin
 from local_rag.evaluation.reports.tables import tables
 from local_rag.terminal.console import NumberTable, indented
 from local_rag.text.display import joined, plural, short_path, shorten

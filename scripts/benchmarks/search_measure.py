@@ -92,49 +92,59 @@ def changed(index: Any, size: int) -> float:
 
 def flat(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[str, Any]:
     """Every float32 vector in memory: FAISS IndexFlatIP."""
-    import faiss as untyped
+    faiss: Any = import_module("faiss")
 
-    faiss: Any = untyped
-    began = time.perf_counter()
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(np.load(folder / "vectors.npy"))
-    opened = time.perf_counter() - began
-    index.search(vectors[:1], TOP)
-    first = time.perf_counter() - began
-    rows, figures = timed(lambda n: index.search(vectors[n : n + 1], TOP)[1][0].tolist(), len(texts))
-    return {"open": opened, "first": first, "near": figures, "found": rows, "memory": resident()}
+    def opened() -> Ask:
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(np.load(folder / "vectors.npy"))
+        return lambda number: index.search(vectors[number : number + 1], TOP)[1][0].tolist()
+
+    return measured(opened, len(texts))
 
 
 def chroma(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[str, Any]:
     import_module("chromadb")
-    began = time.perf_counter()
-    found = chroma_client(folder).get_collection("passages", embedding_function=None)
-    opened = time.perf_counter() - began
 
-    def ask(number: int) -> list[int]:
-        answer = found.query(query_embeddings=vectors[number : number + 1], n_results=TOP, include=["distances"])
-        return [int(one) for one in answer["ids"][0]]
+    def opened() -> Ask:
+        passages = chroma_client(folder).get_collection("passages", embedding_function=None)
 
-    ask(0)
-    first = time.perf_counter() - began
-    rows, figures = timed(ask, len(texts))
-    return {"open": opened, "first": first, "near": figures, "found": rows, "memory": resident()}
+        def ask(number: int) -> list[int]:
+            answer = passages.query(query_embeddings=vectors[number : number + 1], n_results=TOP, include=["distances"])
+            return list(map(int, answer["ids"][0]))
+
+        return ask
+
+    return measured(opened, len(texts))
 
 
 def lance(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[str, Any]:
     lancedb = import_module("lancedb")
+
+    def opened() -> Ask:
+        table = lancedb.connect(str(folder)).open_table("passages")
+
+        def ask(number: int) -> list[int]:
+            query = table.search(vectors[number], vector_column_name="vector").distance_type("cosine").limit(TOP)
+            return list(query.select(["id"]).to_arrow()["id"].to_pylist())
+
+        return ask
+
+    return measured(opened, len(texts))
+
+
+Ask = Callable[[int], list[int]]
+"""The chunks nearest to the query of that number."""
+
+
+def measured(opened: Callable[[], Ask], count: int) -> dict[str, Any]:
+    """Seconds to open, to the first answer and of each answer, and what was answered."""
     began = time.perf_counter()
-    table = lancedb.connect(str(folder)).open_table("passages")
-    opened = time.perf_counter() - began
-
-    def ask(number: int) -> list[int]:
-        asked = table.search(vectors[number], vector_column_name="vector").distance_type("cosine").limit(TOP)
-        return list(asked.select(["id"]).to_arrow()["id"].to_pylist())
-
+    ask = opened()
+    after_opening = time.perf_counter() - began
     ask(0)
     first = time.perf_counter() - began
-    rows, figures = timed(ask, len(texts))
-    return {"open": opened, "first": first, "near": figures, "found": rows, "memory": resident()}
+    rows, near = timed(ask, count)
+    return {"open": after_opening, "first": first, "near": near, "found": rows, "memory": resident()}
 
 
 def timed(ask: Callable[[int], Any], count: int) -> tuple[list[Any], list[float]]:

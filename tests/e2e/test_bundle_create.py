@@ -27,6 +27,7 @@ from local_rag.cli.bundle import bundle_app
 from local_rag.config.models import load_models, packaged_file
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing, UsageError
+from local_rag.core.progress import Silent
 from local_rag.index.index import Index
 
 
@@ -44,6 +45,13 @@ def links(tmp_path, monkeypatch):
     return folder
 
 
+class SaidLines(Silent):
+    """A display that keeps its lines."""
+
+    def __init__(self, lines):
+        self.say = lines.append
+
+
 @pytest.fixture
 def made_with(links):
     """Make a bundle with what is named; the lines of progress are in `.said`."""
@@ -52,7 +60,7 @@ def made_with(links):
         run.said = []
         options = ["--no-index", "--find-links", str(links)]
         wanted = order(settings or Settings.load(), Target.of(None, None), options=options, **more)
-        return create(folder, wanted, run.said.append)
+        return create(folder, wanted, SaidLines(run.said))
 
     return run
 
@@ -293,7 +301,7 @@ def test_a_model_must_be_whole(tmp_path):
     assert "ollama pull llama3.2:3b" in caught.value.hint
     assert not (tmp_path / "into" / "blobs" / blob.name).exists()
     blob.unlink()
-    with pytest.raises(ModelMissing, match="is not whole"):
+    with pytest.raises(ModelMissing, match="is incomplete"):
         ollama_store.stored("llama3.2:3b", tmp_path)
     data = json.loads(manifest.read_text())
     data["config"]["digest"] = "sha256:../../../etc/passwd"
@@ -356,6 +364,6 @@ def test_where_to_look_for_wheels(tmp_path, options, said):
 def test_an_order_for_another_machine(links, tmp_path):
     options = ("--no-index", "--find-links", str(links))
     wanted = replace(order(Settings.load(), Target("windows-x86_64", "3.13")), options=options)
-    made = create(tmp_path / "bundle", wanted, [].append)
+    made = create(tmp_path / "bundle", wanted, Silent())
     assert (read(made.folder).platform, read(made.folder).python) == ("windows-x86_64", "3.13")
     assert "py -3.13 -I install.py" in (made.folder / "README.txt").read_text()

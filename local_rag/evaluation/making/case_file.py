@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import errno
-import os
 import shlex
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from local_rag.core.errors import DiskFull, UsageError
 from local_rag.evaluation.cases import Case, line_of, read_cases
+from local_rag.evaluation.folder import append_line
 from local_rag.evaluation.making.proposals import named, same
-from local_rag.evaluation.matching import last_part, same_file
+from local_rag.evaluation.matching import lookup
 from local_rag.text.display import short_path
 
 
@@ -38,54 +36,21 @@ class CaseFile:
 
     def has(self, question: str) -> bool:
         """Whether the same question is there."""
-        return named(question) in {case.id for case in self.cases} or same(question) in {
-            same(case.question) for case in self.cases
-        }
+        return any(named(question) == case.id or same(question) == same(case.question) for case in self.cases)
 
     def foreign_to(self, sources: Iterable[str]) -> int:
         """How many of the cases name only files that are not among these."""
-        held: dict[str, list[str]] = {}
-        for source in sources:
-            held.setdefault(last_part(source), []).append(source)
+        sources_of = lookup(sources)
         named_files = [{target.file for target in case.relevant if target.file} for case in self.cases]
-        return sum(
-            not any(same_file(file, source) for file in files for source in held.get(last_part(file), ()))
-            for files in named_files
-            if files
-        )
+        return sum(not any(map(sources_of, files)) for files in named_files if files)
 
     def append(self, case: Case) -> None:
         """Write one line, to the disk: all of it or, where the disk is full (DiskFull), nothing."""
         try:
-            with _opened(self.path) as file:
-                before = file.seek(0, os.SEEK_END)
-                line = self._border(before) + line_of(case).encode() + b"\n"
-                try:
-                    if file.write(line) != len(line):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    os.fsync(file.fileno())
-                except OSError:
-                    with suppress(OSError):
-                        file.truncate(before)
-                    raise
+            append_line(self.path, line_of(case), synced=True)
         except OSError as error:
+            name = short_path(self.path)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(
-                    f"cannot write to {short_path(self.path)}: {error.strerror}; what was stored before is kept"
-                ) from error
-            raise UsageError(
-                f"{short_path(self.path)} cannot be written: {error.strerror}", hint="choose another file"
-            ) from error
+                raise DiskFull(f"cannot write to {name}: {error.strerror}; what was stored before is kept") from error
+            raise UsageError(f"{name} cannot be written: {error.strerror}", hint="choose another file") from error
         self.cases.append(case)
-
-    def _border(self, size: int) -> bytes:
-        """A line end where the last line has none, as editors leave it."""
-        if not size:
-            return b""
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return b"" if file.read(1) == b"\n" else b"\n"
-
-
-def _opened(path: Path) -> BinaryIO:
-    return open(path, "ab", buffering=0, opener=lambda name, flags: os.open(name, flags, 0o600))

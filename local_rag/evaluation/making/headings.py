@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from local_rag.evaluation.making.idea import Idea, document_name, is_in_english, plain_line
-from local_rag.evaluation.making.wording import is_prose
+from local_rag.evaluation.making.wording import Idea, document_name, is_in_english, is_prose, plain_line
 from local_rag.index.store.schema import Passage
 from local_rag.text.sentences import sentences
 from local_rag.text.words import content_words, fold, words
@@ -42,7 +41,7 @@ def of_heading(passage: Passage) -> Iterator[Idea]:
         return
     english = is_in_english(passage)
     if english or is_prose(passage.text):  # of a list or of code nobody can say which language it is in
-        yield Idea(_asked(heading, document, english), "", body, "heading", heading, about=document)
+        yield Idea(_question(heading, document, english), "", body, "heading", heading, about=document)
 
 
 def _is_body(sentence: str, parts: list[str]) -> bool:
@@ -61,7 +60,7 @@ def _squeezed(text: str) -> str:
     return " ".join(words(text))
 
 
-def _asked(heading: str, document: str, english: bool) -> str:
+def _question(heading: str, document: str, english: bool) -> str:
     if heading.endswith("?"):
         return _placed(heading, document, english)
     if not english:

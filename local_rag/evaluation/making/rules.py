@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from local_rag.evaluation.making.headings import of_heading
-from local_rag.evaluation.making.idea import Idea, document_name, is_in_english, plain_line
-from local_rag.evaluation.making.wording import is_contents
+from local_rag.evaluation.making.wording import Idea, document_name, is_contents, is_in_english, plain_line
 from local_rag.index.store.schema import Passage
 from local_rag.text.lexicon import NUMBER_WORDS, STOP_WORDS
 from local_rag.text.names import names
@@ -32,15 +31,15 @@ def ideas(passage: Passage) -> list[Idea]:
     """Questions that a passage answers, the better ones first; none for a table of contents."""
     if is_contents(passage.text):
         return []
-    ideas_: list[Idea] = []
+    from_sentences: list[Idea] = []
     if is_in_english(passage):
         for span in sentences(passage.text):
             line = plain_line(span.of(passage.text))
             if 4 <= len(line.split()) <= LONGEST and "|" not in line:
-                ideas_ += _of_sentence(line, span, passage)
-        ideas_ += _glossary(passage)
-    ideas_.sort(key=lambda idea: idea.kind != "figure")
-    return [*ideas_, *of_heading(passage)]
+                from_sentences += _of_sentence(line, span, passage)
+        from_sentences += _glossary(passage)
+    from_sentences.sort(key=lambda idea: idea.kind != "figure")
+    return [*from_sentences, *of_heading(passage)]
 
 
 # --- sentences ------------------------------------------------------------------------------------------------------
@@ -84,112 +83,77 @@ _GENERIC = frozenset(
 )
 """Nouns that say nothing without what stands around them: the question then names the document."""
 
-_Made = tuple[str, str, str]
-"""(question with {s} for its subject, answer, kind)"""
-
-
-def _definition(match: re.Match[str]) -> _Made:
-    return f"What {match['v'].lower()} {{s}}?", match["r"], "definition"
-
-
-def _figure(match: re.Match[str]) -> _Made:
-    return f"What {match['v'].lower()} {{s}}?", match["r"], "figure"
-
-
-def _fixed(question: str, kind: str) -> Callable[[re.Match[str]], _Made]:
-    def make(match: re.Match[str]) -> _Made:
-        return question, match["r"], kind
-
-    return make
-
-
-def _verb(question: str) -> Callable[[re.Match[str]], _Made]:
-    """A question in the simple present: {do} agrees with the verb, {v} is its plain form."""
-
-    def make(match: re.Match[str]) -> _Made:
-        verb = match["v"].lower()
-        do = "does" if verb.endswith("s") else "do"
-        return question.replace("{do}", do).replace("{v}", verb.removesuffix("s")), match["r"], "figure"
-
-    return make
-
-
-def _passive(match: re.Match[str]) -> _Made:
-    return f"When {match['v'].lower()} {{s}} {match['p']}?", match["r"], "figure"
-
-
-def _how_many(match: re.Match[str]) -> _Made:
-    do = "does" if match["v"].lower() == "has" else "do"
-    return f"How many {match['n']} {do} {{s}} have?", match["r"], "figure"
-
-
-_RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Made]], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), make)
-    for pattern, make in (
-        (rf"{_SUBJECT} (?P<v>costs?) (?P<r>{_ABOUT}{_NUMBER}.*)$", _verb("How much {do} {s} cost?")),
-        (rf"{_SUBJECT} (?P<v>takes?|lasts?) (?P<r>{_ABOUT}{_NUMBER} {_UNIT}.*)$", _verb("How long {do} {s} {v}?")),
-        (rf"{_SUBJECT} (?P<v>starts?|begins?|ends?|opens?|closes?|expires?) (?:on|at|in|from) "
-         rf"(?P<r>(?:the )?{_TIME}.*)$", _verb("When {do} {s} {v}?")),
-        (rf"{_SUBJECT} (?P<v>is|are) due (?:on|at|in|by) (?P<r>(?:the )?{_TIME}.*)$",
-         lambda match: (f"When {match['v'].lower()} {{s}} due?", match["r"], "figure")),
-        (rf"{_SUBJECT} (?P<v>was|were) (?P<p>{_PARTICIPLE}\b(?: (?:for|up|out|off|down))?)"
-         rf" (?:[^,;]*? )?(?:in|on|since) (?P<r>{_DATE})\b", _passive),
-        (rf"{_SUBJECT} (?P<v>has|have) (?P<r>{_ABOUT}{_NUMBER}) (?P<n>[\w-]+s(?: of [\w-]+(?: [\w-]+s)?)?|[\w-]+"
-         r" [\w-]+s)\b", _how_many),
-        (rf"{_SUBJECT} (?P<v>is|are|was|were) (?P<r>{_ABOUT}{_NUMBER}.*)$", _figure),
-        (rf"{_SUBJECT} stands for (?P<r>.+)$", _fixed("What does {s} stand for?", "definition")),
-        (rf"{_SUBJECT} means (?P<r>(?!that\b).+)$", _fixed("What does {s} mean?", "definition")),
-        (rf"{_SUBJECT}, also (?:called|known as) (?P<r>[^,]{{2,40}}),", _fixed("What else is {s} called?", "name")),
-        (rf"{_SUBJECT}, or (?P<r>[^,]{{2,30}}) for short,", _fixed("What is {s} called for short?", "name")),
-        (rf"{_SUBJECT} (?P<v>is|are) (?P<r>(?:an?|the|one of) .+)$", _definition),
+_RULES = tuple(
+    (re.compile(_SUBJECT + pattern, re.IGNORECASE), question, kind)
+    for pattern, question, kind in (
+        (rf" (?P<v>costs?) (?P<r>{_ABOUT}{_NUMBER}.*)$", "How much {do} {s} cost?", "figure"),
+        (rf" (?P<v>takes?|lasts?) (?P<r>{_ABOUT}{_NUMBER} {_UNIT}.*)$", "How long {do} {s} {plain}?", "figure"),
+        (r" (?P<v>starts?|begins?|ends?|opens?|closes?|expires?) (?:on|at|in|from)"
+         rf" (?P<r>(?:the )?{_TIME}.*)$", "When {do} {s} {plain}?", "figure"),
+        (rf" (?P<v>is|are) due (?:on|at|in|by) (?P<r>(?:the )?{_TIME}.*)$", "When {v} {s} due?", "figure"),
+        (rf" (?P<v>was|were) (?P<p>{_PARTICIPLE}\b(?: (?:for|up|out|off|down))?)"
+         rf" (?:[^,;]*? )?(?:in|on|since) (?P<r>{_DATE})\b", "When {v} {s} {p}?", "figure"),
+        (rf" (?P<v>has|have) (?P<r>{_ABOUT}{_NUMBER}) (?P<n>[\w-]+s(?: of [\w-]+(?: [\w-]+s)?)?|[\w-]+ [\w-]+s)\b",
+         "How many {n} {do} {s} have?", "figure"),
+        (rf" (?P<v>is|are|was|were) (?P<r>{_ABOUT}{_NUMBER}.*)$", "What {v} {s}?", "figure"),
+        (r" stands for (?P<r>.+)$", "What does {s} stand for?", "definition"),
+        (r" means (?P<r>(?!that\b).+)$", "What does {s} mean?", "definition"),
+        (r", also (?:called|known as) (?P<r>[^,]{2,40}),", "What else is {s} called?", "name"),
+        (r", or (?P<r>[^,]{2,30}) for short,", "What is {s} called for short?", "name"),
+        (r" (?P<v>is|are) (?P<r>(?:an?|the|one of) .+)$", "What {v} {s}?", "definition"),
     )
 )  # fmt: skip
+"""(pattern, question, kind). In a pattern s is the subject, v the verb and r the answer; in a question {do} agrees with
+the verb and {plain} is its plain form."""
 
 
 def _of_sentence(line: str, span: Span, passage: Passage) -> Iterator[Idea]:
-    for pattern, make in _RULES:
+    """The question of the first rule that the sentence follows."""
+    for pattern, form, kind in _RULES:
         match = pattern.match(line)
         if match is None or not _is_subject(match["s"]):
             continue
-        question, answer, kind = make(match)
-        answer = _STOPS.split(answer)[0].strip().rstrip(".!?")
-        defined = kind == "definition" and not question.endswith("stand for?")
+        answer = _cut(match["r"])
+        defined = kind == "definition" and not form.endswith("stand for?")
         if not (_defines(answer) if defined else _is_answer(answer)):
             continue
         subject = _inside(match["s"], passage.text, is_activity=kind == "figure" and match["s"].endswith("ing"))
-        question_ = question.replace("{s}", subject)
+        groups = match.groupdict("")
+        verb = groups.get("v", "").lower()
+        do = "does" if verb.endswith("s") else "do"
+        question = form.format_map(groups | {"s": subject, "v": verb, "do": do, "plain": verb.removesuffix("s")})
         if _is_generic(match["s"]):
             document = document_name(passage)
             if not document:
                 continue
-            question_ = f"According to “{document}”, {question_[0].lower()}{question_[1:]}"
-        many = (match.groupdict().get("v") or "").lower() in ("are", "were")
-        is_term = kind == "definition" and question_.startswith("What") and not question_.endswith("mean?")
-        yield Idea(question_, answer, span, kind, subject if is_term else "", many)
+            question = f"According to “{document}”, {question[0].lower()}{question[1:]}"
+        is_term = kind == "definition" and question.startswith("What") and not question.endswith("mean?")
+        yield Idea(question, answer, span, kind, subject if is_term else "", verb in ("are", "were"))
         return
 
 
-def _is_answer(words_: str) -> bool:
+def _cut(answer: str) -> str:
+    """Up to where another clause begins."""
+    return _STOPS.split(answer)[0].strip().rstrip(".!?")
+
+
+def _is_answer(answer: str) -> bool:
     """Not too long, no code, and no bracket that the cut left open."""
-    balanced = words_.count("(") == words_.count(")") and words_.count('"') % 2 == 0
-    return (
-        balanced
-        and words_[-1:] not in ":;,"
-        and 1 <= len(words_.split()) <= LONGEST_ANSWER
-        and not _CODE.search(words_)
-    )
+    if answer.count("(") != answer.count(")") or answer.count('"') % 2 or answer[-1:] in ":;,":
+        return False
+    return 1 <= len(answer.split()) <= LONGEST_ANSWER and not _CODE.search(answer)
 
 
-def _defines(words_: str) -> bool:
+def _defines(answer: str) -> bool:
     """An answer that says more than "a number"."""
-    return _is_answer(words_) and len(words_.split()) >= LEAST_DEFINITION
+    return _is_answer(answer) and len(answer.split()) >= LEAST_DEFINITION
 
 
-def _is_subject(words_: str) -> bool:
-    parts = fold(words_).split()
+def _is_subject(phrase: str) -> bool:
+    parts = fold(phrase).split()
     return (
         len(parts) <= LONGEST_SUBJECT
-        and not _CODE.search(words_)
+        and not _CODE.search(phrase)
         and parts[0] not in _NO_SUBJECT
         and not set(parts) & _NO_SUBJECT_INSIDE
         and any(part not in STOP_WORDS for part in parts)
@@ -235,7 +199,7 @@ def _glossary(passage: Passage) -> Iterator[Idea]:
             entries += [(match, span)] if fold(match["s"].split()[0]) not in _NO_TERM else []
     terms = Counter(fold(match["s"]) for match, _ in entries)
     for match, span in entries if len(terms) > 1 else ():
-        answer = _STOPS.split(match["r"])[0].strip().rstrip(".!?")
+        answer = _cut(match["r"])
         known = terms[fold(match["s"])] == 1
         if known and _defines(answer) and fold(answer.split()[0]) in ("a", "an", "the", "one"):
             term = _inside(match["s"].strip(), passage.text)

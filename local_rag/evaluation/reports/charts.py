@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from local_rag.evaluation.reports.figures import mean, seconds, share
+from local_rag.evaluation.reports.formatting import mean, seconds, share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

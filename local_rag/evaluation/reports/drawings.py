@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local_rag.evaluation.reports.charts import INK, Chart
+from local_rag.evaluation.reports.charts import INK, SIZE, Chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,9 +37,9 @@ def svg(chart: Chart) -> str:
     """
     if chart.draw is None:
         return ""
-    with _quiet(), _styled(chart.name):
-        out = io.StringIO()
-        _figure(chart).savefig(
+    out = io.StringIO()
+    with _drawn(chart) as figure:
+        figure.savefig(
             out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
     return _inlined(out.getvalue(), chart)
@@ -49,44 +49,33 @@ def save(chart: Chart, path: Path) -> Path:
     """Write a chart as a picture on white, PNG or whatever the suffix says. Raises ValueError without a plot."""
     if chart.draw is None:
         raise ValueError(f"{chart.title}: {chart.reading}")
-    with _quiet(), _styled(chart.name):
-        figure = _figure(chart)
+    with _drawn(chart) as figure:
         figure.suptitle(chart.title)
         figure.savefig(path, dpi=150, facecolor="white")
     return path
 
 
-def _figure(chart: Chart) -> Figure:
-    from matplotlib.figure import Figure
-
-    from local_rag.evaluation.reports.charts import SIZE
-
-    figure = Figure(figsize=SIZE, layout="constrained")
-    assert chart.draw is not None
-    chart.draw(figure)
-    return figure
-
-
 @contextmanager
-def _styled(name: str) -> Iterator[None]:
-    """The defaults of matplotlib, whatever a person's matplotlibrc says, and what the charts need."""
-    import matplotlib
+def _drawn(chart: Chart) -> Iterator[Figure]:
+    """The figure, with matplotlib's defaults and our style, whatever a matplotlibrc says.
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        for key, value in {**_STYLE, "svg.hashsalt": name}.items():
-            matplotlib.rcParams[key] = value  # type: ignore[index]
-        yield
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without matplotlib's words about its caches, which it makes elsewhere where the home folder is read-only."""
+    Without matplotlib's words about its caches, which it makes elsewhere where the home folder is read-only.
+    """
     logger = logging.getLogger("matplotlib")
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        yield
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            for key, value in {**_STYLE, "svg.hashsalt": chart.name}.items():
+                matplotlib.rcParams[key] = value  # type: ignore[index]
+            figure = Figure(figsize=SIZE, layout="constrained")
+            assert chart.draw is not None
+            chart.draw(figure)
+            yield figure
     finally:
         logger.setLevel(level)
 
@@ -102,7 +91,7 @@ def _inlined(text: str, chart: Chart) -> str:
     text = text.replace("url(#", f"url(#{chart.name}-").replace(INK, "currentColor")
     view = re.search(r'viewBox="[^"]+"', text)
     assert view
-    about = f"<title>{escape(chart.title)}</title><desc>{escape(chart.alt)}</desc>"
+    description = f"<title>{escape(chart.title)}</title><desc>{escape(chart.alt)}</desc>"
     head = f'<svg id="chart-{chart.name}" {view.group()} xmlns="http://www.w3.org/2000/svg" role="img" aria-label="'
-    head += f'{escape(f"{chart.title}. {chart.alt}")}">{about}'
+    head += f'{escape(f"{chart.title}. {chart.alt}")}">{description}'
     return head + text[text.index(">") + 1 :].strip() + "\n"

@@ -1,16 +1,23 @@
-"""How a run was made, as pairs of a name and a text; and what failed in it."""
+"""What a reader must know beside the figures: how a run was made, what failed in it, and what is missing and why."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from local_rag.evaluation.reports.safe import said
+from local_rag.evaluation.reports.formatting import one_line
 from local_rag.text.display import joined, plural
 
+if TYPE_CHECKING:
+    from local_rag.evaluation.cases import Case
+
 Manifest = Mapping[str, Any]
+
+_BY_RULES = re.compile(r"proposed: \w+")
+"""The note of a case that `eval make` made without a model, and that nobody edited; a model's has its name."""
 
 
 FIRST = ("started", "cases", "engine", "index")
@@ -44,14 +51,14 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
     )
     for name, value in pairs:
         if value not in (None, ""):
-            yield name, said(value, 2000)
+            yield name, one_line(value, 2000)
 
 
 def settings_of(manifest: Manifest) -> list[tuple[str, str]]:
     """The settings in force, by name."""
     settings = manifest.get("settings") or {}
     return [
-        (said(name), said(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+        (one_line(name), one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
         for name, value in sorted(settings.items())
     ]
 
@@ -62,7 +69,7 @@ def failure_lines(summary: Mapping[str, Any], first: int) -> list[str]:
     lines = []
     for failure in failures[:first]:
         where = failure.get("graph") or failure.get("mode") or failure["kind"]
-        lines.append(f"{said(failure['case'], 60)}, {said(where, 40)}: {said(failure['error'])}")
+        lines.append(f"{one_line(failure['case'], 60)}, {one_line(where, 40)}: {one_line(failure['error'])}")
     return lines
 
 
@@ -73,6 +80,43 @@ def failure_head(summary: Mapping[str, Any], first: int) -> str:
         return ""
     more = f"; the first {first}" if total > first else ""
     return f"{plural(total, 'failure')}, in none of the figures{more}:"
+
+
+def origin(cases: Sequence[Case]) -> str:
+    """A warning where most cases were made by rules from the files themselves; else empty."""
+    by_rules = sum(bool(_BY_RULES.fullmatch(case.note)) for case in cases)
+    if 2 * by_rules <= len(cases):
+        return ""
+    return (
+        f"{by_rules:,} of {plural(len(cases), 'case')} were made by rules from the files' own words: word search looks "
+        "better than on people's questions, and foreign questions are easy to refuse."
+    )
+
+
+def missing(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each table that was asked for and is not there, because no case has the labels that it needs."""
+    cases = summary.get("cases") or {}
+    if not cases.get("total"):
+        return
+    graphs = () if manifest.get("retrieval_only") else manifest.get("graphs") or ()
+    for title, wanted, labelled, why in (
+        ("Retrieval", manifest.get("modes"), cases["with_relevant"], "names a relevant place (relevant)"),
+        ("Routes", "adaptive" in graphs, cases["with_route"], "names a route (route)"),
+        ("Answers", graphs, cases["with_answers"], "has reference answers (answers)"),
+        ("Refusals", graphs, cases["answerable"] + cases["unanswerable"], "says whether it is answerable (answerable)"),
+    ):
+        if wanted and not labelled:
+            yield f"no {title}: no case {why}"
+    if graphs and _unjudged(manifest, summary):
+        yield "no answer could be judged: the judge needs cases with reference answers that were answered"
+
+
+def _unjudged(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> bool:
+    """Whether a judge was there to the end, and had nothing to do; where it failed, the failures say so."""
+    if not manifest.get("judge") or not manifest.get("finished"):
+        return False
+    judged = any((figures.get("judge") or {}).get("verdicts") for figures in (summary.get("graphs") or {}).values())
+    return not judged and all(failure["kind"] != "judgement" for failure in summary.get("failures") or ())
 
 
 def _cases(manifest: Manifest, cases: Manifest) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, settings_of
-from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, missing, origin, settings_of
+from local_rag.evaluation.reports.formatting import WIDTH, one_line
 from local_rag.evaluation.reports.outcomes import OUTCOMES, TITLES, unblamed, worst
-from local_rag.evaluation.reports.safe import WIDTH, said
 from local_rag.evaluation.reports.tables import Table, tables
 from local_rag.text.display import joined, plural
 
@@ -33,108 +32,93 @@ def report(
         _meanings(list(tables(summary))),
         _made(manifest),
     )
-    return "\n".join(line for part in parts for line in part)
+    return "\n\n".join(paragraph for part in parts for paragraph in part) + "\n"
 
 
 def escaped(text: object, width: int = WIDTH) -> str:
     """One line that Markdown shows as it is, whatever it holds."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$])", r"\\\1", said(text, width))
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$])", r"\\\1", one_line(text, width))
 
 
 def _head(manifest: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     yield f"# Evaluation: {escaped(manifest.get('name') or 'a run')}"
-    yield ""
     if not manifest.get("finished"):
         yield "**The run is not finished.** The same command continues where it stopped."
-        yield ""
-    yield "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as"
-    yield "failed and enters no figure. – stands for a figure that nothing could be counted for."
-    yield ""
+    yield (
+        "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as\n"
+        "failed and enters no figure. – stands for a figure that nothing could be counted for."
+    )
     if warning := origin(cases):
         yield f"**{warning}**"
-        yield ""
 
 
 def _table_part(table: Table) -> Iterator[str]:
     yield f"## {table.title}"
-    yield ""
-    yield _row(table.head)
-    yield "|---" + "|---:" * (len(table.head) - 1) + "|"
-    yield from (_row(row) for row in table.rows)
-    yield ""
+    rule = "|---" + "|---:" * (len(table.head) - 1) + "|"
+    yield "\n".join([_row(table.head), rule, *map(_row, table.rows)])
     yield f"{table.over[:1].upper()}{table.over[1:]}."
-    yield ""
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
 def _missing(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     if lines := list(missing(manifest, summary)):
         yield "## What is missing"
-        yield ""
-        yield from (f"- {line}" for line in lines)
-        yield ""
+        yield _list(lines)
 
 
 def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
     if head := failure_head(summary, FAILURES):
         yield "## Failures"
-        yield ""
         yield head
-        yield ""
-        yield from (f"- {escaped(line)}" for line in failure_lines(summary, FAILURES))
-        yield ""
+        yield _list(map(escaped, failure_lines(summary, FAILURES)))
 
 
 def _bad(cases: Sequence[Case], records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The mistakes by kind, up to WORST cases each."""
-    mistakes = worst(cases, records)
     if not any(record["kind"] == "answer" for record in records):
         return
     yield "## Where it is bad"
-    yield ""
+    mistakes = worst(cases, records)
     if not mistakes:
         yield unblamed(cases, records)
-        yield ""
     for mistake, by_case in mistakes.items():
         more = f", the first {WORST}" if len(by_case) > WORST else ""
         yield f"**{TITLES[mistake]}** ({plural(len(by_case), 'case')}{more}): {OUTCOMES[mistake]}."
-        yield ""
-        for case, graphs in list(by_case.items())[:WORST]:
-            yield f"- `{_code(case.id)}` {escaped(case.question)} ({joined(map(escaped, graphs))})"
-        yield ""
+        yield _list(
+            f"{_code(case.id, 80)} {escaped(case.question)} ({joined(map(escaped, graphs))})"
+            for case, graphs in list(by_case.items())[:WORST]
+        )
 
 
-def _code(text: str) -> str:
-    return said(text, 80).replace("`", "'")
+def _code(text: str, width: int) -> str:
+    safe = one_line(text, width).replace("`", "'")
+    return f"`{safe}`"
 
 
 def _meanings(shown: Sequence[Table]) -> Iterator[str]:
     """Each figure that is shown, in a line."""
     yield "## What the figures mean"
-    yield ""
     for table in shown:
         explained = [column for column in table.columns if column.meaning]
         if explained:
             yield f"{table.title}:"
-            yield ""
-            yield from (f"- {escaped(column.head)}: {column.meaning}" for column in explained)
-            yield ""
+            yield _list(f"{escaped(column.head)}: {column.meaning}" for column in explained)
 
 
 def _made(manifest: Mapping[str, Any]) -> Iterator[str]:
     yield "## How it was made"
-    yield ""
-    for name, value in facts(manifest):
-        yield f"- {name}: `{value.replace('`', chr(39))}`" if name == "command" else f"- {name}: {escaped(value, 2000)}"
-    yield ""
-    settings = settings_of(manifest)
-    if settings:
+    yield _list(
+        f"{name}: {_code(value, 2000) if name == 'command' else escaped(value, 2000)}"
+        for name, value in facts(manifest)
+    )
+    if settings := settings_of(manifest):
         yield "Settings:"
-        yield ""
-        yield from (f"- {escaped(name)} = {escaped(value)}" for name, value in settings)
-        yield ""
+        yield _list(f"{escaped(name)} = {escaped(value)}" for name, value in settings)
     yield "All answers with their passages and verdicts: report.html and records.jsonl beside this file."
-    yield ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local_rag.evaluation.answer_metrics import containment
@@ -79,14 +79,14 @@ def _citing(case: Case, record: Mapping[str, Any]) -> str:
     return CITED if any(citation["holds"] for citation in record["cited"]) else ELSEWHERE
 
 
-def urgency(ended: Iterable[str]) -> int:
-    """The place of a case among all, from how it ended: wrong ones first, then refused wrongly, failed, the rest."""
-    return min((_ORDER.index(outcome_) for outcome_ in ended if outcome_ in _ORDER), default=len(_ORDER))
+def urgency(outcomes: Iterable[str]) -> int:
+    """What cases are sorted by: wrong ones first, then refused wrongly, failed, the rest."""
+    return min((_ORDER.index(ending) for ending in outcomes if ending in _ORDER), default=len(_ORDER))
 
 
-def tone(ended: str) -> str:
+def tone(ending: str) -> str:
     """Whether an outcome is "good" or "bad"; empty where it is neither."""
-    return "good" if ended in GOOD else "bad" if ended in BAD else ""
+    return "good" if ending in GOOD else "bad" if ending in BAD else ""
 
 
 def searched(record: Mapping[str, Any]) -> str:
@@ -106,33 +106,35 @@ def ranks(record: Mapping[str, Any]) -> list[int]:
 
 def worst(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> dict[str, dict[Case, list[str]]]:
     """Where it is bad: per kind of mistake the cases, in their order, each with the graphs that made it."""
-    by_id = {case.id: case for case in cases}
-    mistakes: dict[str, dict[str, list[str]]] = {mistake: {} for mistake in TITLES}
-    for record in records:
-        if record["kind"] == "answer" and record["case"] in by_id:
-            ended = outcome(by_id[record["case"]], record)
-            if ended in mistakes:
-                mistakes[ended].setdefault(record["case"], []).append(record["graph"])
+    mistakes: dict[str, dict[Case, list[str]]] = {mistake: {} for mistake in TITLES}
+    for case, graph, ending in _endings(cases, records):
+        if ending in mistakes:
+            mistakes[ending].setdefault(case, []).append(graph)
+    order = {case: number for number, case in enumerate(cases)}
     return {
-        mistake: {case: graphs[case.id] for case in cases if case.id in graphs}
-        for mistake, graphs in mistakes.items()
-        if graphs
+        mistake: dict(sorted(by_case.items(), key=lambda entry: order[entry[0]]))
+        for mistake, by_case in mistakes.items()
+        if by_case
     }
 
 
 def unblamed(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> str:
     """What can be said where `worst` names nothing; no praise where no label could have told a mistake."""
-    by_id = {case.id: case for case in cases}
-    ended = [
-        outcome(by_id[record["case"]], record)
-        for record in records
-        if record["kind"] == "answer" and record["case"] in by_id
-    ]
-    judged = [outcome_ for outcome_ in ended if outcome_ not in (UNCHECKED, FAILED)]
+    endings = [ending for _, _, ending in _endings(cases, records)]
+    judged = sum(ending not in (UNCHECKED, FAILED) for ending in endings)
     if not judged:
         labelled = any(case.answers or case.relevant for case in cases)
         why = "no question with labels came to an end" if labelled else "no case has reference answers or places"
         return f"Nothing here could be wrong: {why}."
-    good = f"No mistake by the labels, in {plural(len(judged), 'answer or refusal', 'answers and refusals')}"
-    rest = len(ended) - len(judged)
+    good = f"No mistake by the labels, in {plural(judged, 'answer or refusal', 'answers and refusals')}"
+    rest = len(endings) - judged
     return f"{good}; {rest:,} more could not be checked, or failed." if rest else f"{good}."
+
+
+def _endings(cases: Sequence[Case], records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Case, str, str]]:
+    """Case, graph and outcome of each answer."""
+    by_id = {case.id: case for case in cases}
+    for record in records:
+        if record["kind"] == "answer" and record["case"] in by_id:
+            case = by_id[record["case"]]
+            yield case, record["graph"], outcome(case, record)

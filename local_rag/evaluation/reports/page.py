@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
+from local_rag.evaluation.reports.case_view import CaseView, Limits, case_view
 from local_rag.evaluation.reports.charts import charts
 from local_rag.evaluation.reports.drawings import svg
-from local_rag.evaluation.reports.drill import Drilled, Limits, drilled
-from local_rag.evaluation.reports.facts import FIRST, facts, failure_head, failure_lines, settings_of
-from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.facts import (
+    FIRST,
+    facts,
+    failure_head,
+    failure_lines,
+    missing,
+    origin,
+    settings_of,
+)
+from local_rag.evaluation.reports.formatting import block, one_line
 from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, tone, unblamed, urgency, worst
-from local_rag.evaluation.reports.safe import block, said
 from local_rag.evaluation.reports.tables import tables
 from local_rag.text.display import joined, plural
 from local_rag.text.urls import is_url
@@ -55,10 +62,10 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
     )
     script = (folder / "page.js").read_text(encoding="utf-8")
     limits, root = limits_of(records), root_of(records)
-    shown = _drilled(cases, records, limits, root)
+    shown = _case_views(cases, records, limits, root)
     known, marks = list(facts(manifest)), [mark for entry in shown.values() for mark in entry.marks]
     return environment.get_template("page.html.j2").render(
-        name=said(manifest.get("name") or "a run", 200),
+        name=one_line(manifest.get("name") or "a run", 200),
         manifest=manifest,
         first=[(label, value) for label, value in known if label in FIRST],
         later=[(label, value) for label, value in known if label not in FIRST],
@@ -72,24 +79,24 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
         bad=_bad(cases, records, list(shown)),
         cases=list(shown.values()),
         who=list(dict.fromkeys(name for name, _ in marks)),
-        outcomes=[entry for entry in OUTCOMES | SEARCHED if any(entry == ended for _, ended in marks)],
+        outcomes=[entry for entry in OUTCOMES | SEARCHED if any(entry == ending for _, ending in marks)],
         meaning=OUTCOMES | SEARCHED,
         tone=tone,
         limits=limits,
-        root=said(root),
+        root=one_line(root),
         style=Markup((folder / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 
-def _drilled(cases: Sequence[Case], records: Sequence[Record], limits: Limits, root: str) -> dict[str, Drilled]:
+def _case_views(cases: Sequence[Case], records: Sequence[Record], limits: Limits, root: str) -> dict[str, CaseView]:
     """Each case by its id: those where something is wrong first, else in the order of the set."""
     by_case: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_case[record["case"]].append(record)
-    by_id = {case.id: drilled(case, by_case[case.id], limits, root) for case in cases}
-    return dict(sorted(by_id.items(), key=lambda pair: urgency(ended for _, ended in pair[1].judged)))
+    by_id = {case.id: case_view(case, by_case[case.id], limits, root) for case in cases}
+    return dict(sorted(by_id.items(), key=lambda pair: urgency(ending for _, ending in pair[1].judged)))
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ def _bad(cases: Sequence[Case], records: Sequence[Record], order: Sequence[str])
             OUTCOMES[mistake],
             plural(len(by_case), "case") + (f", the first {WORST}" if len(by_case) > WORST else ""),
             tuple(
-                (number[case.id], said(case.question, 300), said(joined(graphs), 200))
+                (number[case.id], one_line(case.question, 300), one_line(joined(graphs), 200))
                 for case, graphs in list(by_case.items())[:WORST]
             ),
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from local_rag.evaluation.reports.figures import count, mean, seconds, share
+from local_rag.evaluation.reports.formatting import count, mean, seconds, share
 from local_rag.text.display import plural
 
 Figures = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.evaluation.reports.charts import COLOURS, INK, Chart
-from local_rag.evaluation.reports.figures import percent
+from local_rag.evaluation.reports.formatting import percent
 from local_rag.evaluation.threshold_fit import LabelledScore, point_at, thresholds
 
 if TYPE_CHECKING:

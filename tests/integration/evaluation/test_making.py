@@ -26,7 +26,8 @@ from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.engines.ollama.question_proposer import QuestionProposer
 from local_rag.evaluation.cases import Case, Target, read_cases
 from local_rag.evaluation.making.case_file import CaseFile
-from local_rag.evaluation.making.proposals import USELESS, Proposer, named, same, tails
+from local_rag.evaluation.making.model_questions import USELESS
+from local_rag.evaluation.making.proposals import CaseProposals, named, same, tails
 from local_rag.evaluation.making.rules import ideas
 from local_rag.evaluation.making.unanswerable import FOREIGN, foreign, unsaid
 from local_rag.evaluation.making.wording import is_contents, is_english, is_prose, located, sentence_at
@@ -265,7 +266,7 @@ def test_passages_take_turns_over_the_files(index):
 
 
 def test_proposals_carry_true_labels(index):
-    found = list(Proposer(index, []).answered())
+    found = list(CaseProposals(index, []).answered())
     questions = {proposal.case.question: proposal.case for proposal in found}
     assert len(questions) == len(found)
     assert questions["What is the notice period?"].answers == ("three months",)
@@ -286,20 +287,20 @@ def test_proposals_carry_true_labels(index):
 
 def test_the_seed_decides(index):
     def asked(seed):
-        return [proposal.case.question for proposal in Proposer(index, [], seed).answered()]
+        return [proposal.case.question for proposal in CaseProposals(index, [], seed).answered()]
 
     assert asked(1) == asked(1)
     assert len({tuple(asked(seed)) for seed in range(4)}) > 1
 
 
 def test_the_walk_goes_on_behind_what_was_kept(index):
-    first = [proposal.case for proposal in Proposer(index, []).answered()]
+    first = [proposal.case for proposal in CaseProposals(index, []).answered()]
     facts = [case for case in first if case.answers]
-    again = [proposal.case for proposal in Proposer(index, [facts[2]]).answered()]
+    again = [proposal.case for proposal in CaseProposals(index, [facts[2]]).answered()]
     assert facts[2] not in again
     assert again[0] not in facts[:2], "what was dropped before does not come first"
     assert {case.question for case in again} == {case.question for case in first} - {facts[2].question}
-    assert list(Proposer(index, first).answered()) == []
+    assert list(CaseProposals(index, first).answered()) == []
 
 
 def test_foreign_questions_have_no_word_in_the_files(index, tmp_path):
@@ -327,14 +328,14 @@ def test_what_a_passage_may_say_is_not_asked(index):
 
 
 def test_questions_without_an_answer_come_in_turn_with_the_nearest_passage(index):
-    found = list(islice(Proposer(index, []).unanswered(), 6))
+    found = list(islice(CaseProposals(index, []).unanswered(), 6))
     assert [proposal.kind for proposal in found[:4]] == ["near", "foreign", "near", "foreign"]
     for proposal in found:
         assert proposal.case.answerable is False
         assert (proposal.case.answers, proposal.case.relevant) == ((), ())
         assert proposal.passage is not None
     known = [proposal.case for proposal in found]
-    assert not {one.case.id for one in Proposer(index, known).unanswered()} & {case.id for case in known}
+    assert not {one.case.id for one in CaseProposals(index, known).unanswered()} & {case.id for case in known}
 
 
 def test_sections_are_asked_about_where_little_is_defined(tmp_path):
@@ -344,17 +345,17 @@ def test_sections_are_asked_about_where_little_is_defined(tmp_path):
     )
     with Index.open(tmp_path / "i", HashingEmbedder(), chunk_size=40, create=True) as index:
         index.sync([tmp_path / "rules.md"])
-        found = [one.case for one in Proposer(index, []).unanswered() if one.kind == "near"]
+        found = [one.case for one in CaseProposals(index, []).unanswered() if one.kind == "near"]
     assert len(found) == 2
     assert all("“House rules”" in one.question and one.answerable is False for one in found)
     assert {"“Quiet hours”" in one.question for one in found} == {True, False}
 
 
 def test_facts_and_headings_go_on_each_behind_its_own(index):
-    first = [proposal.case for proposal in Proposer(index, []).answered()]
+    first = [proposal.case for proposal in CaseProposals(index, []).answered()]
     headings = [one for one in first if one.note == "proposed: heading"]
     facts = [one for one in first if one.answers]
-    again = [proposal.case for proposal in Proposer(index, [facts[0], headings[-1]]).answered()]
+    again = [proposal.case for proposal in CaseProposals(index, [facts[0], headings[-1]]).answered()]
     assert [one for one in again if one.answers] == facts[1:], "a heading far behind does not skip facts"
 
 
@@ -365,7 +366,7 @@ def proposed(server, index, reply, known=()):
     """(proposals, what was thrown away) where the model answers each chat with `reply(body)`."""
     server.always = reply
     with engine_on(server) as engine:
-        proposer = Proposer(index, known, 0, QuestionProposer(engine))
+        proposer = CaseProposals(index, known, 0, QuestionProposer(engine))
         return list(proposer.answered()), proposer.thrown
 
 
@@ -401,10 +402,10 @@ def test_a_model_proposes_from_each_passage_once(ollama, index):
 def test_what_a_model_makes_up_is_thrown_away_and_it_is_not_asked_for_ever(ollama, index, reply, why):
     ollama.always = lambda body: reply
     with engine_on(ollama) as engine:
-        proposer = Proposer(index, [], 0, QuestionProposer(engine))
+        proposer = CaseProposals(index, [], 0, QuestionProposer(engine))
         found, missing = list(proposer.answered()), list(proposer.unanswered())
-    assert [one.case for one in found] == [one.case for one in Proposer(index, []).answered()], "rules go on"
-    assert [one.case for one in missing] == [one.case for one in Proposer(index, []).unanswered()]
+    assert [one.case for one in found] == [one.case for one in CaseProposals(index, []).answered()], "rules go on"
+    assert [one.case for one in missing] == [one.case for one in CaseProposals(index, []).unanswered()]
     times = min(USELESS, index.status().chunks)
     assert proposer.notes == [f"the model gave nothing usable {times} times in a row; going on with rules"]
     assert len(proposer.thrown) == 1
@@ -427,7 +428,7 @@ def test_a_question_that_the_files_answer_is_not_unanswerable(ollama, index):
 
     ollama.always = reply
     with engine_on(ollama) as engine:
-        proposer = Proposer(index, [], 0, QuestionProposer(engine))
+        proposer = CaseProposals(index, [], 0, QuestionProposer(engine))
         found = [proposal for proposal in islice(proposer.unanswered(), 6)]
     assert [proposal.kind for proposal in found[:4]] == ["ollama/tiny", "foreign"] * 2
     assert proposer.thrown["the files answer what was to have no answer"] >= 1
@@ -483,7 +484,7 @@ def test_a_file_that_cannot_be_is_refused_before_anything_is_asked(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
 def test_a_full_disk_is_said():
-    with pytest.raises(DiskFull, match="all before is kept"):
+    with pytest.raises(DiskFull, match="what was stored before is kept"):
         CaseFile(Path("/dev/full")).append(case("Where?"))
 
 
@@ -705,7 +706,7 @@ def test_a_model_asks_and_the_person_decides(make, monkeypatch):
 def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path, capsys):
     console = Console(file=io.StringIO(), width=100)
     settings = Settings.load(index="notes")
-    with pytest.raises(UsageError, match="no terminal to ask in") as met:
+    with pytest.raises(UsageError, match="no terminal in which") as met:
         make_cases(settings, Path("my.jsonl"), console)
     assert met.value.hint == "local-rag eval make my.jsonl --yes keeps every proposal"
     assert not Path("my.jsonl").exists()

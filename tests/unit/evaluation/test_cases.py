@@ -226,7 +226,7 @@ def test_several_files_are_one_set(tmp_path):
     two = lines(tmp_path / "b.jsonl", {"id": "2", "question": "b"})
     found = open_cases([one, two])
     assert (found.name, [case.id for case in found.cases]) == ("a+b", ["1", "2"])
-    with pytest.raises(UsageError, match="one format at a time"):
+    with pytest.raises(UsageError, match="must have the same format"):
         open_cases([one, squad(tmp_path)])
     with pytest.raises(UsageError, match="two cases with the id '1'"):
         open_cases([one, one])

@@ -25,9 +25,9 @@ from support.evaluation_run import (
 from support.screen import shown as lines_shown
 
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.reports import charts, figures, markdown, page
+from local_rag.evaluation.reports import charts, formatting, markdown, page
 from local_rag.evaluation.reports.drawings import save, svg
-from local_rag.evaluation.reports.notes import missing, origin
+from local_rag.evaluation.reports.facts import missing, origin
 from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
 from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
@@ -69,22 +69,22 @@ def tree(written):
 @pytest.mark.parametrize(
     ("form", "value", "shown"),
     [
-        (figures.share, 0.6421, ".642"),
-        (figures.share, 1.0, "1.000"),
-        (figures.share, -0.05, "-.050"),
-        (figures.share, -0.0001, ".000"),
-        (figures.share, 0, ".000"),
-        (figures.share, None, "–"),
-        (figures.count, 1204.0, "1,204"),
-        (figures.count, None, "–"),
-        (figures.mean, 2.44, "2.4"),
-        (figures.mean, 0.0, "0"),
-        (figures.mean, 1234.5, "1,234"),
-        (figures.seconds, 0.0123, "0.012"),
-        (figures.seconds, 1.25, "1.25"),
-        (figures.seconds, 83.14, "83.1"),
-        (figures.seconds, 1500.2, "1,500"),
-        (figures.seconds, None, "–"),
+        (formatting.share, 0.6421, ".642"),
+        (formatting.share, 1.0, "1.000"),
+        (formatting.share, -0.05, "-.050"),
+        (formatting.share, -0.0001, ".000"),
+        (formatting.share, 0, ".000"),
+        (formatting.share, None, "–"),
+        (formatting.count, 1204.0, "1,204"),
+        (formatting.count, None, "–"),
+        (formatting.mean, 2.44, "2.4"),
+        (formatting.mean, 0.0, "0"),
+        (formatting.mean, 1234.5, "1,234"),
+        (formatting.seconds, 0.0123, "0.012"),
+        (formatting.seconds, 1.25, "1.25"),
+        (formatting.seconds, 83.14, "83.1"),
+        (formatting.seconds, 1500.2, "1,500"),
+        (formatting.seconds, None, "–"),
     ],
 )
 def test_figures_are_written_with_three_digits(form, value, shown):
@@ -113,7 +113,7 @@ def test_the_figures_of_a_real_summary_fit_the_tables(run):
     about = made["graphs"]["crag"]
     row = next(row for row in shown["Refusals"].rows if row[0] == "crag")
     assert row[1] == str(about["refusals"]["cases"])
-    assert row[2] == figures.share(about["refusals"]["precision"])
+    assert row[2] == formatting.share(about["refusals"]["precision"])
     assert "–" not in "".join("".join(row) for row in shown["Answers"].rows)
     assert page.report(MANIFEST, run[1], run[2], made).count("<svg") == 4
 

@@ -1,9 +1,18 @@
-"""Figures as a person reads them; one that does not exist is a dash, never a zero."""
+"""Figures and texts of a report as a person reads them.
+
+A figure that does not exist is a dash, never a zero. Texts of files, models and errors lose control characters and
+lone surrogates, and are cut.
+"""
 
 from __future__ import annotations
 
+from local_rag.text.display import printable, shorten
+
 NONE = "–"
 """Stands for a figure that nothing could be counted for."""
+
+WIDTH = 400
+"""Characters that are kept of one fact: an error can quote a page."""
 
 
 def share(value: float | None) -> str:
@@ -40,3 +49,15 @@ def seconds(value: float | None) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def one_line(value: object, width: int = WIDTH) -> str:
+    """The text as one line of at most `width` characters."""
+    return shorten(block(value, 4 * width), width)
+
+
+def block(value: object, limit: int) -> str:
+    """The text with its lines, cut with … after `limit` characters; empty for None."""
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    kept = printable(text[:limit].encode("utf-8", "replace").decode())
+    return kept if len(text) <= limit else f"{kept.rstrip()}…"
