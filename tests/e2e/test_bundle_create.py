@@ -309,7 +309,7 @@ def test_a_model_must_be_whole(tmp_path):
     with pytest.raises(ModelMissing):
         ollama_store.stored("llama3.2:3b", tmp_path)
     manifest.write_text("{}")
-    with pytest.raises(ModelMissing, match="no manifest of Ollama"):
+    with pytest.raises(ModelMissing, match="is not a valid Ollama manifest"):
         ollama_store.stored("llama3.2:3b", tmp_path)
 
 
