@@ -133,7 +133,7 @@ def test_what_a_stopped_run_left_is_used_if_it_is_whole(index, gather, tmp_path)
 
 def test_a_requirement_by_address_is_refused(index, gather):
     wheel(index, "top", requires=["leaf @ https://example.org/leaf.whl"])
-    with pytest.raises(LocalRagError, match="names an address"):
+    with pytest.raises(LocalRagError, match="installed from an address"):
         gather("top")
 
 
