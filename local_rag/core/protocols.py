@@ -92,6 +92,17 @@ class Embedder(Protocol):
         """Where each token of a text of any length ends, in code points, ascending; special tokens excluded."""
 
 
+class Reranker(Protocol):
+    """Orders passages by how well they answer a question; search, graphs and evaluation take it by this protocol."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the scores would."""
+
+    def rerank(self, question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
+        """The documents with their scores in [0, 1], best first."""
+
+
 class Corpus(Protocol):
     """What graphs and engines may ask of an index."""
 
