@@ -12,6 +12,7 @@ import numpy as np
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
+from local_rag.core import cancel
 from local_rag.index.embed import weights
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
@@ -46,6 +47,26 @@ class HashingEmbedder:
 def minilm():
     settings = Settings.load()
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)
+
+
+class RememberingEmbedder(SentenceTransformerEmbedder):
+    """Keeps the vector of every passage: many tests ask about the same few, and vectors are most of their time."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.known = {}
+
+    def embed_documents(self, texts):
+        cancel.check()
+        missing = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known |= zip(missing, super().embed_documents(missing), strict=True)
+        return np.stack([self.known[text] for text in texts]) if texts else super().embed_documents(texts)
+
+
+@cache
+def remembering_minilm():
+    settings = Settings.load()
+    return RememberingEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)
 
 
 def copy_of_minilm(folder, **changes):

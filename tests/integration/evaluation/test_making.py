@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.fakes_index import HashingEmbedder, minilm
+from support.fakes_index import HashingEmbedder, remembering_minilm
 from support.ollama_engine import engine_on
 from support.ollama_server import OllamaServer
 
@@ -509,7 +509,7 @@ def world(tmp_path_factory):
     """The notes in an index of the product's own, named `notes`."""
     data = tmp_path_factory.mktemp("data")
     notes = make_notes(tmp_path_factory.mktemp("notes"))
-    with Index.open(data / "indexes" / "notes", minilm(), chunk_size=250, create=True) as index:
+    with Index.open(data / "indexes" / "notes", remembering_minilm(), chunk_size=250, create=True) as index:
         index.sync([notes])
     return data
 
@@ -620,7 +620,7 @@ def test_cases_about_other_files_are_noted(make):
 def world_of(tmp_path, monkeypatch, name, text):
     """An index of one file, or of none."""
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(tmp_path / "data"))
-    with Index.open(tmp_path / "data" / "indexes" / name, minilm(), chunk_size=250, create=True) as index:
+    with Index.open(tmp_path / "data" / "indexes" / name, remembering_minilm(), chunk_size=250, create=True) as index:
         if text:
             (tmp_path / "one.md").write_text(text, encoding="utf-8")
             index.sync([tmp_path / "one.md"])

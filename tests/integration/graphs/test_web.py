@@ -7,7 +7,7 @@ import re
 
 import pytest
 from support.fakes import FakeCorpus, passage
-from support.fakes_index import minilm
+from support.fakes_index import remembering_minilm
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
@@ -69,7 +69,7 @@ def answering(results, pages, tmp_path, ollama):
     def opened(engine, graph, **flags):
         settings = Settings.load(graph=graph, web__enabled="on", **flags)
         corpus = Corpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
-        rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(minilm(), corpus)))
+        rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
         command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)
         return rag

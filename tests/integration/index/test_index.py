@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from support.fakes_index import HashingEmbedder, minilm
+from support.fakes_index import HashingEmbedder, remembering_minilm
 
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
@@ -46,15 +47,27 @@ def make_notes(folder):
 def real(tmp_path_factory):
     """The notes, indexed with MiniLM; nobody changes it."""
     folder = make_notes(tmp_path_factory.mktemp("notes"))
-    with Index.open(tmp_path_factory.mktemp("data") / "index", minilm(), create=True) as index:
+    with Index.open(tmp_path_factory.mktemp("data") / "index", remembering_minilm(), create=True) as index:
         index.sync([folder])
         index.notes = folder
         yield index
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The notes, and an index of them, as every test finds them."""
+    base = tmp_path_factory.mktemp("built")
+    make_notes(base / "notes")
+    with open_at(base) as made:
+        made.sync([base / "notes"])
+    shutil.copytree(base / "notes", base / "kept")
+    return base
+
+
 @pytest.fixture
-def notes(tmp_path):
-    return make_notes(tmp_path / "notes")
+def notes(built):
+    shutil.rmtree(built / "notes")
+    return shutil.copytree(built / "kept", built / "notes")
 
 
 def open_at(tmp_path, embedder=None, **options):
@@ -63,9 +76,9 @@ def open_at(tmp_path, embedder=None, **options):
 
 
 @pytest.fixture
-def index(tmp_path, notes):
+def index(tmp_path, notes, built):
+    shutil.copytree(built / "index", tmp_path / "index")
     with open_at(tmp_path) as made:
-        made.sync([notes])
         yield made
 
 
@@ -99,9 +112,9 @@ class TestSearch:
     def test_scores_are_cosines_in_every_mode(self, real, mode):
         question = "Which boat is kept ready?"
         documents = real.search(question, 4, mode=mode)
-        query = minilm().embed_queries([question])[0]
+        query = remembering_minilm().embed_queries([question])[0]
         for document in documents:
-            cosine = float(minilm().embed_documents([document.page_content])[0] @ query)
+            cosine = float(remembering_minilm().embed_documents([document.page_content])[0] @ query)
             assert document.metadata["score"] == pytest.approx(cosine, abs=1e-4)
         ranks = [document.metadata["rank_score"] for document in documents]
         assert documents and ranks == sorted(ranks, reverse=True)

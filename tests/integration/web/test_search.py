@@ -585,26 +585,31 @@ def test_nothing_is_not_kept(page, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[]",
-        b'{"time": null, "value": 1}',
-        b'{"time": NOW}',
-        b'{"time": NOW, "value": {"documents": [{"text": 1, "metadata": {}}], "notes": []}}',
-        b'{"time": NOW, "value": {"documents": [{"text": "t", "metadata": {"url": "x"}}], "notes": []}}',
-        b'{"time": NOW, "value": {"documents": [], "notes": []}}',
-        b'{"time": NOW, "value": {"documents": "no", "notes": 3}}',
-        b"[" * 100_000,
-    ],
+    "content", [b"", b"{", b"\xff\xfe", b"[]", b'{"time": null, "value": 1}', b'{"time": NOW}', b"[" * 100_000]
 )
-def test_a_damaged_entry_is_a_miss(page, tmp_path, content):
+def test_a_damaged_entry_is_a_miss(tmp_path, content):
+    cache = SearchCache(tmp_path, hours=1)
+    cache.put("value", "q")
+    (kept,) = cache.folder.iterdir()
+    kept.write_bytes(content.replace(b"NOW", str(time.time()).encode()))
+    assert cache.get("q") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"documents": [{"text": 1, "metadata": {}}], "notes": []},
+        {"documents": [{"text": "t", "metadata": {"url": "x"}}], "notes": []},
+        {"documents": [], "notes": []},
+        {"documents": "no", "notes": 3},
+    ],
+    ids=["text", "metadata", "nothing", "types"],
+)
+def test_an_entry_of_something_else_is_a_miss(page, tmp_path, value):
     web = searching(page, tmp_path)
     web.search("greenhouse", 2)
     (kept,) = (tmp_path / "web-cache").iterdir()
-    kept.write_bytes(content.replace(b"NOW", str(time.time()).encode()))
+    kept.write_text(json.dumps({"time": time.time(), "value": value}))
     results = web.search("greenhouse", 2)
     assert len(results.documents) == 2 and len(page.asked) == 2 and not results.notes
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from support.fakes import passage
-from support.fakes_index import minilm
+from support.fakes_index import remembering_minilm
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.extractive.analysis import Analyses
@@ -30,7 +30,7 @@ NOTHING = Evidence(*[0.0] * len(Evidence._fields))
 
 @pytest.fixture(scope="module")
 def embedder():
-    return minilm()
+    return remembering_minilm()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from support.engine_contract import EngineContract
 from support.engine_passages import PASSAGES, STAFF, TERMS
 from support.fakes import passage
-from support.fakes_index import HashingEmbedder, minilm
+from support.fakes_index import HashingEmbedder, remembering_minilm
 
 from local_rag.core import question_memory
 from local_rag.core.documents import Catalog
@@ -41,7 +41,7 @@ class SmallCorpus:
 
 @pytest.fixture(scope="module")
 def embedder():
-    return minilm()
+    return remembering_minilm()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.fakes import passage
-from support.fakes_index import minilm
+from support.fakes_index import remembering_minilm
 
 from local_rag.core.documents import Catalog
 from local_rag.engines.extractive.engine import ExtractiveEngine
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 @pytest.fixture(scope="module")
 def embedder():
-    return minilm()
+    return remembering_minilm()
 
 
 @pytest.mark.parametrize(

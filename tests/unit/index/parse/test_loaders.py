@@ -10,6 +10,7 @@ from support.hostile import SENTENCE, epub_members, make_good, make_hostile, mak
 from support.loading import document_of, outline, reason, write
 
 from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.index.parse import parsed_file
 from local_rag.index.parse.loaders import LOADERS, load, loader
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.text.encoding import decode
@@ -175,10 +176,12 @@ def test_known_names_and_suffixes():
     assert {".md", ".txt", ".rst", ".html", ".pdf", ".docx", ".epub", ".eml", ".mbox", ".csv", ".jsonl"} <= set(LOADERS)
 
 
-def test_too_much_text_is_skipped_with_the_numbers(tmp_path):
+def test_too_much_text_is_skipped_with_the_numbers(tmp_path, monkeypatch):
+    assert parsed_file.MAX_CHARACTERS == 50_000_000
+    monkeypatch.setattr(parsed_file, "MAX_CHARACTERS", 50_000)
     path = tmp_path / "a.txt"
-    path.write_bytes(b"lamp " * 10_000_001)
-    assert reason(path) == "holds 50,000,005 characters of text; up to 50,000,000 are read"
+    path.write_bytes(b"lamp " * 10_001)
+    assert reason(path) == "holds 50,005 characters of text; up to 50,000 are read"
 
 
 def test_hostile_files_are_skipped_with_a_reason(tmp_path):
