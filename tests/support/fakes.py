@@ -11,6 +11,7 @@ from local_rag.core.documents import Catalog, WebResults
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought
+from local_rag.index.path_labels import PathLabels
 
 ONE_CALL = Usage(calls=1, prompt_tokens=10, output_tokens=2)
 
@@ -106,7 +107,13 @@ class FakeCorpus:
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
 
     def __post_init__(self):
-        self.queries = []
+        self.queries, self.closed = [], False
+
+    def close(self):
+        self.closed = True
+
+    def path_labels(self):
+        return PathLabels([])
 
     def search(self, query, k, *, within=(), exclude=()):
         self.queries.append((query, k, tuple(within), tuple(exclude)))

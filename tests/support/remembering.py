@@ -10,11 +10,6 @@ from local_rag.runtime.rag import Rag
 from support.fakes import FakeCorpus, ScriptedEngine
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 class Recalling(ScriptedEngine):
     """Makes a follow-up whole from the last question, and fails where it is told to."""
 
@@ -31,4 +26,4 @@ class Recalling(ScriptedEngine):
 
 
 def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or Recalling()))
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or Recalling()))

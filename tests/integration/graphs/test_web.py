@@ -41,11 +41,6 @@ ANSWER = "The Chicago Bears drafted the quarterback Caleb Williams first in the 
 PRIVATE = "Project Marabou: the lease of the Zanzibar warehouse ends in October, says our accountant Quillfeather."
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 @pytest.fixture
 def pages():
     with WebServer() as web:
@@ -68,7 +63,7 @@ def answering(results, pages, tmp_path, ollama):
 
     def opened(engine, graph, **flags):
         settings = Settings.load(graph=graph, web__enabled="on", **flags)
-        corpus = Corpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
+        corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
         rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
         command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)

@@ -17,13 +17,8 @@ from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 def tool(engine=None, **options):
-    return Rag(Settings.load(), Corpus(), Choice(engine or ScriptedEngine())).as_tool(**options)
+    return Rag(Settings.load(), FakeCorpus(), Choice(engine or ScriptedEngine())).as_tool(**options)
 
 
 QUESTION = {"question": "What does the plan cost?"}
@@ -90,7 +85,7 @@ def test_langsmith_is_off_inside_and_untouched_outside(monkeypatch):
             seen.append(get_tracing_context()["enabled"])
             return super().ask(question, **options)
 
-    asking = Watching(Settings.load(), Corpus(), Choice(ScriptedEngine())).as_tool()
+    asking = Watching(Settings.load(), FakeCorpus(), Choice(ScriptedEngine())).as_tool()
     before = get_tracing_context()
     asking.invoke(QUESTION)
     asyncio.run(asking.ainvoke(QUESTION))

@@ -19,20 +19,12 @@ from local_rag.core.verdicts import Graded
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
-
-class Corpus(FakeCorpus):
-    closed = False
-
-    def close(self):
-        self.closed = True
-
-
 LONG = 60
 """Seconds that no test comes near, unless something hangs."""
 
 
 def opened(engine=None, corpus=None, **flags):
-    return Rag(Settings.load(**flags), corpus or Corpus(), Choice(engine or ScriptedEngine()))
+    return Rag(Settings.load(**flags), corpus or FakeCorpus(), Choice(engine or ScriptedEngine()))
 
 
 class Dripping(ScriptedEngine):
@@ -98,7 +90,9 @@ def test_the_web_and_dropped_numbers_are_said():
             return replace(super().context(**options), web=FakeWeb())
 
     rag = Rag2(
-        Settings.load(), Corpus(), Choice(ScriptedEngine(relevant=["n", "y"], drafts=["It costs 900 euros [1][7]."]))
+        Settings.load(),
+        FakeCorpus(),
+        Choice(ScriptedEngine(relevant=["n", "y"], drafts=["It costs 900 euros [1][7]."])),
     )
     answer = rag.ask("What does the plan cost?", graph="crag")
     assert (answer.used_web, answer.dropped_citations, answer.status) == (True, 1, "partial")
@@ -119,7 +113,7 @@ def test_an_abstention_has_no_citations_and_names_the_nearest():
 
 
 def test_k_and_within_reach_the_index():
-    corpus = Corpus()
+    corpus = FakeCorpus()
     opened(corpus=corpus).ask("What does the plan cost?", graph="plain", k=2, within=["*.md"])
     assert corpus.queries == [("What does the plan cost?", 2, ("*.md",), ())]
 
@@ -250,7 +244,7 @@ def test_a_graph_can_be_driven_by_a_langgraph_program_of_ones_own():
 
 def test_the_backstop_is_above_the_longest_path():
     limits = {"limits__rewrites": 5, "limits__generations": 6}
-    corpus = Corpus([passage(n) for n in range(99)])
+    corpus = FakeCorpus([passage(n) for n in range(99)])
     engine = ScriptedEngine(relevant=["y"], grades=[("fully", 1)])
     assert opened(engine, corpus, **limits).ask("What?").path[-1] == "give_up"
 

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
-from support.fakes import ScriptedEngine, passage
-from support.remembering import Corpus, Recalling, opened
+from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.remembering import Recalling, opened
 from support.screen import shown
 
 from local_rag.cli.app import run
@@ -298,7 +298,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
 # --- nothing of one question is seen by the next ----------------------------------------------------------------
 
 
-class TwoShelves(Corpus):
+class TwoShelves(FakeCorpus):
     """Disjoint passages for the two questions: every query names one of them."""
 
     def search(self, query, k, *, within=(), exclude=()):

@@ -28,11 +28,6 @@ from local_rag.terminal.question_runner import QuestionRunner
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 class Recalling(ScriptedEngine):
     def standalone(self, question, history):
         return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
@@ -48,7 +43,7 @@ class Recalling(ScriptedEngine):
 def talk(lines, capsys, monkeypatch, *, engine=None, **options):
     """Exit code, stdout and stderr of a chat that reads these lines from a pipe."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-    with Rag(Settings.load(), Corpus(), Choice(engine or Recalling())) as rag:
+    with Rag(Settings.load(), FakeCorpus(), Choice(engine or Recalling())) as rag:
         code = Chat(QuestionRunner(rag, TerminalDisplay(stderr())), **options).run()
     return code, *capsys.readouterr()
 

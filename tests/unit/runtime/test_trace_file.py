@@ -22,13 +22,8 @@ from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_file import TraceFile
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 def opened(engine=None, **flags):
-    return Rag(Settings.load(**flags), Corpus(), Choice(engine or ScriptedEngine()))
+    return Rag(Settings.load(**flags), FakeCorpus(), Choice(engine or ScriptedEngine()))
 
 
 def traced(path, rag, graph="self-rag", **about):

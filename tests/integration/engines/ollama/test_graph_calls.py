@@ -25,11 +25,6 @@ WEB = "The web says that the plan costs 900 euros. [1]"
 GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
 
 
-class Corpus(FakeCorpus):
-    def close(self):
-        pass
-
-
 def kind(body):
     """Which call of the engine a request is."""
     keys = set((body.get("format") or {}).get("properties", {}))
@@ -49,7 +44,7 @@ def grades(letters):
 
 def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, **settings):
     """(answer, events): the question by a graph over the scripted server."""
-    corpus = Corpus([passage(number) for number in range(1, passages + 1)])
+    corpus = FakeCorpus([passage(number) for number in range(1, passages + 1)])
     with engine_on(ollama, **settings) as engine:
         rag = Rag(Settings.load(k=k, graph=graph), corpus, Choice(engine))
         rag.web = FakeWeb(enabled=web)
@@ -289,7 +284,9 @@ def test_two_questions_at_once_get_their_own_answers(ollama):
     from support.ollama_mind import mind
 
     ollama.always = lambda body: say(mind(body), pace=0.005)
-    corpus = Corpus([passage(n, f"The {word} plan costs {n}00 euros.") for n, word in enumerate(["red", "blue"], 1)])
+    corpus = FakeCorpus(
+        [passage(n, f"The {word} plan costs {n}00 euros.") for n, word in enumerate(["red", "blue"], 1)]
+    )
     with engine_on(ollama) as engine:
         rag = Rag(Settings.load(graph="self-rag"), corpus, Choice(engine))
         with ThreadPoolExecutor(2) as pool:
