@@ -28,7 +28,7 @@ assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_en
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 embedder.embed_documents(["word " * 2000])
 import os
-assert os.environ["HF_HUB_OFFLINE"] == os.environ["TRANSFORMERS_OFFLINE"] == "1"
+assert not {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"} & set(os.environ), "the environment is the caller's"
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

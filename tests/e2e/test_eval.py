@@ -38,7 +38,7 @@ def test_ctrl_c_loses_no_answer_and_the_same_command_goes_on(tmp_path):
     command = ["eval", str(cases_file(tmp_path)), "--out", str(tmp_path / "run"), "--graph", "self-rag"]
     code, rest = stopped(WAITING, command, os.environ, "THE SECOND QUESTION")
     assert code == 130
-    assert rest.endswith("stopped\nhint: the same command goes on where it stopped\n")
+    assert rest.endswith("stopped\nhint: the same command continues where it stopped\n")
     before = rows_of(tmp_path / "run")
     assert 2 < len(before) < 5
     assert run(command) == 0
