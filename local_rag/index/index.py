@@ -17,7 +17,6 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
-from local_rag.index.store.connection import write_lock
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.store import Store, destroy
 from local_rag.text.urls import is_url, normal
@@ -172,7 +171,7 @@ class Index:
 
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
         """
-        with write_lock(self.path):
+        with self._store.locked():
             files = [file.path for file in self._store.read(reads.files)]
             roots = [root.path for root in self._store.read(reads.roots)]
             gone: list[str] = []
@@ -197,7 +196,7 @@ class Index:
         The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
         Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
         """
-        with write_lock(self.path):
+        with self._store.locked():
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
@@ -299,7 +298,7 @@ class Index:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with write_lock(self.path):
+        with self._store.locked():
             self._check()
             yield
 

@@ -27,6 +27,16 @@ def _array(values: Iterable[int | str]) -> str:
 # --- the index as a whole
 
 
+def columns(db: Connection, table: str) -> list[str]:
+    """The names of the columns of a table: an index of an earlier schema may lack some."""
+    return [row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+
+
+def _column(db: Connection, table: str, name: str) -> str:
+    """The column in SQL, or 0 where the index lacks it."""
+    return name if name in columns(db, table) else f"0 AS {name}"
+
+
 def meta(db: Connection) -> dict[str, str]:
     return dict(db.execute("SELECT name, value FROM meta"))
 
@@ -67,8 +77,12 @@ def damage(db: Connection) -> str:
 
 
 def roots(db: Connection) -> list[Root]:
-    rows = db.execute("SELECT path, excludes, secrets FROM roots ORDER BY path")
-    return [Root(path, tuple(json.loads(excludes)), bool(secrets)) for path, excludes, secrets in rows]
+    rows = db.execute(
+        f"SELECT path, excludes, secrets, {_column(db, 'roots', 'follow_links')} FROM roots ORDER BY path"
+    )
+    return [
+        Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow)) for path, excludes, secrets, follow in rows
+    ]
 
 
 def files(db: Connection) -> list[FileRow]:
@@ -81,10 +95,12 @@ def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
 
 
 def _file_rows(db: Connection, where: str, values: Sequence[str]) -> list[FileRow]:
-    sql = f"SELECT path, root, sha256, size, mtime_ns, warnings, indexed_at, id FROM files {where} ORDER BY path"
+    since_2 = ", ".join(_column(db, "files", name) for name in ("ctime_ns", "inode"))
+    names = f"path, root, sha256, size, mtime_ns, warnings, indexed_at, id, {since_2}"
+    sql = f"SELECT {names} FROM files {where} ORDER BY path"
     return [
-        FileRow(path, root, sha256, size, mtime_ns, tuple(json.loads(warnings)), at, number)
-        for path, root, sha256, size, mtime_ns, warnings, at, number in db.execute(sql, values)
+        FileRow(path, root, sha256, size, mtime_ns, tuple(json.loads(warnings)), *rest)
+        for path, root, sha256, size, mtime_ns, warnings, *rest in db.execute(sql, values)
     ]
 
 

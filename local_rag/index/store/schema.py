@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = 1
+OLDEST, VERSION = 1, 2
+"""The schemas that open, and that of a new index. The next command that writes to an older one adds what it lacks."""
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE roots (path TEXT PRIMARY KEY, excludes TEXT NOT NULL, secrets INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE roots (
+    path TEXT PRIMARY KEY,
+    excludes TEXT NOT NULL,
+    secrets INTEGER NOT NULL,
+    follow_links INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     path TEXT NOT NULL UNIQUE,
@@ -17,7 +23,9 @@ CREATE TABLE files (
     size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
     warnings TEXT NOT NULL,
-    indexed_at REAL NOT NULL
+    indexed_at REAL NOT NULL,
+    ctime_ns INTEGER NOT NULL DEFAULT 0,
+    inode INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -42,10 +50,32 @@ CREATE TABLE fresh (chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCAD
 CREATE VIRTUAL TABLE words USING fts5(text, heading, title, content='', tokenize='porter unicode61');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 """
-"""Ids of chunks are never used twice (AUTOINCREMENT): a vector in memory stays true while its id exists.
+"""The tables of schema 1, with the columns of today.
+
+Ids of chunks are never used twice (AUTOINCREMENT): a vector in memory stays true while its id exists.
 
 `words` is contentless: its text is the span [start, end) of documents.text, and must be given again to delete a row.
 `fresh` collects the vectors of another embedder until all are there.
+"""
+
+NEW_COLUMNS = (
+    ("roots", "follow_links", "INTEGER NOT NULL DEFAULT 0"),
+    ("files", "ctime_ns", "INTEGER NOT NULL DEFAULT 0"),
+    ("files", "inode", "INTEGER NOT NULL DEFAULT 0"),
+)
+"""(table, column, declaration) of the columns that schema 1 lacks."""
+
+NEW_TABLES = """
+CREATE TABLE IF NOT EXISTS failures (
+    path TEXT PRIMARY KEY,
+    sha256 TEXT NOT NULL,
+    parser TEXT NOT NULL,
+    reason TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+"""The tables that schema 1 lacks.
+
+`failures` are files whose content a version of the parser cannot read, each with the reason.
 """
 
 
@@ -67,11 +97,15 @@ class Root:
     path: str
     excludes: tuple[str, ...] = ()
     secrets: bool = False
+    follow_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file as it was when it was indexed, found by walking `root`; `warnings` say what of it could not be read."""
+    """A file as it was when it was indexed, found by walking `root`; `warnings` say what of it could not be read.
+
+    `ctime_ns` and `inode` are 0 where they are not known.
+    """
 
     path: str
     root: str
@@ -81,6 +115,8 @@ class FileRow:
     warnings: tuple[str, ...] = ()
     indexed_at: float = 0.0
     id: int = 0
+    ctime_ns: int = 0
+    inode: int = 0
 
 
 @dataclass(frozen=True, slots=True)

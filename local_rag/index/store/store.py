@@ -56,8 +56,8 @@ class Store:
         self._vectors_lock = threading.Lock()
         self._frequencies = bm25.Frequencies()
         version = self.read(reads.meta).get("schema", "")
-        if version != str(schema.VERSION):
-            age = "older" if version.isdigit() and int(version) < schema.VERSION else "newer"
+        if not (version.isdigit() and schema.OLDEST <= int(version) <= schema.VERSION):
+            age = "older" if version.isdigit() and int(version) < schema.OLDEST else "newer"
             raise IndexMismatch(
                 f"the index at {folder} has schema {version or 'none'}, which is {age} than {schema.VERSION}",
                 hint=rebuild(folder) if age == "older" else "git pull && python3 scripts/quickstart.py",
@@ -102,6 +102,15 @@ class Store:
             finally:
                 with contextlib.suppress(sqlite3.OperationalError):
                     db.execute("ROLLBACK")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only writer of this index, which gets today's schema. Raises IndexBusy."""
+        with write_lock(self.folder):
+            if self.read(reads.meta).get("schema") != str(schema.VERSION):
+                with self._transaction() as db:
+                    writes.upgrade(db)
+            yield
 
     @contextmanager
     def writing(self, *, vectors_change: bool = False) -> Iterator[Connection]:

@@ -9,6 +9,8 @@ from dataclasses import asdict
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
+from local_rag.index.store import schema
+from local_rag.index.store.reads import columns
 from local_rag.index.store.schema import FileRow, Recipe, Root
 
 if TYPE_CHECKING:
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
     from local_rag.text.chunking import Chunk
 
     NewDocument = tuple[LoadedDocument, Sequence[Chunk], Iterable[Vectors]]
+
+
+def upgrade(db: Connection) -> None:
+    """Add the columns and tables that an index of an earlier schema lacks; nothing of it is lost."""
+    for table, column, declaration in schema.NEW_COLUMNS:
+        if column not in columns(db, table):
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
+    for statement in filter(str.strip, schema.NEW_TABLES.split(";")):
+        db.execute(statement)
+    set_meta(db, {"schema": str(schema.VERSION)})
 
 
 def set_meta(db: Connection, values: Mapping[str, str]) -> None:
@@ -28,8 +40,9 @@ def set_recipe(db: Connection, recipe: Recipe) -> None:
 
 
 def set_roots(db: Connection, roots: Iterable[Root]) -> None:
-    rows = [(root.path, json.dumps(root.excludes), root.secrets) for root in roots]
-    db.executemany("INSERT OR REPLACE INTO roots VALUES (?, ?, ?)", rows)
+    rows = [(root.path, json.dumps(root.excludes), root.secrets, root.follow_links) for root in roots]
+    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links) VALUES (?, ?, ?, ?)"
+    db.executemany(sql, rows)
 
 
 def forget_roots(db: Connection, paths: Iterable[str]) -> None:
@@ -42,9 +55,12 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> No
     A document comes with its chunks and a vector (d,) for each of them.
     """
     remove(db, [file.path])
-    row = (file.path, file.root, file.sha256, file.size, file.mtime_ns, json.dumps(file.warnings), file.indexed_at)
-    sql = "INSERT INTO files (path, root, sha256, size, mtime_ns, warnings, indexed_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    number = db.execute(sql, row).lastrowid
+    stored = (file.path, file.root, file.sha256, json.dumps(file.warnings), *_state(file))
+    sql = (
+        "INSERT INTO files (path, root, sha256, warnings, size, mtime_ns, ctime_ns, inode, indexed_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+    number = db.execute(sql, stored).lastrowid
     for position, document in enumerate(documents):
         _write_document(db, number, f"{file.path}\0{position}", document)
 
@@ -65,8 +81,13 @@ def _write_document(db: Connection, file: int | None, location: str, new: NewDoc
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:
     """The same content with another time of change, or found from another root."""
-    rows = [(file.root, file.size, file.mtime_ns, file.indexed_at, file.path) for file in files]
-    db.executemany("UPDATE files SET root = ?, size = ?, mtime_ns = ?, indexed_at = ? WHERE path = ?", rows)
+    rows = [(file.root, *_state(file), file.path) for file in files]
+    columns = "root = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, indexed_at = ?"
+    db.executemany(f"UPDATE files SET {columns} WHERE path = ?", rows)
+
+
+def _state(file: FileRow) -> tuple[float, ...]:
+    return file.size, file.mtime_ns, file.ctime_ns, file.inode, file.indexed_at
 
 
 def remove(db: Connection, paths: Iterable[str]) -> None:

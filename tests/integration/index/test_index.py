@@ -360,3 +360,37 @@ def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
         rows = index.vectors([document, other, stranger, Document("from the web")])
         assert rows[1:] == [None, None, None]
         assert np.array_equal(rows[0], HashingEmbedder().embed_documents([document.page_content])[0])
+
+
+SCHEMA_1 = """
+ALTER TABLE roots DROP COLUMN follow_links;
+ALTER TABLE files DROP COLUMN ctime_ns;
+ALTER TABLE files DROP COLUMN inode;
+DROP TABLE failures;
+UPDATE meta SET value = '1' WHERE name = 'schema';
+"""
+
+
+class TestAnIndexOfSchema1:
+    @pytest.fixture
+    def old(self, tmp_path):
+        notes = make_notes(tmp_path / "notes")
+        with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
+            index.sync([notes])
+        with closing(sqlite3.connect(tmp_path / "index" / "index.sqlite")) as db:
+            db.executescript(SCHEMA_1)
+        with Index.open(tmp_path / "index", remembering_minilm()) as index:
+            yield index
+
+    def test_it_is_searched_and_described_as_it_is(self, old):
+        assert old.search("the supply boat brings coal", 1)[0].metadata["source"].endswith("supply.txt")
+        assert old.status().files == len(NOTES)
+        with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
+            assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("1",)
+
+    def test_a_sync_brings_it_up_to_date_and_reads_nothing_anew(self, old):
+        report = old.sync()
+        assert (report.unchanged, report.new, report.updated) == (len(NOTES), (), ())
+        with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
+            assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("2",)
+            db.execute("SELECT path, sha256, parser, reason FROM failures")
