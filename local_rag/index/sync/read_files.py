@@ -15,6 +15,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser
 from local_rag.index.store.schema import FileRow, Recipe
+from local_rag.index.sync.file_state import file_state
 from local_rag.text.chunking import Chunk, chunk
 
 
@@ -95,8 +96,9 @@ def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Ch
 
 
 def fingerprinted(path: str, root: str) -> FileRow:
-    """The file with its SHA-256; size and time are read before it, so that a later change shows. Raises OSError."""
+    """The file with its SHA-256; size and times are read before it, so that a later change shows. Raises OSError."""
     now, status = time.time(), Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")
-    return FileRow(path, root, sha256(Path(path)), status.st_size, status.st_mtime_ns, indexed_at=now)
+    size, mtime_ns, ctime_ns, inode = file_state(status)
+    return FileRow(path, root, sha256(Path(path)), size, mtime_ns, (), now, ctime_ns=ctime_ns, inode=inode)

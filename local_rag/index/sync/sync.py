@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
+from local_rag.index.sync.file_state import looks_unchanged
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
@@ -38,9 +38,6 @@ _LEAST = 20
 _UNWRITTEN = 4
 """Embedded files that may wait for the disk."""
 
-_RACY = 2.0
-"""Seconds: a file changed that shortly before it was indexed may change again with the same time (FAT: 2 s)."""
-
 
 class Sync:
     """One run over some roots. The caller holds the writer's lock."""
@@ -52,7 +49,7 @@ class Sync:
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._sizes: dict[str, int] = {}
-        self._done = self._bytes = 0
+        self._done = self._bytes = self._all_bytes = 0
         self._touched: list[FileRow] = []
         self._unreadable: list[str] = []
         self._unwritten: deque[tuple[str, Future[None]]] = deque()
@@ -80,13 +77,14 @@ class Sync:
         changed: dict[str, str] = {}
         for path, root in walked.files.items():
             old = self._known.get(path)
-            if old is not None and _looks_unchanged(old):
+            if old is not None and looks_unchanged(old):
                 self._same(old)
                 if old.root != root:
                     self._touched.append(replace(old, root=root))
             else:
                 changed[path] = root
         self._sizes = {path: _size(path) for path in changed}
+        self._all_bytes = sum(self._sizes.values())
         if changed:
             self._tell(next(iter(changed)))
             try:
@@ -171,7 +169,7 @@ class Sync:
 
     def _tell(self, path: str) -> None:
         if self._progress is not None:
-            share = self._bytes / max(1, sum(self._sizes.values()))
+            share = self._bytes / max(1, self._all_bytes)
             total, report = len(self._sizes), self._report
             self._progress(Progress(self._done, total, report.chunks, path, report.seconds, share))
 
@@ -203,19 +201,6 @@ class Sync:
             with self._store.writing() as db:
                 writes.remove(db, paths)
             self._report.removed += paths
-
-
-def _looks_unchanged(old: FileRow) -> bool:
-    """Same size, same time of change, and that time is not so close to the indexing that it proves nothing.
-
-    The same rule as git's for its index: https://git-scm.com/docs/racy-git
-    """
-    try:
-        status = os.stat(old.path)  # noqa: PTH116 - a Path for each of ten thousand files takes longer than the rest
-    except OSError:
-        return False
-    racy = old.mtime_ns / 1e9 > old.indexed_at - _RACY
-    return (status.st_size, status.st_mtime_ns) == (old.size, old.mtime_ns) and not racy
 
 
 def _size(path: str) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,8 @@ from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store import connection, store
 from local_rag.index.store.connection import write_lock
+from local_rag.index.sync import read_files
+from local_rag.index.sync import sync as syncing
 
 
 def open_at(tmp_path, embedder=None, **options):
@@ -58,8 +62,23 @@ def counts(report):
 
 def back_in_time(*paths):
     """As if the files had been changed a minute ago, so that their times prove something."""
+    then = time.time() - 60
     for path in paths:
-        os.utime(path, (time.time() - 60, time.time() - 60))
+        os.utime(path, (then, then))
+
+
+def long_indexed(index):
+    """As if the files had been indexed an hour after their last change, so that their times prove something."""
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
+        db.execute("UPDATE files SET indexed_at = indexed_at + 3600")
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The names of the files that are read to be compared."""
+    names, sha256 = [], read_files.sha256
+    monkeypatch.setattr(read_files, "sha256", lambda path: names.append(path.name) or sha256(path))
+    return names
 
 
 class TestIncremental:
@@ -85,13 +104,41 @@ class TestIncremental:
         (notes / "b.txt").write_bytes((notes / "b.txt").read_bytes())
         assert counts(index.sync()) == (0, 0, 3, 0) and embedder.embedded == before
 
-    def test_files_whose_time_and_size_stay_are_not_read(self, index, notes):
-        back_in_time(notes / "a.txt")
+    def test_files_whose_state_stays_are_not_read(self, index, notes, read):
         index.sync([notes])
+        assert read == ["a.txt", "b.txt", "c.txt"]
+        long_indexed(index)
+        read.clear()
+        assert counts(index.sync()) == (0, 0, 3, 0) and read == []
+
+    def test_files_that_change_places_are_seen_whatever_their_size_and_date(self, index, notes):
+        index.sync([notes])
+        back_in_time(notes / "a.txt", notes / "b.txt")
+        index.sync()
+        long_indexed(index)
+        (notes / "a.txt").rename(notes / "swap")
+        (notes / "b.txt").rename(notes / "a.txt")
+        (notes / "swap").rename(notes / "b.txt")
+        assert counts(index.sync()) == (0, 2, 1, 0)
+        assert Path(index.search("The file b is about", 1)[0].metadata["source"]).name == "a.txt"
+
+    def test_a_change_of_the_same_size_that_sets_the_date_back_is_seen(self, index, notes):
+        index.sync([notes])
+        long_indexed(index)
         times = (notes / "a.txt").stat()
         (notes / "a.txt").write_text("The file a is about its own LETTER.", encoding="utf-8")
         os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert counts(index.sync()) == (0, 0, 3, 0)
+        assert counts(index.sync()) == (0, 1, 2, 0)
+
+    def test_a_file_of_an_older_index_is_read_once_more(self, index, notes, read):
+        index.sync([notes])
+        long_indexed(index)
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
+            db.execute("UPDATE files SET ctime_ns = 0, inode = 0 WHERE path LIKE '%a.txt'")
+        read.clear()
+        assert counts(index.sync()) == (0, 0, 3, 0) and read == ["a.txt"]
+        long_indexed(index)
+        assert counts(index.sync()) == (0, 0, 3, 0) and read == ["a.txt"]
 
     def test_a_change_within_the_same_tick_is_seen(self, index, notes):
         index.sync([notes])
@@ -113,6 +160,26 @@ class TestIncremental:
         assert (seen[-1].done, seen[-1].total, seen[-1].chunks) == (3, 3, 3)
         assert {Path(progress.path).name for progress in seen} == {"a.txt", "b.txt", "c.txt"}
         assert [progress.seconds for progress in seen] == sorted(progress.seconds for progress in seen)
+
+    def test_progress_is_counted_in_step_with_the_files(self, index, tmp_path, monkeypatch):
+        """Empty files, so that nothing else takes time: each addition of a size is counted."""
+        additions = 0
+
+        class Counted(int):
+            def __add__(self, other):
+                nonlocal additions
+                additions += 1
+                return Counted(int(self) + other)
+
+            __radd__ = __add__
+
+        monkeypatch.setattr(syncing, "_size", lambda path: Counted(1))
+        for number in range(300):
+            (tmp_path / f"{number}.txt").touch()
+        seen = []
+        index.sync([tmp_path], progress=seen.append)
+        assert len(seen) > 300 and seen[-1].share == 1
+        assert additions <= 5 * 300
 
 
 class TestRoots:
