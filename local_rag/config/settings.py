@@ -252,8 +252,12 @@ class Settings:
     @property
     def kept_from_the_web(self) -> bool:
         """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
-        never = (index_path(name, self.data_folder) for name in self.values.web.never)
-        return any(_is_same_folder(self.index_path, folder) for folder in never)
+        return self.keeps_from_the_web(str(self.index_path))
+
+    def keeps_from_the_web(self, folder: str) -> bool:
+        """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
+        never = [index_path(name, self.data_folder) for name in self.values.web.never]
+        return any(not folder or _is_same_folder(Path(folder), kept) for kept in never)
 
     def get(self, name: str) -> Any:
         """The value of a dotted name."""

@@ -87,13 +87,15 @@ class Update(TypedDict, total=False):
     """What a node may return. Working fields are untracked: no checkpoint ever keeps them.
 
     `asked` is the question made whole where it follows others of a chat, whose `turns` are all that a checkpoint keeps;
-    `query` is what is searched for, `tried` every query so far. `label` is what the last node decided for the edge
-    behind it, `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is
-    how many passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` the best passages
-    seen at all, `shown` the chunk ids of those retrieved last, in the order in which the engine is shown them.
-    `dropped` counts the numbers in the generation that name no passage, `removed` are its sentences that were taken
-    out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step`
-    says whether they go on. A node returns of `decisions`, `spent` and `usage` only what is new; `node` adds it up.
+    `query` is what is searched for, `tried` every query so far. `own` are those that the web may be told: the question
+    made whole from the person's own questions alone, then what was written from that; see `own_words`. `label` is what
+    the last node decided for the edge behind it, `why` its reason. `tries` counts per `BudgetKind`, `spent` names the
+    exhausted budgets. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those found
+    irrelevant, `nearest` the best passages seen at all, `shown` the chunk ids of those retrieved last, in the order in
+    which the engine is shown them. `dropped` counts the numbers in the generation that name no passage, `removed` are
+    its sentences that were taken out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are
+    sentences of reasoning, `step` says whether they go on. A node returns of `decisions`, `spent` and `usage` only what
+    is new; `node` adds it up.
     """
 
     generation: str
@@ -102,6 +104,7 @@ class Update(TypedDict, total=False):
     documents: Annotated[list[Document], UntrackedValue]
     query: Annotated[str, UntrackedValue]
     tried: Annotated[list[str], UntrackedValue]
+    own: Annotated[list[str], UntrackedValue]
     route: Annotated[Source, UntrackedValue]
     complexity: Annotated[Complexity, UntrackedValue]
     label: Annotated[str, UntrackedValue]
@@ -146,6 +149,11 @@ def never(query: WebQuery) -> bool:
     return False
 
 
+def none_kept(folder: str) -> bool:
+    """No index is kept from the web."""
+    return False
+
+
 @dataclass(frozen=True)
 class Deps:
     """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
@@ -153,7 +161,8 @@ class Deps:
     `may_search` is told the words and the search engine right before they leave, and says whether they may.
     `self_rag`, `crag` and `adaptive` are those sections of the settings, `thresholds` as calibrated or set; `strict`
     takes sentences without support out of an answer. `graph` names the graph for the turns of a chat. `memory` is what
-    the engine remembers of the question.
+    the engine remembers of the question. `folder` is where the index lies, empty where that is not known;
+    `kept_from_web` says of such a folder whether questions about it never go to the web.
     """
 
     index: Corpus
@@ -172,6 +181,8 @@ class Deps:
     strict: bool = False
     graph: str = ""
     memory: QuestionMemory = field(default_factory=QuestionMemory)
+    folder: str = ""
+    kept_from_web: Callable[[str], bool] = none_kept
 
     @contextmanager
     def scope(self) -> Iterator[None]:

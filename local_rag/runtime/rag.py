@@ -184,6 +184,8 @@ class Rag:
             thresholds=self.thresholds,
             strict=values.strict,
             graph=graph,
+            folder=str(self.settings.index_path.resolve()),
+            kept_from_web=self.settings.keeps_from_the_web,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:

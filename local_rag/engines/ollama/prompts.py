@@ -247,9 +247,15 @@ def rewrite_task(tried: Sequence[str], target: Target) -> str:
 
 
 def chat_so_far(history: Sequence[Turn]) -> str:
-    """These turns are what fits of a chat. They stand first, so that the next follow-up shares them."""
-    turns = "\n".join(f"Q: {shorten(turn.question, 400)}\nA: {shorten(turn.answer, 400)}" for turn in history)
-    return f"A chat:\n{turns}"
+    """These turns are what fits of a chat. They stand first, so that the next follow-up shares them.
+
+    For a question to the web they come without their answers, which are not shown then.
+    """
+    lines = [
+        f"Q: {shorten(turn.question, 400)}" + (f"\nA: {shorten(turn.answer, 400)}" if turn.answer else "")
+        for turn in history
+    ]
+    return "\n".join(["A chat:", *lines])
 
 
 STANDALONE = (

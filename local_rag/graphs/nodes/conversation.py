@@ -15,15 +15,13 @@ from langgraph.runtime import Runtime
 
 from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
+from local_rag.core.events import Note
 from local_rag.core.generation import Turn
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, Node, node
+from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
 from local_rag.graphs.state import Deps, Options, State, Update, deps_of
-
-REMEMBERED = 6
-"""Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
-
 
 Graph = StateGraph[State, Deps]
 
@@ -48,11 +46,17 @@ def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
 
 @node(lambda state: "reading the question" if state.get("turns") else "starting")
 def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
-    """The question as it would be asked without the chat before it; the first one stays as it is."""
+    """The question as it would be asked without the chat before it; the first one stays as it is.
+
+    A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
+    """
     question, turns = state["question"], state.get("turns", [])
     fresh: Update = {"generation": "", "asked": question}
     if not turns:
         return fresh
+    if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
+        emit(Note(why))
+        fresh["spent"] = ["web_searches"]
     history = [Turn(turn["asked"], turn["answer"]) for turn in turns[-REMEMBERED:]]
     rewrite = deps.engine.standalone(question, history)
     text = rewrite.text.strip() or question
@@ -86,5 +90,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "shown": state.get("shown", []),
         "graph": deps.graph,
         "engine": deps.engine.name,
+        "index": deps.folder,
+        "web_never": bool(deps.folder) and deps.kept_from_web(deps.folder),
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }

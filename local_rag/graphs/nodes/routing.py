@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from local_rag.core.verdicts import Graded, Need, Route, Source
 from local_rag.graphs.nodes.node import Emit, node, standalone_question
+from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import Deps, State, Update
 
 
@@ -13,7 +14,7 @@ from local_rag.graphs.state import Deps, State, Update
 def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer."""
     allowed: list[Source] = ["vectorstore"]
-    if deps.limit("web_searches"):
+    if deps.limit("web_searches") and budget_left(state, "web_searches"):
         allowed.append("web_search")
     if deps.allow_direct:
         allowed.append("direct")

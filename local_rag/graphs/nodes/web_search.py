@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
-from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, strips
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
+from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
 from local_rag.graphs.state import TIME, Deps, State, Update
 from local_rag.text.display import plural
 
@@ -31,13 +31,18 @@ def web_search(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
-    """Pages of the web with what is relevant of each; nothing where the words may not leave."""
-    question = standalone_question(state)
-    query = WebQuery(deps.web.words(state.get("query") or question), deps.web.engine)
+    """Pages of the web with what is relevant of each; nothing where the words may not leave.
+
+    What leaves is the last of the person's own words; what the pages are judged by stays here.
+    """
+    if why := kept_off_the_web(state.get("turns", ()), deps):
+        return _refused(why)
+    own, usage = own_queries(state, deps)
+    query = WebQuery(deps.web.words(own[-1]), deps.web.engine)
     emit(query)
     if not deps.may_search(query):
-        refused = Graded("web_search", "refused", "the query was not allowed to leave this machine")
-        return {"documents": [], "spent": ["web_searches"], "decisions": [refused]}
+        return _refused("the query was not allowed to leave this machine") | {"usage": usage}
+    question = standalone_question(state)
     try:
         results = deps.web.search(query.query, WEB_RESULTS)
         for note in results.notes:
@@ -45,7 +50,8 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         judged = strips.promising(question, results.documents)
         verdicts = deps.engine.relevance(question, judged) if judged else []
     except DeadlineExceeded:  # the words have left all the same
-        return outcome.out_of_time(state, deps) | {"tries": counted(state, "web_searches")}
+        late = outcome.out_of_time(state, deps)
+        return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
     chosen = strips.selected(results.documents, judged, verdicts)
     emit(Retrieved(query.query, tuple(page for page, _, _ in chosen)))
     graded = [
@@ -59,8 +65,13 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         for page, kept, judged_count in chosen
     ]
     return {
+        "own": own,
         "documents": [page for page, kept, _ in chosen if kept],
         "tries": counted(state, "web_searches"),
         "decisions": graded,
-        "usage": sum((verdict.usage for verdict in verdicts), Usage()),
+        "usage": sum((verdict.usage for verdict in verdicts), usage),
     }
+
+
+def _refused(why: str) -> Update:
+    return {"documents": [], "spent": ["web_searches"], "decisions": [Graded("web_search", "refused", why)]}

@@ -1,0 +1,47 @@
+"""What a query for the web is made of: the person's own questions, this one and earlier ones, and nothing else.
+
+A question of a chat is made whole with the answers before it in sight, and a query for the files may borrow their
+words: neither ever leaves. What writes a query for the web is shown no answer, passage, title or name of a file, so
+that no model can give away what it has read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from local_rag.core.generation import Turn
+from local_rag.core.usage import Usage
+from local_rag.graphs.state import Deps, State
+
+REMEMBERED = 6
+"""Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
+
+
+def own_queries(state: State, deps: Deps) -> tuple[list[str], Usage]:
+    """The question made whole from the person's own questions, then each query that was written from it; and the cost.
+
+    The last one is searched for. Only a question that the chat before it has changed costs a call.
+    """
+    if own := state.get("own"):
+        return own, Usage()
+    question = state["question"]
+    history = [Turn(turn["question"], "") for turn in state.get("turns", [])[-REMEMBERED:]]
+    if not history or state.get("asked", question) == question:
+        return [question], Usage()
+    rewrite = deps.engine.standalone(question, history)
+    return [rewrite.text.strip() or question], rewrite.usage
+
+
+def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
+    """Why a thread with these turns never searches the web, empty where it may: the strictest of its indexes rules.
+
+    A turn of an earlier version does not say of which index it was, and counts as one of any that is kept.
+    """
+    for turn in turns:
+        folder = turn.get("index", "")
+        if turn.get("web_never") or deps.kept_from_web(folder):
+            it = f"it has asked the index {PurePath(folder).name}" if folder else "it does not say which index it asked"
+            return f"this thread stays off the web: {it}, and web.never is set; /new or another --thread may search"
+    return ""

@@ -1,0 +1,192 @@
+"""What a query for the web is made of: the person's own questions. Canaries in everything else never reach the wire."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.fakes import FakeCorpus, passage
+from support.fakes_index import remembering_minilm
+from support.ollama_engine import engine_on
+from support.ollama_mind import mind
+from support.search_page import SearchPage
+
+from local_rag.config.settings import Settings
+from local_rag.core.documents import Catalog
+from local_rag.core.events import Note
+from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.graphs.threads import Threads
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+from local_rag.web import ddgs_process
+from local_rag.web.search import QUERY_LOG, DdgsSearch
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+FIRST, FOLLOW_UP = "When does the lease of the warehouse end?", "And what do such warehouses usually cost in Antwerp?"
+SAID = "Project Marabou: the lease of the Zanzibar warehouse ends in October, says the accountant Quillfeather."
+CANARIES = ["marabou", "zanzibar", "quillfeather", "october", "ptarmigan", "wolverine", "xylograph", "yellowhammer"]
+"""In the passages and so in the last answer; in the names of files, titles, headings and frequent words."""
+
+
+class Aviary(FakeCorpus):
+    def catalog(self):
+        return Catalog(8, 8, ("Wolverine",), ("yellowhammer", "lease"), headings=("Xylograph",))
+
+
+def aviary():
+    about = {"title": "Wolverine", "heading": "Xylograph"}
+    return Aviary([passage(n, f"{SAID} {n}", score=0.1, source=f"/notes/Ptarmigan-{n}.md", **about) for n in range(9)])
+
+
+def leaking(body):
+    """A model that wants the web, and writes every canary that it was shown into whatever it writes."""
+    prompt = str(body["messages"]).casefold()
+    if body.get("format"):
+        verdict = json.loads(mind(body))
+        if "d" in verdict and "web_search" in prompt:
+            verdict["d"] = "web_search"
+        if "the web, not the person's files" not in prompt:
+            refused = {"r": str(verdict.get("r")).replace("yes", "no"), "l": [0 for _ in verdict.get("l", [])]}
+            verdict |= {key: value for key, value in refused.items() if key in verdict}
+        return json.dumps(verdict)
+    if "task: answer the question" in prompt:
+        return mind(body)
+    return " ".join([*[canary for canary in CANARIES if canary in prompt], "warehouses"])
+
+
+@pytest.fixture
+def page():
+    with SearchPage(
+        ("Rents", "http://127.0.0.1:1/rents", "Warehouses in Antwerp cost 60 euros per square metre.")
+    ) as it:
+        yield it
+
+
+@pytest.fixture
+def answering(page, tmp_path, ollama):
+    """A function (engine, graph, …) -> Rag over canaries, whose web is ddgs on a page that notes what it hears."""
+    ollama.always = leaking
+
+    def opened(engine, graph, **flags):
+        settings, corpus = Settings.load(**{"graph": graph, "web__enabled": "on"} | flags), aviary()
+        rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
+        rag.web = DdgsSearch(settings.values.web, tmp_path, None, [*ddgs_process.COMMAND, "--search-url", page.url])
+        return rag
+
+    with engine_on(ollama) as model:
+        yield lambda which, graph, **flags: opened(model if which == "ollama" else None, graph, **flags)
+
+
+def left(page, tmp_path):
+    """What left, by the wire and by the log."""
+    log = tmp_path / QUERY_LOG
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    queries = [asked["q"] for asked in page.asked]
+    assert [json.loads(line)["query"] for line in lines] == queries
+    return queries
+
+
+@pytest.mark.parametrize("engine", ["ollama", "extractive"])
+@pytest.mark.parametrize(
+    ("graph", "flags"),
+    [
+        ("plain", {}),
+        ("self-rag", {}),
+        ("crag", {}),
+        ("crag", {"crag__trigger": "thresholds", "crag__refine": True}),
+        ("crag", {"limits__rewrites": 0}),
+        ("adaptive", {}),
+        ("adaptive", {"adaptive__complexity": "auto", "limits__web_searches": 3}),
+    ],
+)
+def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, page, tmp_path, engine, graph, flags):
+    rag = answering(engine, graph, **flags)
+    first = rag.ask(FIRST, graph="plain", thread="lease")
+    assert "Marabou" in first.text, "the last answer holds canaries"
+    answer = rag.ask(FOLLOW_UP, thread="lease")
+    queries = left(page, tmp_path)
+    assert bool(queries) is answer.used_web is (graph in ("crag", "adaptive"))
+    told = " ".join(queries).casefold()
+    assert not [canary for canary in CANARIES if canary in told], queries
+    if queries:
+        assert "antwerp" in told or "warehouses" in told
+
+
+def test_a_model_that_makes_the_web_question_is_shown_only_the_persons_questions(answering, ollama):
+    rag = answering("ollama", "crag")
+    rag.ask(FIRST, graph="plain", thread="lease")
+    before = len(ollama.chats)
+    rag.ask(FOLLOW_UP, thread="lease")
+    written = [body["messages"][1]["content"] for body in ollama.chats[before:] if not body.get("format")]
+    aimed = [prompt for prompt in written if "web search" in prompt or ("A chat:" in prompt and "\nA: " not in prompt)]
+    assert len(aimed) >= 2, written
+    for prompt in aimed:
+        assert not [canary for canary in CANARIES if canary in prompt.casefold()]
+    assert f"Q: {FIRST}" in aimed[0], "earlier questions are the person's own"
+
+
+@pytest.mark.parametrize("graph", ["crag", "adaptive"])
+def test_a_first_question_costs_no_further_call(answering, ollama, graph):
+    answering("ollama", graph).ask(FOLLOW_UP, thread="new")
+    assert not [body for body in ollama.chats if "A chat:" in body["messages"][1]["content"]]
+
+
+def ask_of(answering, index, question, thread="lease", **flags):
+    rag = answering("extractive", "crag", index=index, **flags)
+    with rag:
+        events = list(rag.stream(question, thread=thread))
+    return events[-1].answer, [event.text for event in events if isinstance(event, Note)]
+
+
+NEVER = {"web__never": ["contracts"]}
+OFF = {"web__enabled": "off"}
+
+
+def test_a_thread_that_asked_an_index_kept_from_the_web_stays_off_it(answering, page):
+    ask_of(answering, "contracts", FIRST, **NEVER, **OFF)
+    page.asked.clear()  # the stand-in for the web is on whatever the settings say
+    for _ in range(2):  # it is the thread that remembers, not the last turn
+        answer, notes = ask_of(answering, "notes", FOLLOW_UP, **NEVER)
+        assert page.asked == [] and not answer.used_web
+        assert [note for note in notes if "contracts" in note and "web.never" in note and "/new" in note]
+    answer, _ = ask_of(answering, "notes", FOLLOW_UP, thread="another", **NEVER)
+    assert answer.used_web
+
+
+def test_a_thread_of_an_index_that_was_kept_from_the_web_once_stays_off_it(answering, page):
+    ask_of(answering, "contracts", FIRST, **NEVER, **OFF)
+    page.asked.clear()
+    answer, notes = ask_of(answering, "notes", FOLLOW_UP)
+    assert page.asked == [] and not answer.used_web and any("contracts" in note for note in notes)
+
+
+@pytest.mark.parametrize(("never", "may"), [(["contracts"], False), ([], True)])
+def test_a_thread_that_does_not_say_of_which_index_it_was_counts_as_one_that_is_kept(answering, page, never, may):
+    rag = answering("extractive", "plain")
+    rag.ask(FIRST, thread="lease")
+    forget_the_index(rag.threads)
+    answer, notes = ask_of(answering, "notes", FOLLOW_UP, web__never=never)
+    assert bool(page.asked) is answer.used_web is may
+    assert any("does not say which index" in note for note in notes) is not may
+
+
+def forget_the_index(threads: Threads):
+    """As an earlier version kept its turns."""
+    kept = threads.saver.get_tuple({"configurable": {"thread_id": "lease"}})
+    for turn in kept.checkpoint["channel_values"]["turns"]:
+        assert turn.pop("index")
+        turn.pop("web_never")
+    row = threads.saver.serde.dumps_typed(kept.checkpoint)
+    with threads.saver.cursor() as cursor:
+        cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", row)
+
+
+def test_the_router_offers_no_web_to_a_thread_that_is_kept_off_it(answering, page, ollama):
+    with answering("extractive", "plain", index="contracts", **NEVER, **OFF) as contracts:
+        contracts.ask(FIRST, thread="lease")
+    rag = answering("ollama", "adaptive", index="notes", **NEVER)
+    before = len(ollama.chats)
+    rag.ask(FOLLOW_UP, thread="lease")
+    assert page.asked == []
+    assert "web_search" not in json.dumps(ollama.chats[before:])
