@@ -88,7 +88,7 @@ def folders() -> tuple[Path, Path]:
     ):
         base = os.environ.get(xdg, "").strip()
         if os.environ.get(variable):
-            paths.append(Path(os.environ[variable]).absolute())
+            paths.append(Path(os.environ[variable]).expanduser().absolute())
             continue
         if sys.platform == "win32":
             parent = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
