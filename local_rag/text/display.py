@@ -73,7 +73,12 @@ def short_path(path: str | Path) -> str:
         short = next(
             (str(prefix / full.relative_to(base)) for base, prefix in bases if full.is_relative_to(base)), str(full)
         )
-    return _BREAKS.sub(lambda match: repr(match[0])[1:-1], short)
+    return on_one_line(short)
+
+
+def on_one_line(name: str) -> str:
+    """A name with its line breaks escaped: none can begin a line of its own."""
+    return _BREAKS.sub(lambda match: repr(match[0])[1:-1], name)
 
 
 def format_bytes(count: int) -> str:
