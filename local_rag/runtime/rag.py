@@ -150,7 +150,6 @@ class Rag:
         """
         from local_rag.graphs import GRAPHS
         from local_rag.graphs.state import Options, recursion_limit
-        from local_rag.graphs.untraced import compiled
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
@@ -164,7 +163,7 @@ class Rag:
         with self._lock:
             if key not in self._graphs:
                 options = Options.of(values, memory=checkpointer is not None)
-                graph = compiled(GRAPHS[name](options), name, checkpointer)
+                graph = GRAPHS[name](options).compile(checkpointer, name=name)
                 self._graphs[key] = graph.with_config(recursion_limit=recursion_limit(values.limits))
             return self._graphs[key]
 
