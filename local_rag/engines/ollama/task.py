@@ -21,6 +21,7 @@ from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Repl
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural, shorten
+from local_rag.text.fences import fenced
 from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
@@ -248,7 +249,7 @@ def _corrected(
     if not rejected:
         return messages
     shape = prompts.shape([str(field.alias) for field in schema.model_fields.values()])
-    return [*messages, ("assistant", shorten(rejected, QUOTED)), ("user", prompts.correction(wrong, shape))]
+    return [*messages, ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, shape))]
 
 
 def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
