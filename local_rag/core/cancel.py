@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
 from local_rag.core.errors import DeadlineExceeded, Stopped
 
+T = TypeVar("T")
+
+_POLL = 0.1
+"""Seconds between two looks for Ctrl-C, which cannot interrupt a wait without end on Windows."""
+
 
 class Cancel:
-    """Set once, by `stop()` or by the clock. `deadline` is on the monotonic clock, None for no limit."""
+    """Set once, by `stop()` or by the clock. `deadline` is on the monotonic clock, None for no limit.
 
-    def __init__(self, seconds: float | None = None) -> None:
+    What stops `outer` stops this one as well: it is a part of the same work.
+    """
+
+    def __init__(self, seconds: float | None = None, outer: Cancel | None = None) -> None:
         self._event = threading.Event()
+        self._outer = outer
         self._seconds = seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
@@ -38,7 +48,7 @@ class Cancel:
 
     @property
     def stopped(self) -> bool:
-        return self._event.is_set()
+        return self._event.is_set() or (self._outer is not None and self._outer.stopped)
 
     @property
     def expired(self) -> bool:
@@ -54,11 +64,15 @@ class Cancel:
             raise Stopped("stopped")
         if self.expired:
             raise DeadlineExceeded("out of time", hint="allow more time: local-rag ask --seconds 300 …")
+        if self._outer is not None:
+            self._outer.check()
 
     def wait(self, seconds: float) -> None:
         """Sleep, but end at once when stopped, and no later than the deadline."""
         remaining = self.remaining()
-        self._event.wait(seconds if remaining is None else min(seconds, remaining))
+        until = time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
+        while not self.stopped and (left := until - time.monotonic()) > 0:
+            self._event.wait(left if self._outer is None else min(left, _POLL))
         self.check()
 
 
@@ -82,4 +96,40 @@ def current() -> Cancel:
 
 def check() -> None:
     """Raise if the run was told to stop or is out of time."""
-    current().check()
+    scope = _current.get()
+    if scope is not None:
+        scope.check()
+
+
+def stoppable(work: Callable[[], T], say_stopping: Callable[[], None]) -> T:
+    """What `work()` returns: it runs on a thread of its own, so that Ctrl-C is heard while it is deep in a library.
+
+    Ctrl-C calls `say_stopping` at once, and `work` is waited for until its next `check()`; the KeyboardInterrupt is
+    raised then. A second one waits no more: what is stored is whole at every moment.
+    """
+    stop, results, errors = Cancel(outer=_current.get()), list[T](), list[BaseException]()
+
+    def run() -> None:
+        try:
+            with scope(stop):
+                results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), name="local-rag-work", daemon=True)
+    try:
+        thread.start()
+        _join(thread)
+    except KeyboardInterrupt:
+        stop.stop()
+        say_stopping()
+        _join(thread)
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _join(thread: threading.Thread) -> None:
+    while thread.is_alive():
+        thread.join(_POLL)

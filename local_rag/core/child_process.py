@@ -41,14 +41,25 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def run(command: Sequence[str], request: bytes, seconds: float, env: Mapping[str, str]) -> Finished:
+def run(
+    command: Sequence[str], request: bytes, seconds: float, env: Mapping[str, str], *, own_session: bool = False
+) -> Finished:
     """Give a process its request on stdin and read what it writes. It has ended when this returns or raises.
 
-    Raises Stopped, and OSError where it cannot be started.
+    In a session of its own it does not hear the terminal's Ctrl-C. Raises Stopped, and OSError where it cannot be
+    started.
     """
     until = time.monotonic() + seconds
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, creationflags=NO_WINDOW) as process:
+    with subprocess.Popen(
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=env,
+        creationflags=NO_WINDOW,
+        start_new_session=own_session,
+    ) as process:
         unsent: bytes | None = request
         try:
             while time.monotonic() < until:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
+from local_rag.core import cancel
 from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.core.progress import Display, time_left
@@ -49,9 +50,19 @@ def index_files(
 ) -> tuple[SyncReport, int]:
     """Bring the index up to date; what changed, and how many pages were left as they are.
 
-    Pages are fetched only when they are named; tests give a `fetcher` of their own. Raises UsageError for a path that
-    does not exist and is not indexed either, and for URLs where the settings keep this index from the web.
+    Pages are fetched only when they are named; tests give a `fetcher` of their own. Ctrl-C is answered at once, and
+    nothing new begins; what is in hand may end. Raises UsageError for a path that does not exist and is not indexed
+    either, and for URLs where the settings keep this index from the web.
     """
+    return cancel.stoppable(
+        lambda: _index_files(settings, request, display, fetcher),
+        lambda: display.say("stopping: what is in hand is finished, nothing new begins…"),
+    )
+
+
+def _index_files(
+    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None
+) -> tuple[SyncReport, int]:
     urls = request.urls
     if urls:
         _may_go_to_the_web(settings)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
+from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument
 from local_rag.text.sentences import Span, sentences, stripped
 
@@ -61,7 +62,7 @@ def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: 
     is in tokens and stays within a section; with 0 each non-blank character is in exactly one chunk. A heading stays
     with the text below it, and a tiny section shares its chunk with the next one: `heading` is the path of the first
     section with text of its own.
-    Raises ValueError if `size` is above `window`, or `overlap` above half of `size`.
+    Raises ValueError if `size` is above `window`, or `overlap` above half of `size`, and Stopped between two chunks.
     """
     if not 0 < size <= window or not 0 <= overlap <= size // 2:
         raise ValueError(f"expected 0 < size <= {window} and 0 <= overlap <= size / 2, not {size} and {overlap}")
@@ -113,6 +114,7 @@ class _Packer:
             self._add(_Unit(start, end, body=any(ch.isalnum() for ch in self._text[start:end])), 0)
 
     def close(self) -> None:
+        cancel.check()
         if self._start >= 0:
             path = self._path if self._heading is None else self._heading
             self.chunks.append(Chunk(self._start, self._end, path))
@@ -229,6 +231,7 @@ def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[i
     headings = sorted(heading.start for heading in document.headings)
     overlapping = chunks[:1]
     for before, this in pairwise(chunks):
+        cancel.check()
         inside_word = text[this.start - 1].isalnum() and text[this.start].isalnum()
         new_section = bisect_left(headings, before.end) < bisect_right(headings, this.start)
         if inside_word or new_section:

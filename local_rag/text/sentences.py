@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from local_rag.core import cancel
 from local_rag.text.lexicon import ABBREVIATIONS, STOP_WORDS
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -16,10 +17,15 @@ _HEADING = re.compile(r"#{1,6}[ \t]+\S")
 _LABEL = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
 )
+_LONGEST_LABEL = 40
 _LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is a whole paragraph
 _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
 _WRAP_SLACK = 0.8  # lines of proportional type hold different numbers of letters
+_BLANK = re.compile(r"\s")
+_WINDOW = 1_000_000
+"""Code points of a block that are searched between two looks for a stop."""
+
 _ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|(?<![。！？])[。！？]++[」』”’）]*+")
 
 
@@ -47,16 +53,33 @@ def sentences(text: str) -> list[Span]:
 
     Blank lines, list items, headings, table rows and rulers always end one. So does the end of a line that was not
     wrapped there: a paragraph on a single line, or a line that had room for the word that begins the next.
+    Raises Stopped.
     """
     spans: list[Span] = []
     for block in _blocks(text):
         start = block.start
-        for match in _ENDING.finditer(text, block.start, block.end):
-            if _ends_sentence(text, match) and not _LABEL.fullmatch(text[start : match.end()].strip()):
+        for match in _endings(text, block):
+            if _ends_sentence(text, match) and not _is_label(text[start : match.end()].strip()):
                 spans.append(stripped(text, start, match.end()))
                 start = match.end()
         spans.append(stripped(text, start, block.end))
     return [span for span in spans if span.end > span.start]
+
+
+def _endings(text: str, block: Span) -> Iterator[re.Match[str]]:
+    """What may end a sentence, sought in windows that end with white space, which an ending may need after it."""
+    start = block.start
+    while start < block.end:
+        cancel.check()
+        blank = _BLANK.search(text, min(start + _WINDOW, block.end), block.end)
+        end = blank.end() if blank else block.end
+        yield from _ENDING.finditer(text, start, end)
+        start = end
+
+
+def _is_label(text: str) -> bool:
+    """Fig. 3. and 1.2. are no sentences; nor is what is longer than a label."""
+    return len(text) <= _LONGEST_LABEL and _LABEL.fullmatch(text) is not None
 
 
 def _blocks(text: str) -> Iterator[Span]:

@@ -13,7 +13,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -93,7 +92,7 @@ def convert(folder: Path, converter: str, model: Path, longest: int) -> Conversi
     """Convert the model in folder `model` into `folder`, in a process of its own: PyTorch is never loaded here.
 
     The process is `python -m CONVERTER MODEL LONGEST DRAFT`; see `converter.run`. The result is put in place in one
-    step, so that a stop leaves nothing half done. Where it cannot be, `why` says so.
+    step, so that a stop leaves nothing half done. Where it cannot be, `why` says so. Raises Stopped.
     """
     if not version():
         return Conversion(folder, why="OpenVINO is not installed")
@@ -140,22 +139,17 @@ def _delete_old_drafts(folder: Path) -> None:
 
 def _run(converter: str, model: Path, longest: int, draft: Path) -> dict[str, object]:
     """The reply of the converter."""
-    try:
-        done = subprocess.run(
-            child_process.command(converter, str(model), str(longest), str(draft)),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS,
-            env={**child_process.environment(), **process.OFFLINE},
-            creationflags=child_process.NO_WINDOW,
-            start_new_session=True,  # a Ctrl-C is for the question that waits, and it comes again
-        )
-        reply = json.loads(done.stdout.splitlines()[-1])
-        return reply if isinstance(reply, dict) else {"passing": "the converter gave no usable reply"}
-    except subprocess.TimeoutExpired:
+    command = child_process.command(converter, str(model), str(longest), str(draft))
+    env = {**child_process.environment(), **process.OFFLINE}
+    # a session of its own: a Ctrl-C is for the question that waits, and it comes again
+    done = child_process.run(command, b"", SECONDS, env, own_session=True)
+    if done.code is None:
         return {"passing": f"it took longer than {SECONDS:.0f} s"}
+    try:
+        reply = json.loads(done.output.splitlines()[-1])
+        return reply if isinstance(reply, dict) else {"passing": "the converter gave no usable reply"}
     except (ValueError, IndexError):
-        return {"passing": f"the converter ended with exit code {done.returncode}"}
+        return {"passing": f"the converter ended with exit code {done.code}"}
 
 
 def _adopted(draft: Path, folder: Path, reply: dict[str, object]) -> Conversion:

@@ -13,9 +13,13 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from local_rag.config.models import EmbedderSpec
+from local_rag.core import cancel
 from local_rag.core.errors import ModelChanged, ModelMissing
 
 WEIGHTS = "model.safetensors"
+
+_PART = 1 << 20
+"""Bytes that are hashed between two looks for a stop."""
 
 _MEMORY = TypeAdapter(dict[str, tuple[int, int, str]])
 """Path -> size, time of change and SHA-256 of a file."""
@@ -70,9 +74,13 @@ def _in_cache(name: str) -> Path | None:
 
 
 def sha256(file: Path) -> str:
-    """SHA-256 of a file in hex."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """SHA-256 of a file in hex. Raises OSError, and Stopped between two parts of it."""
+    digest = hashlib.sha256()
+    with file.open("rb", buffering=0) as stream:
+        while part := stream.read(_PART):
+            cancel.check()
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def remembered_sha256(file: Path, memory: Path | None) -> str:

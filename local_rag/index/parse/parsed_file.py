@@ -43,7 +43,9 @@ def checked(file: ParsedFile) -> ParsedFile:
     """The same without its blank documents. Raises FileSkipped when nothing is left or there is too much."""
     characters = sum(len(document.text) for document in file.documents)
     if characters > MAX_CHARACTERS:
-        raise FileSkipped(f"holds {characters:,} characters of text; up to {MAX_CHARACTERS:,} are read")
+        raise FileSkipped(
+            f"holds {characters:,} characters of text, up to {MAX_CHARACTERS:,} are read", hint="split it"
+        )
     filled = tuple(document for document in file.documents if document.text.strip())
     if not filled:
         raise FileSkipped("is empty")

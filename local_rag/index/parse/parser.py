@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import queue
+import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -19,6 +21,7 @@ from pydantic import TypeAdapter
 from local_rag.core import child_process
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile
+from local_rag.text.display import format_bytes
 
 SECONDS = 60.0
 """Per file. The slowest of 497 real documents took under 3 s on two cores."""
@@ -106,8 +109,19 @@ def _refuse(path: Path) -> None:
         raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
     if not stat.S_ISREG(status.st_mode):
         raise FileSkipped("is not a regular file")
-    if status.st_size > MAX_BYTES:
-        raise FileSkipped(f"is {status.st_size // 1_000_000:,} MB large; up to {MAX_BYTES // 1_000_000} MB are read")
+    refuse_large(path, status.st_size)
+
+
+def refuse_large(path: Path, size: int) -> None:
+    """Raises FileSkipped for a file that is not even looked into: reading it would take long to no avail."""
+    if size > MAX_BYTES:
+        raise FileSkipped(f"is {format_bytes(size)} large, up to {format_bytes(MAX_BYTES)} are read", too_large(path))
+
+
+def too_large(path: Path) -> str:
+    """What to do about a file that is above a limit."""
+    pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
+    return f"split it, or leave it out with --exclude {shlex.quote(pattern)}"
 
 
 class _Worker:

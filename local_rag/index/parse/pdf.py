@@ -136,7 +136,7 @@ def _limited(pages: Iterable[Page]) -> list[Page]:
         kept.append(page)
         characters += len(page.text)
         if characters > MAX_CHARACTERS:
-            raise FileSkipped(f"holds more than {MAX_CHARACTERS:,} characters of text")
+            raise FileSkipped(f"holds more than {MAX_CHARACTERS:,} characters of text", hint="split it")
     return kept
 
 

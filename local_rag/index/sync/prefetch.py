@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
+from local_rag.core import cancel
+
 T = TypeVar("T")
 
 _POLL = 0.1
@@ -18,7 +20,8 @@ class Ahead(Generic[T]):
     """The items of `source`, which are made while the last ones are used; in a `with`, which ends the thread.
 
     It waits while items of at least `limit` in all wait, so a single heavy one never blocks it. What `source` raises is
-    raised where the item would have come. `interrupt` ends what `source` may be waiting for when no more is wanted.
+    raised where the item would have come. When no more is wanted, `source` is told to stop, by the cancel scope that it
+    runs in; `interrupt` ends what it may be waiting for.
     """
 
     def __init__(
@@ -34,7 +37,8 @@ class Ahead(Generic[T]):
         self._ended = self._unwanted = False
         self._error: BaseException | None = None
         self._changed = threading.Condition()
-        context = contextvars.copy_context()  # the scope of a stop
+        self._cancel = cancel.Cancel(outer=cancel.current())
+        context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="local-rag-ahead", daemon=True)
 
     def __enter__(self) -> Iterator[T]:
@@ -42,6 +46,7 @@ class Ahead(Generic[T]):
         return self._taken()
 
     def __exit__(self, *exception: object) -> None:
+        self._cancel.stop()
         with self._changed:
             self._unwanted = True
             self._changed.notify_all()
@@ -51,6 +56,10 @@ class Ahead(Generic[T]):
             self._thread.join(_POLL)
 
     def _work(self) -> None:
+        with cancel.scope(self._cancel):
+            self._make()
+
+    def _make(self) -> None:
         try:
             for item in self._source:
                 weight = self._weight(item)
@@ -72,6 +81,7 @@ class Ahead(Generic[T]):
         while True:
             with self._changed:
                 while not (self._items or self._ended):
+                    cancel.check()
                     self._changed.wait(_POLL)
                 if not self._items:
                     break

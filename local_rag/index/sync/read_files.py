@@ -13,7 +13,7 @@ from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
-from local_rag.index.parse.parser import Parser
+from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.sync.file_state import file_state
 from local_rag.text.chunking import Chunk, chunk
@@ -76,6 +76,8 @@ def _read_file(
         row = fingerprinted(path, root)
     except OSError as error:
         return UnreadFile(path, f"cannot be opened ({error.strerror or error})", closed=True)
+    except FileSkipped as error:
+        return _unread(path, error)
     if old is not None and old.sha256 == row.sha256:
         return SameFile(replace(row, warnings=old.warnings), old)
     try:
@@ -85,8 +87,12 @@ def _read_file(
         if not any(chunks for _, chunks in documents):
             raise FileSkipped("has no text in it")
     except FileSkipped as error:
-        return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error))
+        return _unread(path, error)
     return ReadFile(replace(row, warnings=file.warnings), documents)
+
+
+def _unread(path: str, error: FileSkipped) -> UnreadFile:
+    return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error))
 
 
 def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:
@@ -96,9 +102,13 @@ def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Ch
 
 
 def fingerprinted(path: str, root: str) -> FileRow:
-    """The file with its SHA-256; size and times are read before it, so that a later change shows. Raises OSError."""
+    """The file with its SHA-256; size and times are read before it, so that a later change shows.
+
+    Raises OSError, FileSkipped for a file too large to be read at all, and Stopped.
+    """
     now, status = time.time(), Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")
+    refuse_large(Path(path), status.st_size)
     size, mtime_ns, ctime_ns, inode = file_state(status)
     return FileRow(path, root, sha256(Path(path)), size, mtime_ns, (), now, ctime_ns=ctime_ns, inode=inode)

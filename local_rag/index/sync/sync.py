@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.parser import Parser
@@ -68,7 +69,8 @@ class Sync:
             with self._store.writing() as db:
                 writes.set_meta(db, {"last_sync": str(time.time())})
         finally:
-            self._store.refresh()
+            if not cancel.current().stopped:  # the next search does without
+                self._store.refresh()
         return self._report.finished()
 
     # --- what is there

@@ -11,9 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.fakes_index import HashingEmbedder, minilm
 
+from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.core.errors import Stopped
 from local_rag.text.chunking import Chunk, chunk
 from local_rag.text.display import printable
+from local_rag.text.sentences import sentences
 
 WORDS = "the a retrieval unbelievability graphs, e.g. Dr. naïve 3.14 don't x_y don’t. Yes! 日本語です。 a/b?c=d ---"
 
@@ -164,3 +167,21 @@ def test_a_huge_line_takes_linear_time(line):
         assert max(piece.end - piece.start for piece in chunks) <= 4000
         assert chunks[-1].end == len(text.rstrip())
     assert took[1] < 40 * took[0] + 0.5
+
+
+def test_a_stop_is_heard_between_two_chunks():
+    """And not only then: sentences of a long paragraph are looked for first."""
+    stop = cancel.Cancel()
+    stop.stop()
+    for work in (lambda: cut("The keeper lights the lamp. " * 100), lambda: sentences("The keeper lights the lamp.")):
+        work()
+        with cancel.scope(stop), pytest.raises(Stopped):
+            work()
+
+
+def test_a_long_line_is_searched_for_sentences_in_parts(monkeypatch):
+    text = " ".join(f"{word * 7} one... Two?! (3.) “Four.” \u3002五。六" for word in WORDS.split())
+    expected = sentences(text)
+    for window in (1, 7, 50):
+        monkeypatch.setattr("local_rag.text.sentences._WINDOW", window)
+        assert sentences(text) == expected

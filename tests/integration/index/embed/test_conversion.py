@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
+from local_rag.core.child_process import Finished
 from local_rag.core.errors import Stopped
 from local_rag.index.embed import conversion, converter, encoders, weights
 from local_rag.index.embed.conversion import Conversion
@@ -111,7 +112,7 @@ def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(conversion.subprocess, "run", stopped)
+    monkeypatch.setattr(conversion.child_process, "run", stopped)
     with pytest.raises(KeyboardInterrupt):
         conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256)
     assert list((tmp_path / FOLDER).iterdir()) == []
@@ -119,12 +120,11 @@ def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("trouble", ["too slow", "killed", "no reply"])
 def test_what_may_pass_is_tried_again(tmp_path, monkeypatch, trouble):
-    def run(command, **_):
-        if trouble == "too slow":
-            raise subprocess.TimeoutExpired(command, 600)
-        return subprocess.CompletedProcess(command, -2, b"" if trouble == "killed" else b"7\n")
+    def run(*_, **__):
+        code = None if trouble == "too slow" else -2 if trouble == "killed" else 0
+        return Finished(code, b"7\n" if trouble == "no reply" else b"", b"")
 
-    monkeypatch.setattr(conversion.subprocess, "run", run)
+    monkeypatch.setattr(conversion.child_process, "run", run)
     assert conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256).why
     assert conversion.find(tmp_path / FOLDER / "0123") is None
 

@@ -101,7 +101,7 @@ def test_what_is_no_file_is_skipped_without_a_worker(tmp_path):
         assert reason(parser, tmp_path / "gone.txt") == "cannot be opened (No such file or directory)"
         with (tmp_path / "large.txt").open("wb") as file:
             file.truncate(500_000_001)
-        assert reason(parser, tmp_path / "large.txt") == "is 500 MB large; up to 500 MB are read"
+        assert reason(parser, tmp_path / "large.txt") == "is 500.0 MB large, up to 500.0 MB are read"
         assert parser.pid is None
 
 

@@ -328,6 +328,39 @@ class TestBadFiles:
         assert "not Unicode" in report.skipped[0].reason
 
 
+class TestLimits:
+    def test_a_file_that_is_too_large_is_not_even_read(self, index, notes, read):
+        for name, size in (("dump [1].log", 200_000_000_000), ("book.pdf", 500_000_001)):
+            with (notes / name).open("wb") as file:
+                file.truncate(size)  # takes no room on the disk
+        for _ in range(2):
+            report = index.sync([notes])
+            assert {Path(skipped.path).name: skipped.reason for skipped in report.skipped} == {
+                "book.pdf": "is 500.0 MB large, up to 500.0 MB are read: "
+                "split it, or leave it out with --exclude book.pdf",
+                "dump [1].log": "is 200.0 GB large, up to 500.0 MB are read: "
+                "split it, or leave it out with --exclude 'dump \\[1\\].log'",
+            }
+        assert not {"dump [1].log", "book.pdf"} & set(read)
+        assert index.sync([notes], excludes=["dump \\[1\\].log", "book.pdf"]).skipped == ()
+
+    def test_a_stop_is_heard_while_a_file_is_hashed(self, notes):
+        with (notes / "large.log").open("wb") as file:
+            file.truncate(400_000_000)
+
+        class Third(cancel.Cancel):
+            looks = 0
+
+            def check(self):
+                self.looks += 1
+                if self.looks == 3:
+                    self.stop()
+                super().check()
+
+        with cancel.scope(Third()), pytest.raises(Stopped):
+            read_files.sha256(notes / "large.log")
+
+
 # --- being stopped, killed, out of space, and not alone -------------------------------------------------------
 
 SLOW_SYNC = """

@@ -181,7 +181,7 @@ def test_too_much_text_is_skipped_with_the_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(parsed_file, "MAX_CHARACTERS", 50_000)
     path = tmp_path / "a.txt"
     path.write_bytes(b"lamp " * 10_001)
-    assert reason(path) == "holds 50,005 characters of text; up to 50,000 are read"
+    assert reason(path) == "holds 50,005 characters of text, up to 50,000 are read"
 
 
 def test_hostile_files_are_skipped_with_a_reason(tmp_path):

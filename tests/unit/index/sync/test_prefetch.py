@@ -88,3 +88,36 @@ def test_leaving_early_interrupts_and_ends_the_thread():
     assert interrupted == [True] and not [
         thread for thread in threading.enumerate() if thread.name == "local-rag-ahead"
     ]
+
+
+def test_leaving_early_stops_what_the_thread_is_busy_with():
+    heard = []
+
+    def source():
+        yield 1
+        for _ in range(1000):
+            try:
+                cancel.check()
+            except Stopped:
+                heard.append(True)
+                raise
+            time.sleep(0.005)
+
+    with Ahead(source(), lambda _: 1, 3) as taken:
+        assert next(taken) == 1
+    assert heard == [True]
+
+
+def test_who_waits_hears_a_stop_that_the_thread_does_not():
+    stop, leave = cancel.Cancel(), threading.Event()
+
+    def source():
+        yield 1
+        leave.wait(60)
+
+    with cancel.scope(stop), Ahead(source(), lambda _: 1, 3, leave.set) as taken:
+        assert next(taken) == 1
+        stop.stop()
+        with pytest.raises(Stopped):
+            next(taken)
+        assert not leave.is_set()
