@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from local_rag.bundle.checking import AGAIN, MANIFEST, REQUIREMENTS, Bundle, digest_of, problems, read
 from local_rag.bundle.large_files import Progress, sum_of
-from local_rag.bundle.machine import Refused, folders, must_fit, ollama_store, quoted, say
+from local_rag.bundle.machine import Refused, folders, must_fit, ollama_store, quoted, say, show
 
 DATABASE, LOCK = "index.sqlite", "writer.lock"
 """As in local_rag/index/store/folder.py."""
@@ -319,8 +319,7 @@ def _show(bundle: Bundle, folder: Path, copies: list[Copy], keep: bool) -> None:
     lines += [f"already installed in {folder}" if is_there else f"would install {wheels:,} packages in {folder}"]
     words = {"new": "would put", "same": "is there already", "other": "would keep" if keep else "in the way"}
     lines += [f"{words[copy.state]}: {copy.target}" for copy in copies]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+    show(*lines)
 
 
 def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
@@ -331,12 +330,12 @@ def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
         command_line = [str(command), "status", "--index", str(folders()[1] / "indexes" / name)]
         done = subprocess.run(command_line, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         code = 1 if done.returncode else 0
-        sys.stdout.write((done.stderr if code else done.stdout).decode(errors="replace"))
-        sys.stdout.write(f"the index {name} {'cannot be used' if code else 'can be read'}\n")
+        show(*(done.stderr if code else done.stdout).decode(errors="replace").splitlines())
+        show(f"the index {name} {'cannot be used' if code else 'can be read'}")
         then = f'{quoted(command)} ask "…" --index {name}'
     else:
         then = f"{quoted(command)} index FOLDER"
-    sys.stdout.write(f"installed. Now:\n  {quoted(command)} demo\n  {then}\n")
+    show("installed. Now:", f"  {quoted(command)} demo", f"  {then}")
     return code
 
 

@@ -10,7 +10,9 @@ import platform
 import re
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 OLDEST = (3, 11)
 
@@ -40,8 +42,18 @@ class Refused(Exception):
 
 def say(line: str) -> None:
     """Progress, on stderr."""
-    sys.stderr.write("".join(ch if ch.isprintable() else "?" for ch in line) + "\n")
-    sys.stderr.flush()
+    _write(sys.stderr, [line])
+
+
+def show(*lines: str) -> None:
+    """Results, on stdout."""
+    _write(sys.stdout, lines)
+
+
+def _write(stream: TextIO, lines: Iterable[str]) -> None:
+    """Nothing that a bundle names can drive the terminal."""
+    stream.writelines("".join(ch if ch.isprintable() else "?" for ch in line) + "\n" for line in lines)
+    stream.flush()
 
 
 def here() -> str:
@@ -88,7 +100,7 @@ def folders() -> tuple[Path, Path]:
     ):
         base = os.environ.get(xdg, "").strip()
         if os.environ.get(variable):
-            paths.append(Path(os.environ[variable]).absolute())
+            paths.append(Path(os.environ[variable]).expanduser().absolute())
             continue
         if sys.platform == "win32":
             parent = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")

@@ -1,7 +1,7 @@
 """The program: its commands, its errors as one line and a hint, and its exit codes.
 
 Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 error, 2 usage, 3 abstained,
-4 partial, ungrounded or direct, 130 Ctrl-C.
+4 partial, ungrounded or direct, 130 Ctrl-C, 141 nobody reads what is written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +34,7 @@ from local_rag.cli.threads import threads_app
 from local_rag.core import process
 from local_rag.core.errors import LocalRagError
 
-INTERRUPTED = 130
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -60,11 +60,16 @@ def main() -> None:
     It leaves without taking the interpreter down module by module: with PyTorch loaded that takes over a second, and
     there is nothing left to do once `run` has closed what it opened.
     """
+    process.prepare_streams()
     process.prepare_own_process(process.CONVERTING)
-    code = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except process.StreamClosed:
+        code = BROKEN_PIPE
+    except OSError as error:
+        code = _say(f"error: the result cannot be written ({error.strerror})", "", 1)
     os._exit(code)
 
 
@@ -76,6 +81,7 @@ def run(arguments: Sequence[str]) -> int:
     arguments = [word for position, word in enumerate(arguments) if word != "--debug" or position >= len(words)]
     arguments = with_web(arguments)
     try:
+        _must_be_somewhere()
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)
         if result == INTERRUPTED:  # what Typer makes of KeyboardInterrupt
             raise KeyboardInterrupt
@@ -90,22 +96,25 @@ def run(arguments: Sequence[str]) -> int:
             return 2
         context = getattr(error, "ctx", None)
         return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except LocalRagError as error:
-        if debug:
-            raise
-        return _say(f"error: {error}", error.hint, error.exit_code)
+        return _say(f"error: {error}", error.hint, error.exit_code, error if debug else None)
     except Exception as error:
-        if debug:
-            raise
-        return _say(f"error: {type(error).__name__}: {error}", "the same command with --debug shows where", 1)
+        hint = "" if debug else "the same command with --debug shows where"
+        return _say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
 
 
-def _say(line: str, hint: str, code: int) -> int:
-    from local_rag.terminal.console import write_error
+def _must_be_somewhere() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise LocalRagError("the folder that you are in was deleted", hint="cd ~   then the same command") from error
 
+
+def _say(line: str, hint: str, code: int, traced: Exception | None = None) -> int:
+    from local_rag.terminal.console import write_error, write_traceback
+
+    if traced is not None:
+        write_traceback(traced)
     write_error(line, hint)
     return code
 

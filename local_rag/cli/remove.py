@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,7 @@ def remove(
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
-    from local_rag.terminal.console import write
+    from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural, short_path
 
     settings = settings_of(index)
@@ -30,7 +29,7 @@ def remove(
         if index is None:
             raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
         folder = settings.index_path
-        if sys.stdin.isatty() and not typer.confirm(f"Delete the index {short_path(folder)}?", err=True):
+        if not confirm(f"Delete the index {short_path(folder)}?"):
             return 1
         Index.destroy(folder)
         write(f"deleted the index {short_path(folder)}")

@@ -21,11 +21,13 @@ def search(
 ) -> int:
     """Show the passages that fit best; no answer is written."""
     from local_rag.runtime.opening import open_embedder, open_index
+    from local_rag.runtime.rag import check_question
     from local_rag.terminal.answers import passages_table
     from local_rag.terminal.console import write_result
 
     if not query.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
+    check_question(query)
     settings = options.settings(k=k)
     with open_index(settings, open_embedder(settings, stderr_display())) as opened:
         passages = opened.search(query, settings.values.k, within=within or ())

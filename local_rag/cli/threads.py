@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,12 +92,12 @@ def export(
 @threads_app.command()
 def delete(name: NameArgument) -> int:
     """Delete a chat permanently; asks first in a terminal."""
-    from local_rag.terminal.console import write
+    from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
     with _threads() as threads:
         count = plural(len(threads.turns(name)), "question")
-        if sys.stdin.isatty() and not typer.confirm(f"Delete the thread {name} ({count})?", err=True):
+        if not confirm(f"Delete the thread {name} ({count})?"):
             return 1
         threads.delete(name)
     write(f"deleted the thread {name} ({count})")

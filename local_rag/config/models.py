@@ -199,7 +199,7 @@ def files(settings: Settings) -> list[Path]:
     candidates = [packaged_file(), settings.config_folder / "models.yaml"]
     if settings.trust_models_here:
         candidates.append(Path.cwd() / "models.yaml")
-    in_force = [file for file in candidates if file.is_file()]
+    in_force = [file for file in candidates if file.exists() or file.is_symlink()]
     return [*in_force, Path(settings.models).expanduser().absolute()] if settings.models else in_force
 
 

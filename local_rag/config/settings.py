@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -37,6 +39,9 @@ EngineName = Literal["auto", "ollama", "extractive"]
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
 
+
+LARGEST_FILE = 1_000_000
+"""Bytes of a config.yaml or models.yaml; a larger one is none."""
 
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where it is installed: models.yaml takes 1 ms instead of 11."""
@@ -217,16 +222,16 @@ class Settings:
         Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
         """
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
-        config_folder = Path(os.environ.get(CONFIG_DIR) or _DIRS.user_config_dir)
-        data_folder = Path(os.environ.get(DATA_DIR) or _DIRS.user_data_dir)
-        cache_folder = Path(os.environ.get(CACHE_DIR) or _DIRS.user_cache_dir)
+        config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
+        data_folder = _folder(DATA_DIR, _DIRS.user_data_dir)
+        cache_folder = _folder(CACHE_DIR, _DIRS.user_cache_dir)
         config = config_folder / "config.yaml"
         host = os.environ.get(OLLAMA_HOST, "").strip()
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
         for name, value, where in [
             *([("ollama.host", host, OLLAMA_HOST)] if host else []),
-            *(_flat(read_yaml(config), str(config)) if config.exists() else []),
+            *(_flat(read_yaml(config), str(config)) if config.exists() or config.is_symlink() else []),
             *_environment(),
             *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
         ]:
@@ -262,6 +267,14 @@ class Settings:
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
         return reduce(getattr, name.split("."), self.values)
+
+
+def _folder(variable: str, usual: str) -> Path:
+    """The folder that a variable names: ~ is the home folder, as in a shell, and quotes do not change that."""
+    try:
+        return Path(os.environ.get(variable) or usual).expanduser().absolute()
+    except RuntimeError as error:  # ~name of nobody
+        raise ConfigError(f"{variable}: {error}", hint=f"name a folder: {variable}=/path/of/a/folder") from error
 
 
 def _is_same_folder(first: Path, second: Path) -> bool:
@@ -302,6 +315,10 @@ def variable(name: str) -> str:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, empty for an empty file. Raises ConfigError with the line of a mistake."""
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+            what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
+            raise ConfigError(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
         data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error

@@ -14,13 +14,14 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
+import io
 import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 GARBAGE = 100_000
 """New objects between two looks for garbage; Python's own number is 700."""
@@ -51,6 +52,44 @@ def prepare_own_process(*without: str) -> None:
     os.environ.update(OFFLINE)
     for name in without:
         cast("dict[str, ModuleType | None]", sys.modules).setdefault(name, None)
+
+
+class StreamClosed(BaseException):
+    """Whoever reads stdout or stderr of this process reads no more (`local-rag … | head`).
+
+    Not an OSError: libraries that write give other exit codes to those, or go on.
+    """
+
+
+class _Stream(io.FileIO):
+    """Stdout or stderr, where it is a pipe or a file."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError as error:
+            raise StreamClosed from error
+
+
+def prepare_streams() -> None:
+    """Let a process of our own write to stdout and stderr whatever they are; call it first.
+
+    A stream that was closed from the start (`>&-`) leads to nowhere; its number would be given to the next file that is
+    opened. A pipe that nobody reads any more raises StreamClosed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+        elif number and not stream.isatty():
+            raw = io.BufferedWriter(_Stream(number, "wb", closefd=False))
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=number == 2))
 
 
 @contextmanager

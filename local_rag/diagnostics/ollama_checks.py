@@ -238,7 +238,8 @@ def _schema(context: _Context, specs: Mapping[Role, OllamaModelSpec]) -> Iterato
         details = f"{name} gave no usable verdict on two passages, at the second try either ({took}): {why}"
         yield Check("schema", "bad", details, f"local-rag models try {name}\nlocal-rag models   lists others")
     elif any(usage.retries for usage in usages):
-        details = f"{name} kept to the form of a verdict only at the second try ({took})"
+        notes = [note for usage in usages for note in usage.notes]
+        details = "; ".join([f"{name} kept to the form of a verdict only at the second try ({took})", *notes])
         yield Check("schema", "note", details, f"local-rag models try {name}")
     else:
         yield Check("schema", "ok", f"{name} kept to the form of a verdict at the first try ({took})")

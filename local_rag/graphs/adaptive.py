@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from local_rag.graphs.edges import label, route_taken, source_taken
-from local_rag.graphs.nodes.conversation import Graph, graph_of
+from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import grade_documents, grade_generation
 from local_rag.graphs.nodes.reasoning import reason, retrieve_step
@@ -14,6 +14,7 @@ from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
 from local_rag.graphs.state import TUTORIAL, Options
+from local_rag.graphs.untraced import Graph
 
 
 def adaptive(options: Options = TUTORIAL) -> Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from local_rag.graphs.edges import action, label
-from local_rag.graphs.nodes.conversation import Graph, graph_of
+from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.correction import discard_documents, grade_documents, refine_documents
 from local_rag.graphs.nodes.generation import generate, give_up
 from local_rag.graphs.nodes.graders import grade_generation_once
@@ -11,6 +11,7 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.web_search import web_search_node
 from local_rag.graphs.state import TUTORIAL, Options
+from local_rag.graphs.untraced import Graph
 
 
 def crag(options: Options = TUTORIAL) -> Graph:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from local_rag.graphs.nodes.conversation import Graph, graph_of
+from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.state import TUTORIAL, Options
+from local_rag.graphs.untraced import Graph
 
 
 def plain(options: Options = TUTORIAL) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local_rag.graphs.edges import label, retrieve_or_not
 from local_rag.graphs.nodes import candidates
-from local_rag.graphs.nodes.conversation import Graph, graph_of
+from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import (
     grade_documents,
@@ -17,6 +17,7 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
 from local_rag.graphs.state import TUTORIAL, Options
+from local_rag.graphs.untraced import Graph
 
 
 def self_rag(options: Options = TUTORIAL) -> Graph:

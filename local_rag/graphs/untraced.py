@@ -1,4 +1,4 @@
-"""A compiled graph that LangSmith never sees, whatever the environment and the calling program say.
+"""Graphs that LangSmith never sees, whatever the environment and the calling program say, and that are drawn here.
 
 A run that is traced sends questions and passages to a server. The switch is a context variable, and a generator that
 sets one leaks it to its caller between two yields: so the graph is driven inside a copy of the caller's context.
@@ -11,11 +11,13 @@ import contextvars
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langsmith import tracing_context
 
+from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import Deps, State
 
 if TYPE_CHECKING:
@@ -24,8 +26,19 @@ else:
     Compiled = CompiledStateGraph
 
 
+class Graph(StateGraph[State, Deps]):
+    """A graph as it is built; whatever compiles it gets one that is untraced."""
+
+    def compile(  # type: ignore[override]  # LangGraph's further options go through
+        self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any
+    ) -> Untraced:
+        """As LangGraph's. With a checkpointer it keeps one checkpoint per turn."""
+        graph = super().compile(checkpointer, **options)
+        return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
+
+
 class Untraced(Compiled):
-    """`invoke`, `batch` and their async kin all go through these two."""
+    """`invoke`, `batch` and their async kin go through `stream` and `astream`, every picture through `get_graph`."""
 
     def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
@@ -57,13 +70,17 @@ class Untraced(Compiled):
             return options
         return options | {"durability": "exit"}
 
+    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
+        """As LangGraph's, without a picture that another machine makes."""
+        return LocalDrawing.of(super().get_graph(config, xray=xray))
 
-def compiled(
-    builder: StateGraph[State, Deps], name: str, checkpointer: BaseCheckpointSaver[Any] | None = None
-) -> Untraced:
-    """Compile a graph so that it cannot be traced. With a checkpointer it keeps one checkpoint per turn."""
-    graph = builder.compile(name=name, checkpointer=checkpointer)
-    return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
+        """As LangGraph's, without a picture that another machine makes."""
+        return LocalDrawing.of(await super().aget_graph(config, xray=xray))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
+        return self.get_graph().mime_bundle()
 
 
 def _untraced_context() -> contextvars.Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from local_rag.text.display import short_path
+from local_rag.text.display import on_one_line, short_path
 from local_rag.text.urls import is_url
 
 PathLabel = Callable[[str], str]
@@ -31,7 +31,7 @@ class PathLabels:
         for start in range(len(folder.parts) - 1, 0, -1):
             label = Path(*path.parts[start:])
             if not (self._names_another_root(folder, start) or self._is_another_file(label, path)):
-                return label.as_posix().replace("\n", "\\n").replace("\r", "\\r")
+                return on_one_line(label.as_posix())
         return short_path(source)
 
     def _names_another_root(self, folder: Path, start: int) -> bool:

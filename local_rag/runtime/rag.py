@@ -27,6 +27,20 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
 
+LONGEST_QUESTION = 4_000
+"""Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
+
+
+def check_question(question: str) -> None:
+    """Raises UsageError for a question that is empty or too long."""
+    if not question.strip():
+        raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(
+            f"a question has at most {LONGEST_QUESTION:,} characters, and this one has {len(question):,}",
+            hint="put the text into a file, index it, and ask about it: local-rag ask QUESTION --in FILE",
+        )
+
 
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
@@ -85,7 +99,8 @@ class Rag:
 
         `may_search` is given every web query right before it is sent, and says whether it may be; without it every
         query is sent where the settings switch the web on, none where they say `ask`.
-        Raises UsageError for an empty question or an unknown graph, EngineError where the engine fails.
+        Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
+        fails.
         """
         events = self.stream(question, graph=graph, k=k, within=within, thread=thread, may_search=may_search)
         for event in events:
@@ -104,8 +119,7 @@ class Rag:
         may_search: MaySearch | None = None,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
-        if not question.strip():
-            raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
+        check_question(question)
         if thread is not None:
             from local_rag.graphs.threads import thread_name
 
@@ -136,7 +150,6 @@ class Rag:
         """
         from local_rag.graphs import GRAPHS
         from local_rag.graphs.state import Options, recursion_limit
-        from local_rag.graphs.untraced import compiled
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
@@ -150,7 +163,7 @@ class Rag:
         with self._lock:
             if key not in self._graphs:
                 options = Options.of(values, memory=checkpointer is not None)
-                graph = compiled(GRAPHS[name](options), name, checkpointer)
+                graph = GRAPHS[name](options).compile(checkpointer, name=name)
                 self._graphs[key] = graph.with_config(recursion_limit=recursion_limit(values.limits))
             return self._graphs[key]
 

@@ -32,8 +32,8 @@ def trace_line(event: Event, label: PathLabel = short_path) -> str:
         of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
         score = f"{of} {event.score:.2f}" if event.score is not None else ""
         passage = f" {label(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
-        why = f" ({printable(event.why)})" if event.why else ""
-        return f"    {event.kind}{passage}: {printable(event.verdict)}{score}{why}"
+        why = f" ({_line(event.why)})" if event.why else ""
+        return f"    {event.kind}{passage}: {_line(event.verdict)}{score}{why}"
     return ""
 
 
@@ -41,7 +41,11 @@ def retrieved_line(event: Retrieved, label: PathLabel = short_path) -> str:
     """What a query brought: each passage by its file, the beginning of its id, and its similarity."""
     passages = joined(_passage(document.metadata, label) for document in event.documents)
     count = plural(len(event.documents), "passage")
-    return f'{count} for "{printable(shorten(event.query, 200))}"{f": {passages}" if passages else ""}'
+    return f'{count} for "{_line(shorten(event.query, 200))}"{f": {passages}" if passages else ""}'
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
 
 
 def _passage(metadata: Mapping[str, Any], label: PathLabel) -> str:

@@ -16,11 +16,16 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from local_rag.core.process import StreamClosed
 from local_rag.core.serialization import to_json
-from local_rag.text.display import printable
+from local_rag.text.display import for_terminal, safe_json
 
 UNLIMITED = 100_000
 """Columns of a pipe or a file, where no line is wrapped."""
+
+
+LINKED = ("https://", "http://", "file://")
+"""Beginnings of the addresses that a click may open."""
 
 
 class SafeConsole(Console):
@@ -40,17 +45,17 @@ class SafeConsole(Console):
         return super().render(_safe(renderable), options)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise StreamClosed
 
 
 def _safe(renderable: ConsoleRenderable | RichCast | str) -> ConsoleRenderable | RichCast | str:
     if isinstance(renderable, str):
-        return printable(renderable)
-    if not isinstance(renderable, Text) or printable(renderable.plain) == renderable.plain:
+        return for_terminal(renderable)
+    if not isinstance(renderable, Text) or for_terminal(renderable.plain) == renderable.plain:
         return renderable
     cleaned = renderable.blank_copy()
     for part in renderable.divide(sorted({offset for span in renderable.spans for offset in (span.start, span.end)})):
-        part.plain = printable(part.plain)
+        part.plain = for_terminal(part.plain)
         cleaned.append_text(part)
     return cleaned
 
@@ -76,7 +81,7 @@ def write(*parts: RenderableType) -> None:
 
 def write_json(value: object, indent: int | None = 2) -> None:
     """One JSON value on stdout, for programs."""
-    stdout().file.write(to_json(value, indent) + "\n")
+    stdout().file.write(safe_json(to_json(value, indent)) + "\n")
     sys.stdout.flush()
 
 
@@ -97,9 +102,28 @@ def write_error(message: str, hint: str = "") -> None:
         console.print(Text.assemble(("hint: ", "dim"), hint), soft_wrap=True)
 
 
+def write_traceback(error: BaseException) -> None:
+    """Where an error comes from, on stderr."""
+    import traceback
+
+    stderr().print(Text("".join(traceback.format_exception(error)).rstrip()), soft_wrap=True)
+
+
+def confirm(question: str) -> bool:
+    """Whether a person says yes on the terminal; without a terminal nobody is asked, and it is yes."""
+    if not sys.stdin.isatty():
+        return True
+    try:
+        reply = stderr().input(f"{question} [y/N] ", markup=False, emoji=False)
+    except EOFError:
+        return False
+    return reply.strip().lower() in ("y", "yes")
+
+
 def link(text: str, address: str) -> Text:
-    """Text that opens an address on a click (OSC 8) where the terminal can."""
-    return Text.assemble((text, Style(link=printable(address).replace("\n", ""))))
+    """Text that opens a page or a file on a click (OSC 8) where the terminal can."""
+    address = for_terminal(address).replace("\n", "")
+    return Text.assemble((text, Style(link=address) if address.startswith(LINKED) else ""))
 
 
 class PlainTable(Table):

@@ -11,7 +11,7 @@ from local_rag.core.documents import Skipped, SyncReport
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.status import IndexStatus
 from local_rag.terminal.console import PlainTable
-from local_rag.text.display import format_bytes, joined, plural, short_path
+from local_rag.text.display import format_bytes, joined, on_one_line, plural, short_path, shorten
 
 
 def report_parts(report: SyncReport, pages_left: int = 0, label: PathLabel = short_path) -> Iterator[RenderableType]:
@@ -25,7 +25,10 @@ def report_parts(report: SyncReport, pages_left: int = 0, label: PathLabel = sho
     }
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
     if report.ignored:
-        kinds = joined(f"{count:,} {suffix or 'without a suffix'}" for suffix, count in report.ignored.items())
+        kinds = joined(
+            f"{count:,} {shorten(on_one_line(suffix), 20) or 'without a suffix'}"
+            for suffix, count in report.ignored.items()
+        )
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds}"
     yield from _reasons("Skipped, wholly or in part", report.skipped, label)
     yield from _reasons("Could not be seen, so what was indexed is kept (--prune removes it)", report.kept, label)

@@ -8,6 +8,13 @@ from pathlib import Path
 
 from local_rag.text.urls import is_url
 
+_BIDI_CHARACTERS = "\u202a-\u202e\u2066-\u2069"
+_UNSEEN_CHARACTERS = "\u200b\u2060-\u2065\u206a-\u206f\u180e\u3164\uffa0\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_BIDI = re.compile(f"[{_BIDI_CHARACTERS}]")
+_UNSEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]")
+_BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_SEPARATORS = re.compile("[\u2028\u2029]")
+_UNSAFE = re.compile(f"[\x7f-\x9f\u2028\u2029{_BIDI_CHARACTERS}{_UNSEEN_CHARACTERS}]")
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -25,7 +32,25 @@ def printable(text: str) -> str:
 
     Bidirectional overrides (Unicode TR 9, section 2) go too: they make a text read otherwise than it is.
     """
-    return re.sub("[\u202a-\u202e\u2066-\u2069]", "", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return _BIDI.sub("", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def for_terminal(text: str) -> str:
+    """`printable`, also without characters that nobody sees: zero-width spaces, tag characters, fillers, separators.
+
+    Joiners (Persian, Indic scripts, emoji), variation selectors and directional marks stay: they shape what is seen.
+    """
+    return _UNSEEN.sub("", printable(_SEPARATORS.sub("\n", text)))
+
+
+def safe_json(json: str) -> str:
+    """JSON text without characters that could drive a terminal or that nobody sees; a program reads the same values."""
+    return _UNSAFE.sub(lambda match: _escape(match[0]), json)
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def plural(count: int, noun: str, many: str = "") -> str:
@@ -48,7 +73,12 @@ def short_path(path: str | Path) -> str:
         short = next(
             (str(prefix / full.relative_to(base)) for base, prefix in bases if full.is_relative_to(base)), str(full)
         )
-    return short.replace("\n", "\\n").replace("\r", "\\r")
+    return on_one_line(short)
+
+
+def on_one_line(name: str) -> str:
+    """A name with its line breaks escaped: none can begin a line of its own."""
+    return _BREAKS.sub(lambda match: repr(match[0])[1:-1], name)
 
 
 def format_bytes(count: int) -> str:

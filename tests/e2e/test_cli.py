@@ -114,13 +114,6 @@ def test_debug_shows_the_traceback(world):
     assert "Traceback" in done.stderr
 
 
-def test_a_pipe_that_closes_is_no_error(world):
-    _, _, env = world
-    command = f'"{sys.executable}" -m local_rag graph adaptive | true'
-    done = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
-
-
 SLOW_ANSWER = """
 from local_rag.cli.app import main
 from local_rag.core import cancel

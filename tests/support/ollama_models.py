@@ -21,6 +21,20 @@ class Model:
     remote_model: str = ""
     parameters: str = "3.2B"
     quantization: str = "Q4_K_M"
+    harmony: bool = False
+    """Its parser is harmony's, whatever its family is."""
+    levels: bool = True
+    """It can be told how much to think, and not only whether."""
+
+    def refuses(self, think: Any) -> str:
+        """Why it does not take this `think`, with a place for its name; empty where it does."""
+        if think and "thinking" not in self.capabilities:
+            return '"{}" does not support thinking'
+        return (
+            f'think value "{think}" is not supported for this model'
+            if isinstance(think, str) and not self.levels
+            else ""
+        )
 
     def details(self) -> dict[str, Any]:
         if self.remote_host:

@@ -282,8 +282,8 @@ class OllamaServer:
                 return 500, f'option "{option}" must be of type integer'
         if body.get("top_logprobs", 0) > 20:
             return 400, "top_logprobs must be between 0 and 20"
-        if body.get("think") and "thinking" not in model.capabilities:
-            return 400, f'"{asked}" does not support thinking'
+        if refused := model.refuses(body.get("think")):
+            return 400, refused.format(asked)
         if isinstance(form := body.get("format"), str) and form not in ("", "json"):
             return 500, f'invalid format: {json.dumps(json.dumps(form))}; expected "json" or a valid JSON Schema object'
         return None
@@ -303,7 +303,9 @@ class OllamaServer:
     def _turn(self, wire: Wire, body: dict[str, Any]) -> Turn:
         model = self.models[full_name(body["model"])]
         thinks = "thinking" in model.capabilities and body.get("think") is not False
-        swallows = model.family == "gptoss" and bool(body.get("format")) and body.get("think") is False
+        swallows = (
+            (model.family == "gptoss" or model.harmony) and bool(body.get("format")) and body.get("think") is False
+        )
         known = {"old": self.old, "gives_logprobs": self.gives_logprobs}
         return Turn(wire, body, thinks=thinks, swallows=swallows, **known)
 

@@ -27,12 +27,13 @@ from local_rag.engines.ollama.replies import (
     BrokenOff,
     ChatRequest,
     Reply,
+    ThinkRefused,
     Thoughts,
     Unusable,
     call_of,
     check_end,
 )
-from local_rag.engines.ollama.server import Server, project_error
+from local_rag.engines.ollama.server import Server, project_error, refuses_thinking
 from local_rag.engines.ollama.token_probabilities import Token, tokens_of
 from local_rag.engines.ollama.transport import Connection, over
 
@@ -249,6 +250,9 @@ class Caller:
                 return refused
             if error.status_code == -1:
                 return BrokenOff(f"{request.setup.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
+            if request.setup.think and refuses_thinking(error.error):
+                refusal = project_error(error, self.server.address, request.setup.model)
+                return ThinkRefused(str(refusal), hint=refusal.hint)
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
             return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply", hint=AGAIN)
         if isinstance(error, ValueError) and "No generation chunks" in str(error):

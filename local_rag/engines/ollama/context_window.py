@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,7 @@ class ModelSetup:
 
     @property
     def thoughts(self) -> int:
-        return 1024 if self.think else 0
+        return min(1024, self.num_ctx // 2) if self.think else 0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -85,14 +86,30 @@ class FittedPrompt:
     """
 
     def __init__(self, prompt: Prompt, order: Sequence[int], setup: ModelSetup, cap: int, spare: int = 0) -> None:
-        self._prompt, self._setup, self._cap = prompt, setup, cap + setup.thoughts
+        self._prompt, self.setup, self._reply = prompt, setup, cap
         self._wanted = list(order)
         self._all = len(self._wanted) - spare
-        room = setup.num_ctx - self._cap
-        while estimate(self.messages) > room and len(self._wanted) > 1:
-            self._wanted.pop()
-        if estimate(self.messages) > room:
-            raise self._hopeless(f"about {estimate(self.messages):,}")
+        self._fit()
+
+    def change(self, setup: ModelSetup) -> None:
+        """The model is asked otherwise: the room beside its thoughts may be another."""
+        self.setup = setup
+        self._fit()
+
+    def _fit(self) -> None:
+        """Keep as many as fit by the estimate, which grows with each; one at least is tried."""
+        room, passages = self.setup.num_ctx - self._cap, self._wanted
+        fitting = bisect_right(range(1, len(passages) + 1), room, key=lambda count: self._estimated(passages[:count]))
+        self._wanted = passages[: max(1, fitting)]
+        if (size := self._estimated(self._wanted)) > room:
+            raise self._hopeless(f"about {size:,}")
+
+    def _estimated(self, wanted: Sequence[int]) -> int:
+        return estimate(self._prompt(sorted(wanted)))
+
+    @property
+    def _cap(self) -> int:
+        return self._reply + self.setup.thoughts
 
     @property
     def kept(self) -> list[int]:
@@ -121,14 +138,14 @@ class FittedPrompt:
         if gone <= 0:
             return ""
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
-        return f"{who}: the window of {self._setup.model} is {self._setup.num_ctx:,} tokens"
+        return f"{who}: the window of {self.setup.model} is {self.setup.num_ctx:,} tokens"
 
     def _hopeless(self, tokens: str) -> EngineError:
         beside = f" with {self._cap:,} for the reply"
         least = ", even with one passage" if self._all else ""
         return EngineError(
-            f"a prompt of {tokens} tokens{beside} does not fit the window of {self._setup.num_ctx:,} tokens of "
-            f"{self._setup.model}{least}",
+            f"a prompt of {tokens} tokens{beside} does not fit the window of {self.setup.num_ctx:,} tokens of "
+            f"{self.setup.model}{least}",
             hint="ask a shorter question, or give the model more num_ctx in your models.yaml (it costs memory)",
         )
 

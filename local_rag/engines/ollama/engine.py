@@ -24,6 +24,7 @@ from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import Task
+from local_rag.engines.ollama.thinking import Thinking
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
 
@@ -55,6 +56,7 @@ class OllamaEngine:
         self._version = version
         self._digests: Mapping[str, str] = {}
         self._caller = Caller(server, settings)
+        self._thinking = Thinking()
         self._grader = Grader(self.task, settings.grading == "each")
 
     @classmethod
@@ -213,7 +215,7 @@ class OllamaEngine:
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
-        return Task(self._caller, self.setups, self._logprobs, self._explain)
+        return Task(self._caller, self.setups, self._thinking, self._logprobs, self._explain)
 
 
 def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:

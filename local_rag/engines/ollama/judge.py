@@ -10,8 +10,8 @@ from local_rag.core import cancel
 from local_rag.core.usage import Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.engines.ollama.prompts import fenced
 from local_rag.text.display import shorten
+from local_rag.text.fences import fenced
 from local_rag.text.marks import without_marks
 
 REFERENCES = 10

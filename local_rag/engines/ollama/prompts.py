@@ -9,7 +9,6 @@ first, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.ollama.context_window import Message
 from local_rag.text.display import joined, plural, shorten
+from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def chat(
 ) -> list[Message]:
     """A prompt: the passages of these numbers (from 0), numbered from 1, or what else stands first; then the question.
 
-    The task is last.
+    The task is last. What files, people and models wrote passes `fenced`; in a task its own function sees to that.
     """
-    parts = [before, *_passages(documents, numbers)]
-    parts += [f"Question: {question}" if question else "", f"Task: {task}"]
+    parts = [fenced(before), *_passages(documents, numbers)]
+    parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
     return [("system", SYSTEM), ("user", "\n\n".join(filter(None, parts)))]
 
 
@@ -77,10 +77,6 @@ def passage(number: int, document: Document, copy_of: int | None = None) -> str:
 
 def _attribute(value: str) -> str:
     return shorten(fenced(value).replace('"', "'"), 100)
-
-
-def fenced(text: str) -> str:
-    return re.sub(r"<(?=\s*/?\s*(?:passage|answer)\b)", "‹", text, flags=re.IGNORECASE)
 
 
 # --- the tasks ------------------------------------------------------------------------------------------------------
@@ -116,7 +112,7 @@ def answer_task(attempt: Attempt, only: Sequence[int] = ()) -> str:
     drafts = "\n".join(
         f"- {shorten(without_marks(draft), LONGEST_DRAFT)} (rejected: {why})" for draft, why in attempt.failed
     )
-    return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{drafts}"
+    return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{fenced(drafts)}"
 
 
 def _only(what: str, numbers: Sequence[int]) -> str:
@@ -223,7 +219,7 @@ NEED = (
 def reason_task(thoughts: Sequence[str]) -> str:
     """The next sentence of a chain of reasoning (IRCoT, arXiv 2212.10509, section 3.1); it is searched with."""
     listed = "\n".join(f"{number}. {shorten(thought, 300)}" for number, thought in enumerate(thoughts, start=1))
-    begun = f"Your reasoning so far:\n{listed}\n" if listed else ""
+    begun = f"Your reasoning so far:\n{fenced(listed)}\n" if listed else ""
     return (
         "Work towards the answer to the question, one sentence at a time, only by what the passages say.\n"
         f'{begun}Write the next sentence as "t": a new fact from the passages that leads on, or, where they do not '
@@ -242,7 +238,7 @@ _AIMS = {
 
 def rewrite_task(tried: Sequence[str], target: Target) -> str:
     """The question rewriter. It sees no passage: a query for the web holds nothing of the files."""
-    listed = "\n".join(f"- {shorten(query, 300)}" for query in tried)
+    listed = fenced("\n".join(f"- {shorten(query, 300)}" for query in tried))
     return f"Write {_AIMS[target]}. These were tried already:\n{listed}\nWrite the new query on one line, nothing else."
 
 
@@ -272,7 +268,7 @@ DIRECT = (
 
 def correction(error: str, shape: str) -> str:
     """What the retry adds after the reply that could not be used."""
-    return f"That reply could not be used: {error}. Reply with the JSON object alone: {shape}"
+    return f"That reply could not be used: {fenced(error)}. Reply with the JSON object alone: {shape}"
 
 
 def shape(keys: Sequence[str]) -> str:

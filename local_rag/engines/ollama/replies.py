@@ -60,6 +60,10 @@ class Empty(Unusable):
     """Tokens were generated and no text came: a model that thinks and was told not to."""
 
 
+class ThinkRefused(Unusable):
+    """The server does not take this `think` for this model."""
+
+
 def check_end(request: ChatRequest, text: str, last: Mapping[str, Any]) -> bool:
     """Whether a reply was cut at its cap; `last` is the line with `done` and the figures, empty if none came.
 
@@ -87,13 +91,8 @@ def _empty(setup: ModelSetup, generated: int) -> Unusable:
     what = f"{setup.model} generated {generated} tokens and returned no text"
     if setup.thinks is False:
         return BrokenOff(f"{what}: it ended its reply at once", hint=AGAIN)
-    if setup.think:
-        return Empty(f"{what}: its thoughts left no room for it", hint="take another model: local-rag models")
-    where = f"under ollama: models: {setup.model}: in your models.yaml"
-    return Empty(
-        f"{what}, as models do that think; it was sent think: false",
-        hint=f"give it a line 'think: low' (gpt-oss) or 'think: true' {where}",
-    )
+    why = ": its thoughts left no room for it" if setup.think else ", as models do that think; it was told not to"
+    return Empty(f"{what}{why}", hint="take another model: local-rag models")
 
 
 def call_of(request: ChatRequest, last: Mapping[str, Any], seconds: float) -> Call:

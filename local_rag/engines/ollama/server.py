@@ -215,9 +215,17 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
     return EngineError(f"the program at {where} is not an Ollama server: {error}", hint="local-rag doctor")
 
 
+_NO_THINKING = r"does not support thinking|think value"
+
+
+def refuses_thinking(message: str) -> bool:
+    """Whether an error says that a model does not take the `think` that it was sent."""
+    return bool(re.search(_NO_THINKING, message, re.IGNORECASE))
+
+
 _CAUSES = (
     (r"does not support chat", "{model} is no chat model", "local-rag models lists those that answer questions"),
-    (r"does not support thinking|think value", "{model} cannot think as it is told to",
+    (_NO_THINKING, "{model} cannot think as it is told to",
      "take the line 'think' for it out of your models.yaml"),
     (r"invalid model name", "{model} is no name of a model", "local-rag models lists those that there are"),
     (r"server busy|pending requests", "Ollama is busy with other questions", "ask again when they are done: ollama ps"),

@@ -17,10 +17,12 @@ from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
-from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, Unusable, first_line
+from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, ThinkRefused, Unusable, first_line
 from local_rag.engines.ollama.schemas import R
+from local_rag.engines.ollama.thinking import Thinking
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural, shorten
+from local_rag.text.fences import fenced
 from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
@@ -35,13 +37,20 @@ QUOTED = 400
 """Characters of a reply that cannot be used which the retry is shown."""
 
 
+class AskOtherwise(Exception):
+    """A model turned out to think: the same is asked for once more, in the setup that it has by now."""
+
+
 class Task:
     """The calls of one task, in turn, with their costs."""
 
-    def __init__(self, caller: Caller, setups: Mapping[Role, ModelSetup], logprobs: bool, explain: bool) -> None:
+    def __init__(
+        self, caller: Caller, setups: Mapping[Role, ModelSetup], thinking: Thinking, logprobs: bool, explain: bool
+    ) -> None:
         cancel.check()
         self._caller = caller
         self._setups = setups
+        self._thinking = thinking
         self._logprobs = logprobs
         self._explain = explain
         self._started = time.perf_counter()
@@ -84,17 +93,20 @@ class Task:
         """
         if self._explain and reasons:
             prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
-        setup = self._setups[role]
-        fitted = FittedPrompt(prompt, order, setup, schemas.most_tokens(schema(len(order))), spare)
-        alternatives = ALTERNATIVES if self._asks(scored) else None
+        fitted = FittedPrompt(prompt, order, self._setup(role), schemas.most_tokens(schema(len(order))), spare)
+        alternatives, retry = ALTERNATIVES if self._asks(scored) else None, False
         while True:
-            shape = schema(len(fitted.kept))
+            shape, setup = schema(len(fitted.kept)), fitted.setup
             cap = schemas.most_tokens(shape)
-            request = ChatRequest(label, setup, fitted.messages, cap, schemas.wire(shape), alternatives)
+            request = ChatRequest(label, setup, fitted.messages, cap, schemas.wire(shape), alternatives, retry=retry)
             try:
                 parsed, raw, wrong = self._strict(request, shape)
             except PromptTooLong as size:
                 fitted.shrink(size)
+                continue
+            except AskOtherwise:
+                retry = True
+                fitted.change(self._setup(role))
                 continue
             self._note(fitted.note)
             if parsed is None:
@@ -124,9 +136,9 @@ class Task:
 
         A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
         """
-        fitted = FittedPrompt(prompt, order, self._setups["generator"], ANSWER_TOKENS, spare)
+        fitted = FittedPrompt(prompt, order, self._setup("generator"), ANSWER_TOKENS, spare)
         figures = 0 if self._asks(scored) else None
-        request = ChatRequest(label, self._setups["generator"], (), ANSWER_TOKENS, logprobs=figures, variant=variant)
+        request = ChatRequest(label, fitted.setup, (), ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
         while True:
             try:
@@ -136,6 +148,9 @@ class Task:
                 return self._note(fitted.note)
             except PromptTooLong as size:
                 fitted.shrink(size)
+            except AskOtherwise:
+                fitted.change(self._setup("generator"))
+                request = replace(request, setup=fitted.setup, retry=True)
             except BrokenOff:
                 if request.retry:
                     raise
@@ -149,22 +164,29 @@ class Task:
 
         `order` lists what the prompt may do without, the most wanted first.
         """
-        setup, variant = self._setups["rewriter"], 0
-        fitted = FittedPrompt(prompt, order, setup, LINE_TOKENS)
+        variant, retry = 0, False
+        fitted = FittedPrompt(prompt, order, self._setup("rewriter"), LINE_TOKENS)
         while variant < TRIES:
-            request = ChatRequest(label, setup, fitted.messages, LINE_TOKENS, variant=variant, retry=variant > 0)
+            request = ChatRequest(label, fitted.setup, fitted.messages, LINE_TOKENS, variant=variant, retry=retry)
             try:
                 line = first_line(self._whole(request).text)
             except PromptTooLong as size:
                 fitted.shrink(size)
+                continue
+            except AskOtherwise:
+                retry = True
+                fitted.change(self._setup("rewriter"))
                 continue
             except (BrokenOff, Empty) as error:
                 self._note(_note_of(error))
                 line = ""
             if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
-            variant += 1
+            variant, retry = variant + 1, True
         return Rewrite("", self.usage())
+
+    def _setup(self, role: Role) -> ModelSetup:
+        return self._thinking.of(self._setups[role])
 
     def _asks(self, scored: bool) -> bool:
         return scored and self._logprobs
@@ -178,7 +200,7 @@ class Task:
         for retry in (False, True):
             rejected = ""
             try:
-                reply = self._whole(replace(request, retry=retry))
+                reply = self._whole(replace(request, retry=retry or request.retry))
             except Empty as error:
                 return None, None, _note_of(error)
             except BrokenOff as error:
@@ -200,9 +222,9 @@ class Task:
         try:
             reply = yield from self._caller.stream(request)
         except Unusable as error:
-            self._book(error.call)
+            self._failed(request, error)
             raise
-        self._book(reply.call, reply.note)
+        self._book(request, reply)
         if reply.cut:
             note = (
                 f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}, the most that it may take"
@@ -213,14 +235,22 @@ class Task:
         try:
             reply = self._caller.ask(request)
         except Unusable as error:
-            self._book(error.call)
+            self._failed(request, error)
             raise
-        self._book(reply.call, reply.note)
+        self._book(request, reply)
         return reply
 
-    def _book(self, call: Call, note: str = "") -> None:
-        self._calls += [*self._caller.loads.preloads(), call]
-        self._note(note)
+    def _failed(self, request: ChatRequest, error: Unusable) -> None:
+        """Raises AskOtherwise where the model is to be told something else about thinking."""
+        self._calls += [*self._caller.loads.preloads(), error.call]
+        after = {Empty: self._thinking.after_empty, ThinkRefused: self._thinking.after_refusal}.get(type(error))
+        if after and after(request.setup):
+            raise AskOtherwise from error
+
+    def _book(self, request: ChatRequest, reply: Reply) -> None:
+        self._calls += [*self._caller.loads.preloads(), reply.call]
+        self._note(reply.note)
+        self._note(self._thinking.note(request.setup))
 
     def _note(self, note: str) -> None:
         if note:
@@ -248,7 +278,7 @@ def _corrected(
     if not rejected:
         return messages
     shape = prompts.shape([str(field.alias) for field in schema.model_fields.values()])
-    return [*messages, ("assistant", shorten(rejected, QUOTED)), ("user", prompts.correction(wrong, shape))]
+    return [*messages, ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, shape))]
 
 
 def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:

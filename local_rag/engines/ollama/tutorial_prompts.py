@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.prompts import fenced, passage
+from local_rag.engines.ollama.prompts import passage
+from local_rag.text.fences import fenced
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -26,7 +27,7 @@ ANSWER = 'You grade whether an answer resolves the question that was asked. "yes
 def retrieval(question: str, document: Document) -> list[Message]:
     """One document and the question."""
     text = fenced(document.page_content)
-    return [("system", RETRIEVAL), ("user", f"Retrieved document:\n\n{text}\n\nQuestion: {question}")]
+    return [("system", RETRIEVAL), ("user", f"Retrieved document:\n\n{text}\n\nQuestion: {fenced(question)}")]
 
 
 def hallucination(documents: Sequence[Document], numbers: Sequence[int], generation: str) -> list[Message]:
@@ -37,4 +38,4 @@ def hallucination(documents: Sequence[Document], numbers: Sequence[int], generat
 
 def answer(question: str, generation: str) -> list[Message]:
     """The question and the generation, no documents."""
-    return [("system", ANSWER), ("user", f"Question:\n\n{question}\n\nAnswer: {fenced(generation)}")]
+    return [("system", ANSWER), ("user", f"Question:\n\n{fenced(question)}\n\nAnswer: {fenced(generation)}")]

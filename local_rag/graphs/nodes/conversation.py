@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import OUT_OF_TIME
@@ -22,8 +22,7 @@ from local_rag.graphs.nodes.node import Emit, Node, node
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
 from local_rag.graphs.state import Deps, Options, State, Update, deps_of
-
-Graph = StateGraph[State, Deps]
+from local_rag.graphs.untraced import Graph
 
 
 def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
@@ -31,7 +30,7 @@ def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
 
     That is at START and END, or with `options.memory` at the nodes that make a follow-up whole and keep the turn.
     """
-    graph = StateGraph(State, context_schema=Deps)
+    graph = Graph(State, context_schema=Deps)
     start, end = START, END
     if options.memory:
         start, end = "standalone_question", "remember"

@@ -121,6 +121,13 @@ def test_a_removed_file_does_not_answer_any_more(here, capsys, tmp_path):
 WRONG = [
     (["ask"], 2, "Missing argument 'QUESTION'", "local-rag ask --help"),
     (["ask", " "], 2, "the question is empty", "local-rag ask"),
+    (
+        ["ask", "what " * 8_000],
+        2,
+        "at most 4,000 characters, and this one has 40,000",
+        "local-rag ask QUESTION --in FILE",
+    ),
+    (["search", "what " * 8_000], 2, "at most 4,000 characters", "--in FILE"),
     (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag)", "the graph that answers"),
     (["ask", "x", "--engine", "gpt"], 2, "engine = 'gpt' (flag)", "the engine that grades"),
     (["ask", "x", "--k", "0"], 2, "k = 0 (flag)", "passages retrieved"),
@@ -146,7 +153,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "line", "hint"), WRONG, ids=[" ".join(row[0]) for row in WRONG])
+@pytest.mark.parametrize(("arguments", "code", "line", "hint"), WRONG, ids=[" ".join(row[0])[:40] for row in WRONG])
 def test_bad_input_gets_one_line_and_a_hint(here, capsys, arguments, code, line, hint):
     assert run(arguments) == code
     shown = capsys.readouterr()
@@ -218,6 +225,34 @@ def test_wrong_settings_name_the_place_they_came_from(here, capsys, monkeypatch)
         assert "config.yaml: there is no setting 'kk'" in capsys.readouterr().err
     finally:
         (folder / "config.yaml").unlink()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "large"])
+@pytest.mark.parametrize("name", ["config.yaml", "models.yaml"])
+def test_settings_that_cannot_be_read_are_an_error(here, capsys, monkeypatch, tmp_path, name, kind):
+    if kind == "pipe":
+        os.mkfifo(tmp_path / name)
+    elif kind == "folder":
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).write_text("# a comment\n" * 100_000, encoding="utf-8")
+    monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(tmp_path))
+    assert run(["ask", "What does the greenhouse cost?"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: cannot read ") and name in error
+    assert hint.startswith("hint: ls -l ")
+
+
+def test_the_data_folder_may_be_named_from_home(here, capsys, monkeypatch, tmp_path):
+    data = os.environ["LOCAL_RAG_DATA_DIR"]
+    monkeypatch.setenv("HOME", str(Path(data).parent))
+    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", f"~/{Path(data).name}")
+    monkeypatch.chdir(tmp_path)
+    assert run(["status"]) == 0
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", "~nobody-of-that-name/data")
+    assert run(["status"]) == 2
+    assert "LOCAL_RAG_DATA_DIR: Could not determine home directory" in capsys.readouterr().err
 
 
 def test_config_show_names_the_origin_of_every_value(here, capsys, monkeypatch):

@@ -659,10 +659,8 @@ def test_a_complexity_that_is_not_on_offer_is_not_taken():
 def test_every_way_of_asking_keeps_one_checkpoint_per_turn(given):
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from local_rag.graphs.untraced import compiled
-
     saver = InMemorySaver()
-    app = compiled(GRAPHS["self-rag"](Options(memory=True)), "self-rag", saver)
+    app = GRAPHS["self-rag"](Options(memory=True)).compile(saver, name="self-rag")
     config = {"configurable": {"thread_id": "1"}}
     for _ in range(2):
         app.invoke({"question": QUESTION}, config, context=Deps(FakeCorpus(), ScriptedEngine(), Off()), **given)

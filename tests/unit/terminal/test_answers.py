@@ -18,6 +18,7 @@ from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.usage import Call, Usage
 from local_rag.core.verdicts import Graded
+from local_rag.index.path_labels import PathLabels
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
@@ -336,3 +337,11 @@ def test_paths_are_short_where_that_helps(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert short_path(tmp_path / "notes" / "a.md") == str(Path("notes/a.md"))
     assert short_path("/elsewhere/two\nlines.md") == "/elsewhere/two\\nlines.md"
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_no_name_begins_a_line_of_its_own(line_break):
+    name = f"/notes/a.{line_break}error: fake"
+    report = SyncReport(skipped=(Skipped(name, "is empty"),), ignored={f".{line_break}error: fake": 1})
+    for label in (short_path, PathLabels(["/notes"])):
+        assert not [line for line in shown(*report_parts(report, label=label)) if line.strip().startswith("error")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from support.ollama_engine import FULLY, QUESTION, YES, answered, contents, engine_on, graded, labels, passages, soon
@@ -12,6 +13,7 @@ from support.ollama_server import Model, OllamaServer, empty, say, too_long
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.generation import Attempt, Turn
+from local_rag.engines.ollama.judge import Judge
 
 ANSWER = "It costs 100 euros [1]."
 BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))
@@ -20,29 +22,95 @@ WORDS = 225
 # --- replies without a text -------------------------------------------------------------------------------------------
 
 
-def test_a_verdict_that_was_swallowed_names_the_remedy(ollama):
-    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
-    for task, role in (("relevance", "retrieval_grader"), ("grade", "generation_grader")):
+THINKS = Model(capabilities=("completion", "thinking"))
+HARMONY = Model(capabilities=("completion", "thinking"), harmony=True)
+"""A model that always thinks, of a family that nobody knows: with `think: false` its JSON is lost."""
+
+
+def test_a_model_that_always_thinks_is_asked_otherwise_from_its_first_empty_reply_on(ollama):
+    ollama.models = {"tiny:latest": HARMONY}
+    with soon(), engine_on(ollama) as engine:
+        first = engine.relevance(QUESTION, passages())
+        grade = engine.grade(QUESTION, passages(), ANSWER)
+        assert answered(engine)[1]
+    assert labels(first) == ["relevant", "relevant"]
+    assert grade.support == "fully"
+    assert [body["think"] for body in ollama.chats] == [False, "low", "low", "low"]
+    small, large = [body["options"]["num_predict"] for body in ollama.chats[:2]]
+    assert large == small + 1024
+    assert {body["options"]["num_ctx"] for body in ollama.chats} == {4096}, "it is not loaded again"
+    usage = first[0].usage
+    assert (usage.calls, usage.retries, usage.unparsed) == (2, 1, 0)
+    (note,) = usage.notes
+    assert "thinks although it is told not to" in note
+    assert "'think: low' in your models.yaml, under ollama: models: tiny:" in note
+    assert not grade.usage.notes, "it is said once"
+
+
+def test_where_a_level_is_refused_it_is_true(ollama):
+    ollama.models = {"tiny:latest": replace(HARMONY, levels=False)}
+    with soon(), engine_on(ollama) as engine:
+        first = engine.relevance(QUESTION, passages())
+        engine.route(QUESTION, BOTH)
+    assert labels(first) == ["relevant", "relevant"]
+    assert [body["think"] for body in ollama.chats] == [False, "low", True, True]
+    (note,) = first[0].usage.notes
+    assert "'think: true' in your models.yaml" in note
+
+
+def test_what_models_yaml_says_of_thinking_is_not_changed(ollama):
+    ollama.models = {"tiny:latest": THINKS}
+    ollama.always = empty()
+    with soon(), engine_on(ollama, think="medium") as engine:
+        (first, _) = engine.relevance(QUESTION, passages())
+    assert first.label == "unparsed"
+    assert "its thoughts left no room" in first.why
+    assert [body["think"] for body in ollama.chats] == ["medium"]
+    ollama.models = {"tiny:latest": replace(THINKS, levels=False)}
+    with engine_on(ollama, think="medium") as engine, pytest.raises(EngineError, match="cannot think as") as met:
+        engine.relevance(QUESTION, passages())
+    assert "models.yaml" in met.value.hint
+
+
+def test_each_task_asks_otherwise(ollama):
+    """Whichever is the first: the text of an answer, a line, a verdict."""
+    ollama.models = {"tiny:latest": THINKS}
+    for task in (
+        lambda engine: answered(engine)[1],
+        lambda engine: engine.rewrite(QUESTION, [QUESTION], "web").text,
+        lambda engine: engine.grade(QUESTION, passages(), ANSWER).sentences,
+        lambda engine: Judge(engine).judge(QUESTION, ["100 euros"], ANSWER).verdict == "right",
+    ):
+        ollama.requests.clear()
         ollama.script(empty())
         with soon(), engine_on(ollama) as engine:
-            found = engine.grade(QUESTION, passages(), ANSWER) if task == "grade" else engine.relevance("x", passages())
-        first = found if task == "grade" else found[0]
-        assert (first.support if task == "grade" else first.label) == "unparsed"
-        assert "generated 14 tokens and returned no text" in first.why
-        assert "think: low" in first.why
-        assert role in first.usage.notes[0]
-        assert "think: low" in first.usage.notes[0]
-        assert (first.usage.calls, first.usage.output_tokens, first.usage.retries) == (1, 14, 0)
-        assert first.usage.unparsed == 1
+            assert task(engine)
+        assert [body["think"] for body in ollama.chats] == [False, "low"]
 
 
-def test_an_answer_that_was_swallowed_names_the_remedy(ollama):
-    ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
+def test_less_room_for_passages_where_thoughts_need_it(ollama):
+    ollama.models = {"tiny:latest": THINKS}
     ollama.script(empty())
-    with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="returned no text") as met:
-        answered(engine)
-    assert "think: low" in met.value.hint
-    assert "models.yaml" in met.value.hint
+    with soon(), engine_on(ollama) as engine:
+        _, text = answered(engine, passages(12, WORDS))
+    first, second = map(numbers_in, ollama.chats)
+    assert text and len(second) < len(first)
+
+
+@pytest.mark.parametrize("model", [THINKS, replace(THINKS, capabilities=())], ids=["it can", "nobody says"])
+def test_a_model_that_stays_silent_names_cause_and_fix(ollama, model):
+    ollama.models = {"tiny:latest": model}
+    ollama.always = empty()
+    with soon(), engine_on(ollama) as engine:
+        (first, _) = engine.relevance(QUESTION, passages())
+        assert first.label == "unparsed"
+        assert "generated 14 tokens and returned no text" in first.why
+        assert "take another model: local-rag models" in first.why
+        assert "retrieval_grader: no usable verdict of tiny" in first.usage.notes[0]
+        with pytest.raises(EngineError, match="returned no text") as met:
+            answered(engine)
+    assert met.value.hint == "take another model: local-rag models"
+    assert len(ollama.chats) < 8, "what was found once is not tried again"
 
 
 def test_gpt_oss_is_told_to_think_a_little(ollama):
@@ -80,11 +148,11 @@ def test_thoughts_without_an_opening_mark_are_wiped(ollama):
 
 def test_a_rewriter_that_says_nothing_has_no_query(ollama):
     ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
-    ollama.script(empty(), empty())
+    ollama.always = empty()
     with soon(), engine_on(ollama) as engine:
         query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
     assert query.text == ""
-    assert "think: low" in query.usage.notes[0]
+    assert "returned no text" in query.usage.notes[0]
 
 
 @pytest.mark.parametrize("thought", ["<think>Is it so?</think>", "\n<think>\nYes, no: {]\n</think>\n\n"])
@@ -109,8 +177,8 @@ def test_thoughts_that_come_in_pieces_are_left_out(ollama):
 def test_thoughts_that_never_end_are_no_reply(ollama):
     ollama.models = {"tiny:latest": Model(capabilities=("completion", "thinking"))}
     endless = "<think>Let me see. " * 3
-    assert labels(graded(ollama, endless, endless)) == ["unparsed", "unparsed"]
-    ollama.script(endless)
+    ollama.always = endless
+    assert labels(graded(ollama)) == ["unparsed", "unparsed"]
     with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="returned no text"):
         answered(engine)
 

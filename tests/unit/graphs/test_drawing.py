@@ -1,0 +1,81 @@
+"""A graph is drawn on this machine: every way that LangGraph and LangChain have to draw one, under the socket guard."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from langchain_core.runnables.graph import Graph, MermaidDrawMethod
+from langgraph.pregel import Pregel
+from support.fakes import FakeCorpus, ScriptedEngine
+
+from local_rag.config.settings import Settings
+from local_rag.core.errors import UsageError
+from local_rag.graphs import GRAPHS
+from local_rag.runtime.engine_choice import Choice
+from local_rag.runtime.rag import Rag
+
+
+def crag():
+    return Rag(Settings.load(), FakeCorpus(), Choice(ScriptedEngine())).graph("crag")
+
+
+WAYS = {
+    "as it is": crag,
+    "with_config": lambda: crag().with_config(tags=["x"]),
+    "copy": lambda: crag().copy(),
+    "bind": lambda: crag().bind(stop=["x"]),
+    "with_retry": lambda: crag().with_retry(),
+    "with_types": lambda: crag().with_types(input_type=dict),
+    "builder": lambda: crag().builder.compile(),
+    **{name: lambda builder=builder: builder().compile() for name, builder in GRAPHS.items()},
+}
+"""A graph by every way to come by one: as it is, copied, bound, wrapped, and compiled from its builder."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_a_notebook_asks_of_a_graph_is_answered_here(way):
+    app = WAYS[way]()
+    asked = [name for name in dir(app) if name.startswith("_repr_") and name.endswith("_")]
+    for thing in (app, app.get_graph()):
+        for name in asked:
+            if method := getattr(thing, name, None):
+                shown = method()
+                assert "image/png" not in shown
+                assert shown["text/markdown"].startswith("```mermaid\n")
+                assert "generate" in shown["text/plain"] and "+---" in shown["text/plain"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_draw_stays_here_or_is_refused_in_one_sentence(way, tmp_path, capsys):
+    app, drawn = WAYS[way](), set()
+    graphs = [app.get_graph(), app.get_graph().reid()]
+    if isinstance(app, Pregel):
+        graphs += [app.get_graph(xray=True), asyncio.run(app.aget_graph(xray=1))]
+    for graph in graphs:
+        for name in sorted(name for name in dir(graph) if name.startswith(("draw", "print"))):
+            drawn.add(name)
+            try:
+                getattr(graph, name)(*([str(tmp_path / "graph.png")] if name == "draw_png" else []))
+            except (UsageError, ImportError) as error:
+                assert name in ("draw_mermaid_png", "draw_png"), error
+    assert drawn >= {"draw_ascii", "draw_mermaid", "draw_mermaid_png", "draw_png", "print_ascii"}
+    assert "retrieve" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"draw_method": MermaidDrawMethod.PYPPETEER}, {"max_retries": 3, "base_url": "https://mermaid.test"}],
+    ids=["mermaid.ink", "a browser", "another server"],
+)
+def test_a_png_from_another_machine_is_refused_with_the_way_to_draw_it_here(options, tmp_path):
+    with pytest.raises(UsageError, match=r"\.draw_mermaid\(\)") as refused:
+        crag().get_graph().draw_mermaid_png(output_file_path=str(tmp_path / "graph.png"), **options)
+    assert "\n" not in str(refused.value) and not list(tmp_path.iterdir())
+
+
+def test_langchain_draws_in_no_way_that_is_unknown_here():
+    """A method of drawing that a new version adds must be looked at before it is trusted."""
+    known = {"draw_ascii", "draw_mermaid", "draw_mermaid_png", "draw_png", "print_ascii"}
+    assert {name for name in dir(Graph) if "draw" in name or "print" in name} == known
+    assert [name for name in dir(crag()) if name.startswith("_repr_")] == ["_repr_mimebundle_"]

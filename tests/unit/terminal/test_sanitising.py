@@ -1,0 +1,178 @@
+"""No string of a file, a model or the web drives the terminal or hides in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+import types
+import typing
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from local_rag.core.answer import Answer
+from local_rag.core.documents import SyncReport
+from local_rag.core.events import Called, Done, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.usage import Call, Usage
+from local_rag.core.verdicts import Graded
+from local_rag.index.status import IndexStatus
+from local_rag.index.sync.report import Progress
+from local_rag.runtime.indexing import sync_progress
+from local_rag.terminal import console as consoles
+from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
+from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback
+from local_rag.terminal.index_report import report_parts, status_table
+from local_rag.terminal.progress import TerminalDisplay
+from local_rag.terminal.question_display import QuestionDisplay
+from local_rag.text.display import for_terminal
+
+ATTACKS = (
+    "\x1b]0;PWNED\x07",
+    "\x1b]52;c;UFdORUQ=\x1b\\",
+    "\x1b[31m",
+    "\x1b[2J",
+    "\x1bPq\x1b\\",
+    "\x9b31m",
+    "\x9d0;PWNED\x9c",
+    "\x1b]8;;http://example.invalid\x07",
+    "\x07\x08\x0b\x0c\r\x00\x7f\x85",
+    "\u202e\u2066\u2069\u202a",
+    "\u200b\u2060\ufeff\u2028\u2029\u3164\ufff9",
+    "\U000e0041\U000e007f",
+    "\x1b",
+)
+OWN = re.compile(r"\x1b\[[0-9;?]*[mAKJlhG]|\x1b\]8;[^\x1b\x07]*;[^\x1b\x07]*\x1b\\|\r")
+"""What rich writes itself: colours, links, and the moves of a region that is drawn anew."""
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+hostile = st.lists(st.sampled_from((*ATTACKS, "word", " ", "\n", "[1]", "é", "مر\u200cحبا")), max_size=6).map("".join)
+
+
+def filled(kind, text):
+    """A value of a type with `text` for every string in it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is str:
+        return text
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind, localns={"Document": Document})
+        return kind(**{field.name: filled(hints[field.name], text) for field in dataclasses.fields(kind)})
+    if origin is tuple:
+        return (filled(arguments[0], text),) * 2
+    if origin in (Mapping, dict) or kind is dict:
+        return {text: filled(arguments[1], text)}
+    if origin is typing.Literal:
+        return arguments[0]
+    if origin in (typing.Union, types.UnionType):
+        return filled(next(kind for kind in arguments if kind is not type(None)), text)
+    return {int: 1, float: 0.5, bool: True, type(None): None}.get(kind, text)
+
+
+def check(shown):
+    rest = OWN.sub("", shown)
+    assert not UNSAFE.search(rest), ascii(shown)
+    assert "PWNED" not in "".join(OWN.findall(shown)), ascii(shown)
+
+
+def consoles_of(out):
+    return (SafeConsole(out), SafeConsole(out, force_terminal=True, width=80, color_system="truecolor"))
+
+
+@given(hostile, st.sampled_from(typing.get_args(typing.get_type_hints(Answer)["status"])))
+def test_no_string_of_an_answer(text, status):
+    answer = dataclasses.replace(filled(Answer, text), status=status)
+    out = io.StringIO()
+    turn = {"at": "2026-01-01T00:00:00+00:00", "answer": text, "sources": dataclasses.asdict(answer)["citations"]}
+    for console in consoles_of(out):
+        for part in (*answer_parts(answer, lambda path: str(path)), sources_table(answer)):
+            console.print(part)
+        console.print(turns_table([dataclasses.asdict(answer) | turn]))
+    check(out.getvalue())
+
+
+@given(hostile)
+def test_no_string_of_a_report_of_a_sync_a_status_or_a_search(text):
+    report, status = filled(SyncReport, text), filled(IndexStatus, text)
+    keys = ("source", "title", "heading", "chunk_id", "origin", "url")
+    passage = Document(
+        text, metadata=dict.fromkeys(keys, text) | {"page": None, "start": 0, "end": 1, "score": 0.5, "rank_score": 0.1}
+    )
+    out = io.StringIO()
+    for console in consoles_of(out):
+        for part in (*report_parts(report), status_table(status, text), passages_table([passage])):
+            console.print(part)
+    check(out.getvalue())
+
+
+@given(hostile)
+def test_no_string_of_an_event(text):
+    passage = Document("x", metadata={"source": text, "chunk_id": text, "score": 0.5, "url": ""})
+    events = (
+        Started(text, text),
+        Step(text, 0.5),
+        Retrieved(text, (passage,)),
+        filled(Graded, text),
+        Called(filled(Call, text)),
+        Note(text),
+        Token(text, 1),
+        Done(dataclasses.replace(filled(Answer, text), tries={})),
+    )
+    out = io.StringIO()
+    for console in consoles_of(out):
+        shown = QuestionDisplay(console, trace=True)
+        shown.may_search(WebQuery(text, text))
+        shown.follow(iter(events))
+    check(out.getvalue())
+
+
+@given(hostile)
+def test_no_string_of_progress(text):
+    out = io.StringIO()
+    for console in consoles_of(out):
+        display = TerminalDisplay(console)
+        display.say(text)
+        with sync_progress(display) as show:
+            show(Progress(1, 2, 3, text, 4.0, 0.5))
+        with display.progress(text) as progress:
+            progress(None, text)
+    check(out.getvalue())
+
+
+@given(hostile)
+def test_no_string_of_an_error(text):
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        for console in consoles_of(out):
+            patch.setattr(consoles, "stderr", lambda console=console: console)
+            write_error(f"error: {text}", text)
+            try:
+                raise ValueError(text)
+            except ValueError as error:
+                write_traceback(error)
+    check(out.getvalue())
+
+
+@given(hostile)
+def test_json_says_the_same_and_drives_nothing(text):
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", out)
+        write_json({text: [text]})
+    assert not UNSAFE.search(out.getvalue())
+    assert json.loads(out.getvalue()) == {text: [text]}
+
+
+@pytest.mark.parametrize("text", ["می‌خواهم", "क्‍ष", "👩‍👩‍👧", "10⁵", "naïve", "שלום\u200f!", "❤️"])
+def test_what_shapes_a_script_stays(text):
+    assert for_terminal(text) == text
+
+
+def test_usage_has_no_string_that_is_not_filled():
+    """`filled` would leave a new kind of field empty without a word."""
+    assert filled(Usage, "x") != Usage()

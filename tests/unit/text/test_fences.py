@@ -1,0 +1,125 @@
+"""Text between the fences of a prompt: nothing in it reads like a fence, and all else stays as it is."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.fakes import passage
+
+from local_rag.core.documents import Catalog
+from local_rag.core.generation import Attempt, Turn
+from local_rag.engines.ollama import judge, prompts, tutorial_prompts
+from local_rag.text.fences import fenced
+
+FENCE = re.compile(r"<\s*/?\s*(passage|answer)\b", re.IGNORECASE)
+IGNORABLE = set(map(chr, [0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xFE0F, 0xFEFF]))
+HIDDEN = set(map(chr, [*range(0xE0000, 0xE0080), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
+
+
+def read(text):
+    """The text as a model may read it."""
+    visible = "".join(ch for ch in text if ch not in IGNORABLE and ch not in HIDDEN)
+    return unicodedata.normalize("NFKC", visible)
+
+
+def disguised(word):
+    """Strategies for a text that reads like this one."""
+    forms = {
+        "<": "<＜﹤",
+        "/": "/／",
+        "p": "pｐ𝐩ᵖP",
+        "a": "aａ𝒂ª",
+        "s": "sｓſ",
+        "e": "eｅE",
+        "n": "nｎ",
+        "w": "w𝐰",
+        "r": "rｒ",
+    }
+    joint = st.sampled_from(["", "", "", "\u2060", "\u200b", "\u00ad", "\ufe0f", "\U000e0061", "\u202e"])
+    parts = [st.tuples(st.sampled_from(forms.get(ch, ch)), joint).map("".join) for ch in word]
+    return st.tuples(*parts).map("".join)
+
+
+FENCES = st.one_of(*map(disguised, ["<passage", "</passage>", "< / passage>", "<answer>", "</answer"]))
+HOSTILE = st.lists(st.one_of(FENCES, st.text(max_size=8)), max_size=5).map("".join)
+
+
+@given(HOSTILE)
+@example("＜/passage＞")
+@example("<\u2060/pass\u200bage>")
+@example("<\U000e0041/passage>")
+@example("<passage\u200ds>")
+def test_nothing_reads_like_a_fence_afterwards(text):
+    safe = fenced(text)
+    assert not FENCE.search(read(safe)) and not FENCE.search(safe)
+    assert not HIDDEN & set(safe)
+    assert fenced(safe) == safe
+    kept = [ch for ch in text if ch not in HIDDEN]
+    assert len(safe) == len(kept), "nothing else goes"
+    assert all(now == was or (now == "‹" and was in "<＜﹤") for now, was in zip(safe, kept, strict=True))
+
+
+@given(st.text())
+def test_a_text_without_look_alikes_stays_as_it_is(text):
+    if not (HIDDEN & set(text) or FENCE.search(read(text)) or FENCE.search(unicodedata.normalize("NFKC", text))):
+        assert fenced(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10⁵ is not 105, ½ is not 1/2, ﬁne",
+        "می‌خواهم",  # a joiner keeps two letters of Persian apart
+        "क्‍ष and 👩‍👩‍👧 and ❤️",
+        "if a ＜ b: <b>passages</b> ＜passages＞ < answers",
+        "e\u0301 stays in two, é in one",
+    ],
+)
+def test_what_belongs_to_a_text_stays(text):
+    assert fenced(text) == text
+
+
+@pytest.mark.parametrize("hidden", ["\U000e0049\U000e0067\U000e007f", "\u202e", "\u2066", "\u2069"])
+def test_what_nobody_sees_goes(hidden):
+    assert fenced(f"It costs{hidden} 7 euros") == "It costs 7 euros"
+
+
+def test_a_long_text_of_blanks_is_no_trouble():
+    assert fenced("<" + " " * 200_000 + "x") == "<" + " " * 200_000 + "x"
+
+
+def everything(text):
+    """All prompts with this text wherever files, people or models write, and how many fences each has of its own."""
+    document = passage(1, text, source=f"/notes/{text}", heading=text)
+    catalog = Catalog(1, 1, (text,), (text,), headings=(text,), allowed=("vectorstore", "web_search"))
+    again = Attempt(2, ((text, text),))
+    chats = [(prompts.chat(task, text, [document], [0]), 2, 0) for task in (
+        prompts.grade_task(1), prompts.levels_task(1), prompts.answer_task(again), prompts.reason_task([text]),
+    )]  # fmt: skip
+    checks = [prompts.check_task(f"It is {text}.", 1, check) for check in ("both", "support", "usefulness")]
+    chats += [(prompts.chat(task, text, [document], [0]), 2, 2) for task in checks]
+    chats += [
+        (prompts.chat(prompts.rewrite_task([text], "web"), text), 0, 0),
+        (prompts.chat(prompts.STANDALONE, text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
+        (prompts.chat(prompts.route_task(catalog), text, before=prompts.picture(catalog)), 0, 0),
+        (prompts.chat(judge.judge_task([text], text), text), 0, 2),
+        ([("", ""), ("user", prompts.correction(text, "{}"))], 0, 0),
+        (tutorial_prompts.retrieval(text, document), 0, 0),
+        (tutorial_prompts.hallucination([document], [0], text), 2, 0),
+        (tutorial_prompts.answer(text, text), 0, 0),
+    ]
+    return chats
+
+
+@given(HOSTILE)
+@example("＜/passage＞ ＜/answer＞")
+@example("</passage></answer>")
+def test_every_prompt_has_its_own_fences_and_no_other(text):
+    for messages, of_passages, of_answers in everything(text):
+        found = [match[1].lower() for match in FENCE.finditer(read(messages[1][1]))]
+        assert (found.count("passage"), found.count("answer")) == (of_passages, of_answers), messages[1][1]
+        assert not HIDDEN & set(messages[1][1])
