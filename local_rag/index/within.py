@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from local_rag.index.globs import ANY_FOLDERS, ANY_SIGN, STAR, name_regex, one_of, path_regex
 from local_rag.text.urls import is_url, normal
 
 _SIGN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]")
@@ -37,7 +38,7 @@ def _regexes(pattern: str) -> list[re.Pattern[str]]:
     from_here = Path(*fixed).resolve().joinpath(*path.parts[len(fixed) :])
     regexes = [re.escape(path.resolve().as_posix()), _regex(from_here.as_posix())]
     if path.parts and not path.is_absolute() and ".." not in path.parts:
-        regexes += [f"(?:.*/)?{re.escape(path.as_posix())}", f"(?:.*/)?{_regex(path.as_posix())}"]
+        regexes += [f"(?:.*/)?{re.escape(path.as_posix())}", _regex(f"**/{path.as_posix()}")]
     return [_with_all_below(regex) for regex in regexes]
 
 
@@ -50,22 +51,30 @@ def _regex(glob: str) -> str:
     names = glob.split("/")
     if names[-1] == "**":
         names.append("*")
-    regexes = ["(?:[^/]+/)*" if name == "**" else _part(name) + "/" for name in names]
-    return "".join(regexes).removesuffix("/")
+    return path_regex([ANY_FOLDERS if name == "**" else name_regex(_signs(name)) for name in names])
 
 
-def _part(part: str) -> str:
-    regex, at = "", 0
-    for sign in _SIGN.finditer(part):
-        regex += re.escape(part[at : sign.start()]) + _sign(sign.group())
+def _signs(name: str) -> Iterator[str]:
+    at = 0
+    for sign in _SIGN.finditer(name):
+        yield from map(re.escape, name[at : sign.start()])
+        yield _sign(sign.group())
         at = sign.end()
-    return regex + re.escape(part[at:])
+    yield from map(re.escape, name[at:])
 
 
 def _sign(sign: str) -> str:
     if sign[0] == "*":
-        return "[^/]*"
+        return STAR
     if sign == "?":
-        return "[^/]"
-    inside = sign[1:-1].replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
-    return f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+        return ANY_SIGN
+    negated, inside = sign.startswith("[!"), sign[1:-1].removeprefix("!")
+    return one_of(_ranges(inside), negated)
+
+
+def _ranges(inside: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    while at < len(inside):
+        last = at + 2 if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside) else at
+        yield inside[at], inside[last]
+        at = last + 1
