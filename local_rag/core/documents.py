@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -53,17 +53,19 @@ class LoadedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or pages of a file, that could not be indexed."""
+    """A file, or pages of a file, that could not be indexed. `new`: no earlier sync reported the same."""
 
     path: str
     reason: str
+    new: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
-    `ignored` counts files of kinds that nothing reads, by suffix.
+    `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
+    the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.
     """
 
     new: tuple[str, ...] = ()
@@ -75,6 +77,8 @@ class SyncReport:
     ignored: Mapping[str, int] = field(default_factory=dict)
     chunks: int = 0
     seconds: float = 0.0
+    forgotten: tuple[Skipped, ...] = ()
+    excludes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

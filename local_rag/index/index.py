@@ -19,7 +19,6 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.store import Store, destroy
-from local_rag.text.urls import is_url, normal
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -107,29 +106,36 @@ class Index:
         *,
         prune: bool = False,
         excludes: Sequence[str] = (),
+        no_excludes: Sequence[str] = (),
+        clear_excludes: bool = False,
         secrets: bool = False,
+        follow_links: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
-        """Take in what is new and changed below `paths`, and forget what is gone from there.
+        """Take in what is new or changed below `paths`, and forget what is gone from there.
 
-        `paths` are remembered with `excludes` (patterns of .gitignore) and `secrets`; without them all remembered ones
-        are synced, with these options on top of their own. What could not be seen is kept and reported, unless `prune`.
-        Pages of the web are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises
-        IndexBusy.
-        Raises UsageError for a path that is not there, DiskFull, and Stopped; each file is written in one step.
+        `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
+        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
+        all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
+        again. What could not be seen is kept and reported, unless `prune`. Pages of the web are left as they are. One
+        process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
+        Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
+        file is written in one step.
         """
+        from local_rag.index.sync.roots import WalkOptions, asked_roots
         from local_rag.index.sync.sync import Sync
 
         with self._locked():
             known = self._store.read(reads.roots)
-            if paths:
-                roots = [Root(_named(path, known), tuple(excludes), secrets) for path in paths]
-                with self._store.writing() as db:
-                    writes.set_roots(db, roots)
-            else:
-                roots = [Root(r.path, (*r.excludes, *excludes), r.secrets or secrets) for r in known]
+            named = [_named(path, known) for path in paths or ()]
+            taken = True if secrets else False if named else None
+            options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
+            roots = asked_roots(named, known, options)
             if not roots and not self._store.read(reads.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
+            if roots != known:
+                with self._store.writing() as db:
+                    writes.set_roots(db, roots)
             report = Sync(self._store, self.embedder, self._recipe, progress).run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
@@ -171,24 +177,20 @@ class Index:
 
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
         """
+        from local_rag.index.sync import removal
+
         with self._store.locked():
-            files = [file.path for file in self._store.read(reads.files)]
-            roots = [root.path for root in self._store.read(reads.roots)]
-            gone: list[str] = []
-            for path in paths:
-                if isinstance(path, str) and is_url(path):
-                    below = [page.path for page in self._store.read(reads.pages, (normal(path),))]
-                else:
-                    resolved = _resolved(Path(path))
-                    below = [known for known in [*files, *roots] if Path(known).is_relative_to(resolved)]
-                if not below:
-                    raise UsageError(f"{path} is not in the index", hint="local-rag status lists what is")
-                gone += below
-            with self._store.writing() as db:
-                writes.remove(db, set(gone))
-                writes.forget_roots(db, set(gone))
-            self._store.refresh()
-        return tuple(path for path in files if path in set(gone))
+            return removal.remove(self._store, paths)
+
+    def keep_out(self, paths: Sequence[Path]) -> list[str]:
+        """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.
+
+        What is indexed of them goes with the next sync, or with `remove`.
+        """
+        from local_rag.index.sync import removal
+
+        with self._store.locked():
+            return removal.keep_out(self._store, paths)
 
     def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
         """Give every passage a vector of this embedder; the number of passages embedded.

@@ -152,8 +152,8 @@ def _may_go_to_the_web(settings: Settings) -> None:
 
 
 def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
-    """Both reports as one; only files are ignored."""
-    names = [field.name for field in fields(SyncReport) if field.name != "ignored"]
+    """Both reports as one; only files are ignored and excluded."""
+    names = [field.name for field in fields(SyncReport) if field.name not in ("ignored", "excludes")]
     return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
 
 

@@ -77,12 +77,17 @@ def damage(db: Connection) -> str:
 
 
 def roots(db: Connection) -> list[Root]:
-    rows = db.execute(
-        f"SELECT path, excludes, secrets, {_column(db, 'roots', 'follow_links')} FROM roots ORDER BY path"
-    )
+    since_2 = ", ".join(_column(db, "roots", name) for name in ("follow_links", "links_told"))
+    rows = db.execute(f"SELECT path, excludes, secrets, {since_2} FROM roots ORDER BY path")
     return [
-        Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow)) for path, excludes, secrets, follow in rows
+        Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow), bool(told))
+        for path, excludes, secrets, follow, told in rows
     ]
+
+
+def told(db: Connection) -> set[tuple[str, str]]:
+    """What earlier syncs reported as skipped: (path, reason)."""
+    return set(db.execute("SELECT path, reason FROM told"))
 
 
 def files(db: Connection) -> list[FileRow]:
@@ -117,13 +122,14 @@ def named(db: Connection) -> list[str]:
 
 def indexed_files(db: Connection) -> list[IndexedFile]:
     rows = db.execute(
-        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings FROM files"
+        "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
+        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id GROUP BY files.id ORDER BY path"
     )
     return [
-        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)))
-        for path, size, documents, chunks, at, warnings in rows
+        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9)
+        for path, size, documents, chunks, at, warnings, title, mtime_ns in rows
     ]
 
 

@@ -13,7 +13,8 @@ CREATE TABLE roots (
     path TEXT PRIMARY KEY,
     excludes TEXT NOT NULL,
     secrets INTEGER NOT NULL,
-    follow_links INTEGER NOT NULL DEFAULT 0
+    follow_links INTEGER NOT NULL DEFAULT 0,
+    links_told INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -60,6 +61,7 @@ Ids of chunks are never used twice (AUTOINCREMENT): a vector in memory stays tru
 
 NEW_COLUMNS = (
     ("roots", "follow_links", "INTEGER NOT NULL DEFAULT 0"),
+    ("roots", "links_told", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "ctime_ns", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "inode", "INTEGER NOT NULL DEFAULT 0"),
 )
@@ -72,10 +74,12 @@ CREATE TABLE IF NOT EXISTS failures (
     parser TEXT NOT NULL,
     reason TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told (path TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (path, reason)) WITHOUT ROWID;
 """
 """The tables that schema 1 lacks.
 
-`failures` are files whose content a version of the parser cannot read, each with the reason.
+`failures` are files whose content a version of the parser cannot read, each with the reason. `told` is what earlier
+syncs reported as skipped.
 """
 
 
@@ -92,12 +96,16 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A file or folder that somebody asked to index, and how it was walked then."""
+    """A file or folder that somebody asked to index, and how it is walked.
+
+    `links_told`: a sync has said that it does not follow the links that lead out of it, and kept what it had of them.
+    """
 
     path: str
     excludes: tuple[str, ...] = ()
     secrets: bool = False
     follow_links: bool = False
+    links_told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index as a person sees it. `indexed_at` is in seconds since 1970."""
+    """A file of the index as a person sees it, with the title of its first document.
+
+    `indexed_at` and `modified`, 0 for a page of the web, are in seconds since 1970.
+    """
 
     path: str
     size: int
@@ -144,3 +155,5 @@ class IndexedFile:
     chunks: int
     indexed_at: float
     warnings: tuple[str, ...]
+    title: str = ""
+    modified: float = 0.0

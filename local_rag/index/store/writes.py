@@ -40,13 +40,19 @@ def set_recipe(db: Connection, recipe: Recipe) -> None:
 
 
 def set_roots(db: Connection, roots: Iterable[Root]) -> None:
-    rows = [(root.path, json.dumps(root.excludes), root.secrets, root.follow_links) for root in roots]
-    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links) VALUES (?, ?, ?, ?)"
+    rows = [(r.path, json.dumps(r.excludes), r.secrets, r.follow_links, r.links_told) for r in roots]
+    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links, links_told) VALUES (?, ?, ?, ?, ?)"
     db.executemany(sql, rows)
 
 
 def forget_roots(db: Connection, paths: Iterable[str]) -> None:
     db.executemany("DELETE FROM roots WHERE path = ?", [(path,) for path in paths])
+
+
+def set_told(db: Connection, told: Iterable[tuple[str, str]]) -> None:
+    """Remember the (path, reason) pairs that were reported, and no others."""
+    db.execute("DELETE FROM told")
+    db.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
 
 
 def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> None:

@@ -33,6 +33,8 @@ class GrowingReport:
     removed: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     kept: list[Skipped] = field(default_factory=list)
+    forgotten: list[Skipped] = field(default_factory=list)
+    excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
     chunks: int = 0
@@ -47,6 +49,6 @@ class GrowingReport:
         """The report as it is told."""
         fields: dict[str, Any] = dict(vars(self))
         del fields["started"]
-        for name in ("new", "updated", "removed", "skipped", "kept"):
+        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten"):
             fields[name] = tuple(fields[name])
         return SyncReport(**fields, seconds=self.seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,8 @@ from local_rag.index.sync.file_state import looks_unchanged
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
-from local_rag.index.sync.walk import Walk, walk
+from local_rag.index.sync.walk import LEADS_OUT, walk
+from local_rag.index.sync.walked import Walk
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ _LEAST = 20
 
 _UNWRITTEN = 4
 """Embedded files that may wait for the disk."""
+
+NOT_FOLLOWED = (
+    "holds links out of it, which are not followed any more: index it with --follow-links,"
+    " or the next index forgets what they lead to"
+)
 
 
 class Sync:
@@ -60,14 +66,13 @@ class Sync:
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        walked = walk(roots)
+        walked = walk(roots, self._store.read(reads.roots), self._known)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
         try:
             self._take_in(walked, prune)
-            self._take_out(walked, {root.path for root in roots}, prune)
-            with self._store.writing() as db:
-                writes.set_meta(db, {"last_sync": str(time.time())})
+            self._take_out(walked, roots, prune)
+            self._conclude(roots)
         finally:
             if not cancel.current().stopped:  # the next search does without
                 self._store.refresh()
@@ -177,32 +182,61 @@ class Sync:
 
     # --- what is gone
 
-    def _take_out(self, walked: Walk, synced: set[str], prune: bool) -> None:
+    def _take_out(self, walked: Walk, roots: Sequence[Root], prune: bool) -> None:
         """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
-        others = [Path(root.path) for root in self._store.read(reads.roots) if root.path not in synced]
-        gone: list[str] = []
+        synced = {root.path: root for root in roots}
+        others = {root.path for root in self._store.read(reads.roots)} - synced.keys()
+        gone: list[FileRow] = []
         kept: Counter[tuple[str, str]] = Counter()
         for path, file in self._known.items():
             if path in walked.files or file.root not in synced:
                 continue
-            unseen = None if prune else walked.why_unseen(file)
-            if unseen is not None:
-                kept[unseen] += 1
-            elif not any(Path(path).is_relative_to(other) for other in others):
-                gone.append(path)
-        self._remove(gone)
+            why = None if prune else walked.why_unseen(file) or _why_kept_once(walked, file, synced[file.root])
+            if why is not None:
+                kept[why] += 1
+            elif not _is_below(path, others):
+                gone.append(file)
+        self._remove([file.path for file in gone])
+        for file in gone:
+            if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else ""):
+                self._report.forgotten.append(Skipped(file.path, reason))
         self._report.kept += [
             Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")
             for (path, reason), count in kept.items()
         ]
         told = {path for path, _ in kept}
         self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in told]
+        with self._store.writing() as db:
+            writes.set_roots(db, [replace(synced[path], links_told=True) for path, why in kept if why == NOT_FOLLOWED])
+
+    def _conclude(self, roots: Sequence[Root]) -> None:
+        """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
+        synced = {root.path for root in roots}
+        others = {root.path for root in self._store.read(reads.roots)} - synced
+        before = self._store.read(reads.told)
+        self._report.excludes = {root.path: root.excludes for root in roots if root.excludes}
+        skipped = self._report.skipped
+        self._report.skipped = [replace(file, new=(file.path, file.reason) not in before) for file in skipped]
+        elsewhere = {told for told in before if _is_below(told[0], others) and not _is_below(told[0], synced)}
+        with self._store.writing() as db:
+            writes.set_meta(db, {"last_sync": str(time.time())})
+            writes.set_told(db, elsewhere | {(file.path, file.reason) for file in skipped})
 
     def _remove(self, paths: Sequence[str]) -> None:
         if paths:
             with self._store.writing() as db:
                 writes.remove(db, paths)
             self._report.removed += paths
+
+
+def _why_kept_once(walked: Walk, file: FileRow, root: Root) -> tuple[str, str] | None:
+    """(path, reason) for what an earlier version found through a link out of its root: it goes with the next sync."""
+    return (root.path, NOT_FOLLOWED) if walked.is_behind_a_link(file) and not root.links_told else None
+
+
+def _is_below(path: str, roots: Collection[str]) -> bool:
+    """Whether one of the roots is a path or a folder above it."""
+    return any(above in roots for above in (path, *map(str, Path(path).parents)))
 
 
 def _size(path: str) -> int:

@@ -26,6 +26,7 @@ from local_rag.index.store import connection, store
 from local_rag.index.store.connection import write_lock
 from local_rag.index.sync import read_files
 from local_rag.index.sync import sync as syncing
+from local_rag.index.sync.walk import LEADS_OUT
 
 
 def open_at(tmp_path, embedder=None, **options):
@@ -207,8 +208,61 @@ class TestRoots:
         index.sync(excludes=["b.txt"])
         assert indexed(index) == ["a.txt"]
         index.sync([notes], secrets=True)
-        assert indexed(index) == [".env", "a.txt", "b.txt", "c.txt"]
-        assert counts(index.sync()) == (0, 0, 4, 0)
+        assert indexed(index) == [".env", "a.txt"]
+        assert counts(index.sync()) == (0, 0, 2, 0)
+
+    def test_what_is_excluded_stays_out_until_it_is_taken_back(self, index, notes):
+        index.sync([notes], excludes=["b.txt"])
+        report = index.sync([notes], excludes=["sub/"])
+        assert indexed(index) == ["a.txt"]
+        assert report.excludes == {str(notes): ("b.txt", "sub/")}
+        assert counts(index.sync([notes])) == (0, 0, 1, 0)
+        with pytest.raises(UsageError, match=r"'c.txt' is not excluded; excluded is 'b.txt' and 'sub/'"):
+            index.sync([notes], no_excludes=["b.txt", "c.txt"])
+        assert counts(index.sync(no_excludes=["b.txt"])) == (1, 0, 1, 0)
+        assert counts(index.sync([notes], clear_excludes=True)) == (1, 0, 2, 0)
+        assert index.sync().excludes == {}
+
+    def test_what_is_excluded_stays_out_of_a_folder_that_is_named_later(self, index, notes):
+        index.sync([notes], excludes=["c.txt"])
+        (notes / "sub" / "d.txt").write_text("The letter d.", encoding="utf-8")
+        index.sync([notes / "sub"])
+        assert indexed(index) == ["a.txt", "b.txt", "d.txt"]
+
+    @pytest.mark.parametrize("pattern", ["", "# notes", "[a", "!"])
+    def test_a_pattern_that_leaves_nothing_out_is_an_error(self, index, notes, pattern):
+        with pytest.raises(UsageError, match="leaves nothing out"):
+            index.sync([notes], excludes=[pattern])
+        assert index.status().roots == ()
+
+    def test_files_that_rules_leave_out_are_forgotten_and_named(self, index, notes):
+        index.sync([notes])
+        (notes / "sub" / ".gitignore").write_text("c.*\n", encoding="utf-8")
+        report = index.sync(excludes=["a.txt"])
+        assert names(report.removed) == ["a.txt", "c.txt"]
+        assert [(Path(file.path).name, file.reason) for file in report.forgotten] == [
+            ("a.txt", "--exclude a.txt"),
+            ("c.txt", ".gitignore: c.*"),
+        ]
+        (notes / "b.txt").unlink()
+        assert index.sync(excludes=["*"]).forgotten == () and indexed(index) == ["b.txt"]
+
+    def test_a_removed_file_can_be_kept_out_whatever_its_name(self, index, notes):
+        odd = notes / "sub" / "[a] *b\\ "
+        try:
+            odd.write_text("An odd name.", encoding="utf-8")
+        except OSError:
+            odd = notes / "sub" / "[a] b.txt"
+            odd.write_text("An odd name.", encoding="utf-8")
+        index.sync([notes, odd])
+        assert len(index.remove([odd])) == 1
+        patterns = index.keep_out([odd, notes / "sub" / "c.txt"])
+        assert len(patterns) == 2 and patterns[1] == "/sub/c.txt"
+        assert names(index.sync().removed) == ["c.txt"]
+        assert indexed(index) == ["a.txt", "b.txt"]
+        index.sync(no_excludes=patterns)
+        assert indexed(index) == sorted(["a.txt", "b.txt", "c.txt"])
+        assert index.keep_out([notes]) == []
 
     def test_a_root_can_be_a_file(self, index, notes):
         index.sync([notes / "a.txt"])
@@ -263,7 +317,7 @@ class TestUnseen:
         target.parent.mkdir()
         target.write_text("A file on another disk.", encoding="utf-8")
         (notes / "link.txt").symlink_to(target)
-        index.sync([notes])
+        index.sync([notes], follow_links=True)
         assert "far.txt" in indexed(index)
         shutil.rmtree(target.parent)
         report = index.sync()
@@ -286,6 +340,109 @@ class TestUnseen:
         (notes / "a.txt").chmod(0)
         report = bound_by_permissions(index.sync)
         assert report.removed == () and report.kept[0].path == str(notes / "a.txt")
+
+
+class TestMarkedFolders:
+    def test_a_file_of_that_name_takes_nothing_away(self, index, notes):
+        index.sync([notes])
+        (notes / "sub" / "CACHEDIR.TAG").touch()
+        assert counts(index.sync()) == (0, 0, 3, 0)
+
+    def test_what_was_indexed_of_a_folder_that_became_a_cache_is_kept_and_named(self, index, notes):
+        index.sync([notes])
+        tag = "Signature: 8a477f597d28d172789f06886806bc55\n"
+        (notes / "sub" / "CACHEDIR.TAG").write_text(tag, encoding="utf-8")
+        for _ in range(2):
+            report = index.sync()
+            assert report.removed == () and report.skipped == () and "c.txt" in indexed(index)
+            (kept,) = report.kept
+            assert kept.path == str(notes / "sub")
+            assert kept.reason == "looks like a cache (CACHEDIR.TAG); 1 indexed file of it kept"
+        assert names(index.sync(prune=True).removed) == ["c.txt"]
+        assert index.sync().kept == ()
+
+    def test_an_unusable_ignore_file_keeps_what_was_indexed_and_takes_nothing_in(self, index, notes):
+        index.sync([notes])
+        (notes / ".ragignore").mkdir()
+        (notes / "d.txt").write_text("The letter d.", encoding="utf-8")
+        report = index.sync()
+        assert indexed(index) == ["a.txt", "b.txt", "c.txt"] and report.removed == ()
+        (kept,) = report.kept
+        why = ".ragignore in it cannot be used (is not a regular file): mend or delete that file"
+        assert kept.path == str(notes) and kept.reason == f"{why}; 3 indexed files of it kept"
+
+
+class TestLinks:
+    @pytest.fixture
+    def linked(self, notes, tmp_path):
+        (tmp_path / "far").mkdir()
+        (tmp_path / "far" / "far.txt").write_text("A file elsewhere.", encoding="utf-8")
+        try:
+            (notes / "link").symlink_to(tmp_path / "far", target_is_directory=True)
+        except OSError:
+            pytest.skip("this system lets nobody make symbolic links")
+        return notes
+
+    def test_a_link_out_of_the_folder_is_named_and_followed_when_asked(self, index, linked):
+        report = index.sync([linked])
+        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
+        assert [(file.path, file.reason) for file in report.skipped] == [(str(linked / "link"), LEADS_OUT)]
+        index.sync([linked], follow_links=True)
+        assert "far.txt" in indexed(index)
+        assert counts(index.sync()) == counts(index.sync([linked])) == (0, 0, 4, 0)
+
+    @pytest.mark.parametrize("asked", [None, False])
+    def test_what_was_indexed_through_it_is_kept_once_more(self, index, linked, asked):
+        index.sync([linked], follow_links=True)
+        if asked is None:  # as an earlier version left it
+            with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
+                db.execute("UPDATE roots SET follow_links = 0")
+        report = index.sync([linked], follow_links=asked)
+        assert "far.txt" in indexed(index) and report.removed == ()
+        (kept,) = report.kept
+        assert kept.path == str(linked) and "--follow-links" in kept.reason and "1 indexed file" in kept.reason
+        report = index.sync()
+        assert names(report.removed) == ["far.txt"] and report.kept == ()
+        assert [(Path(file.path).name, file.reason) for file in report.forgotten] == [("far.txt", LEADS_OUT)]
+
+    def test_it_is_kept_for_good_with_the_flag(self, index, linked):
+        index.sync([linked], follow_links=True)
+        index.sync(follow_links=False)
+        assert counts(index.sync(follow_links=True)) == (0, 0, 4, 0)
+        assert counts(index.sync()) == (0, 0, 4, 0)
+
+    def test_it_goes_with_its_link(self, index, linked):
+        index.sync([linked], follow_links=True)
+        (linked / "link").unlink()
+        assert names(index.sync(follow_links=False).removed) == ["far.txt"]
+
+
+class TestWhatIsNew:
+    def test_a_warning_is_new_once(self, index, notes):
+        (notes / ".env").touch()
+        (notes / "empty.txt").touch()
+        assert [file.new for file in index.sync([notes]).skipped] == [True, True]
+        assert [file.new for file in index.sync().skipped] == [False, False]
+        (notes / "empty.txt").write_bytes(b"\x00\x01\x02" * 9)
+        fresh = [Path(file.path).name for file in index.sync().skipped if file.new]
+        assert fresh == ["empty.txt"]
+
+    def test_a_sync_of_one_root_remembers_what_was_said_of_others(self, index, notes, tmp_path):
+        other = tmp_path / "other"
+        for folder in (notes, other):
+            folder.mkdir(exist_ok=True)
+            (folder / ".env").touch()
+        index.sync([notes, other])
+        index.sync([other])
+        assert [file.new for file in index.sync().skipped] == [False, False]
+
+    def test_what_was_mended_and_breaks_again_is_new_again(self, index, notes):
+        (notes / "empty.txt").touch()
+        index.sync([notes])
+        (notes / "empty.txt").write_text("Not empty.", encoding="utf-8")
+        assert index.sync().skipped == ()
+        (notes / "empty.txt").write_text("", encoding="utf-8")
+        assert [file.new for file in index.sync().skipped] == [True]
 
 
 class TestBadFiles:

@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -7,7 +8,10 @@ from support.permissions import bound_by_permissions
 
 from local_rag.index.store.schema import Root
 from local_rag.index.sync import walk as walking
-from local_rag.index.sync.walk import SECRET, Walk, is_secret_name
+from local_rag.index.sync.ignore_rules import MAX_LINE, MAX_LINES
+from local_rag.index.sync.secrets import is_secret_name
+from local_rag.index.sync.walk import LEADS_OUT, SECRET
+from local_rag.index.sync.walked import Walk
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -19,8 +23,9 @@ def plant(root: Path, *names: str, text: str = "lamp\n") -> None:
         path.write_text(text, "utf-8")
 
 
-def walk(paths: list[Path], excludes: tuple[str, ...] = (), secrets: bool = False) -> Walk:
-    return walking.walk([Root(str(path), excludes, secrets) for path in paths])
+def walk(paths: list[Path], excludes: tuple[str, ...] = (), secrets: bool = False, follow_links: bool = False) -> Walk:
+    roots = [Root(str(path), excludes, secrets, follow_links) for path in paths]
+    return walking.walk(roots, roots)
 
 
 def seen(walked: Walk, root: Path) -> list[str]:
@@ -77,8 +82,32 @@ def test_folders_that_nobody_wrote_by_hand_are_left_out(tmp_path):
         "x.md~",
         "~$b.docx",
     )
-    plant(tmp_path, "env/pyvenv.cfg", "env/lib/site.py", "mine/index.sqlite", "mine/n.txt", "c/CACHEDIR.TAG", "c/d.txt")
-    assert seen(walk([tmp_path]), tmp_path) == ["a.txt"]
+    plant(tmp_path, "env/lib/site.py", "mine/n.txt", "c/d.txt")
+    for name, start in MARKERS.items():
+        plant(tmp_path, name, text=f"{start}and more\n")
+    walked = walk([tmp_path])
+    assert seen(walked, tmp_path) == ["a.txt"]
+    assert {Path(path).name: why for path, why in walked.marked.items()} == {
+        "env": "looks like a virtual environment of Python (pyvenv.cfg)",
+        "mine": "looks like an index (index.sqlite)",
+        "c": "looks like a cache (CACHEDIR.TAG)",
+    }
+
+
+MARKERS = {
+    "env/pyvenv.cfg": "# made by\n  HOME = no\nhome = /usr/bin\n",
+    "mine/index.sqlite": "SQLite format 3\0",
+    "c/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55",
+}
+
+
+@pytest.mark.parametrize("name", MARKERS)
+@pytest.mark.parametrize("text", ["", "Signature: 8a477f597d28d172", "homeless = yes\nSQLite format 3"])
+def test_a_file_that_only_has_the_name_of_a_marker_hides_nothing(tmp_path, name, text):
+    plant(tmp_path, str(Path(name).parent / "a.txt"))
+    plant(tmp_path, name, text=text)
+    walked = walk([tmp_path])
+    assert f"{Path(name).parent.name}/a.txt" in seen(walked, tmp_path) and not walked.marked
 
 
 def test_a_root_is_walked_whatever_its_own_name(tmp_path):
@@ -146,12 +175,48 @@ def test_an_unreadable_folder_is_unseen(tmp_path):
     assert path == str(tmp_path.resolve() / "locked") and "Permission denied" in reason
 
 
-def test_an_unreadable_ignore_file_makes_its_folder_unseen(tmp_path):
-    plant(tmp_path, "a.txt", "sub/b.txt")
-    (tmp_path / "sub" / ".gitignore").mkdir()
-    walked = walk([tmp_path])
-    assert seen(walked, tmp_path) == ["a.txt"]
-    assert list(walked.unseen) == [str(tmp_path.resolve() / "sub")]
+def make_pipe(path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(path)
+
+
+ELSEWHERE = "is a link to a file elsewhere"
+UNUSABLE = {
+    "a pipe": (make_pipe, "is not a regular file"),
+    "a folder": (Path.mkdir, "is not a regular file"),
+    "a device": (lambda path: link(path, "/dev/zero"), ELSEWHERE),
+    "a link to a file elsewhere": (
+        lambda path: link(path, path.parents[2] / "far.txt"),
+        "is a link to a file elsewhere",
+    ),
+    "a link to nothing": (lambda path: link(path, path.parent / "nothing"), "No such file"),
+    "a circle": (lambda path: link(path, path), ""),
+    "too large": (lambda path: path.write_bytes(b"x" * 1_000_001), "is larger than 1.0 MB"),
+    "too many lines": (lambda path: path.write_text("x\n" * MAX_LINES), "up to 10,000 lines"),
+    "too long a line": (lambda path: path.write_text("x" * (MAX_LINE + 1)), "of 4,096 characters are read"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+@pytest.mark.parametrize("name", [".gitignore", ".ragignore"])
+def test_an_unusable_ignore_file_closes_its_folder(tmp_path, kind, name):
+    root = tmp_path / "root"
+    plant(tmp_path, "far.txt", "root/a.txt", "root/sub/b.txt", "root/sub/deep/c.txt")
+    make, why = UNUSABLE[kind]
+    make(root / "sub" / name)
+    walked = walk([root])
+    assert seen(walked, root) == ["a.txt"]
+    ((path, reason),) = walked.unseen.items()
+    assert path == str(root.resolve() / "sub")
+    assert reason.startswith(f"{name} in it cannot be used (") and why in reason and "that file" in reason
+
+
+def test_an_ignore_file_may_be_a_link_within_the_root(tmp_path):
+    plant(tmp_path, "a.txt", "b.txt", "sub/b.txt")
+    (tmp_path / "rules").write_bytes(b"\xef\xbb\xbfb.txt\r\n")
+    link(tmp_path / "sub" / ".ragignore", tmp_path / "rules")
+    assert seen(walk([tmp_path]), tmp_path) == ["a.txt", "b.txt"]
 
 
 def test_links_are_followed_once_and_never_in_a_circle(tmp_path):
@@ -163,7 +228,61 @@ def test_links_are_followed_once_and_never_in_a_circle(tmp_path):
     link(root / "far", far, folder=True)
     link(root / "again", far, folder=True)
     link(root / "same.txt", root / "a.txt")
-    assert seen(walk([root]), tmp_path) == ["far/c.txt", "far/d.md", "root/a.txt", "root/sub/b.txt"]
+    assert seen(walk([root], follow_links=True), tmp_path) == ["far/c.txt", "far/d.md", "root/a.txt", "root/sub/b.txt"]
+    walked = walk([root])
+    assert seen(walked, tmp_path) == ["root/a.txt", "root/sub/b.txt"]
+    named = [(Path(skipped.path).name, skipped.reason) for skipped in walked.skipped]
+    assert named == [("again", LEADS_OUT), ("far", LEADS_OUT)]
+
+
+def test_a_link_to_a_file_elsewhere_has_to_be_asked_for(tmp_path):
+    root = tmp_path / "root"
+    plant(tmp_path, "far/c.txt", "far/x.xlsx", "root/a.txt")
+    link(root / "c.txt", tmp_path / "far" / "c.txt")
+    link(root / "x.xlsx", tmp_path / "far" / "x.xlsx")
+    walked = walk([root])
+    assert seen(walked, root) == ["a.txt"]
+    assert [Path(skipped.path).name for skipped in walked.skipped] == ["c.txt"] and walked.ignored == {".xlsx": 1}
+    assert seen(walk([root], follow_links=True), tmp_path) == ["far/c.txt", "root/a.txt"]
+
+
+def test_a_root_that_is_a_link_is_walked(tmp_path):
+    plant(tmp_path, "far/c.txt", "far/sub/d.txt")
+    link(tmp_path / "root", tmp_path / "far", folder=True)
+    walked = walk([tmp_path / "root"])
+    assert seen(walked, tmp_path) == ["far/c.txt", "far/sub/d.txt"] and not walked.skipped
+
+
+def test_another_root_decides_about_what_a_link_into_it_leads_to(tmp_path):
+    plant(tmp_path, "one/a.txt", "two/b.txt", "two/diary.txt")
+    link(tmp_path / "one" / "diary.txt", tmp_path / "two" / "diary.txt")
+    roots = [Root(str(tmp_path / "one")), Root(str(tmp_path / "two"), ("diary.txt",))]
+    walked = walking.walk(roots, roots)
+    assert seen(walked, tmp_path) == ["one/a.txt", "two/b.txt"] and not walked.skipped
+
+
+def test_what_is_excluded_is_not_found_through_a_link_either(tmp_path):
+    plant(tmp_path, "a.txt", "private/diary.txt", "sub/b.txt")
+    link(tmp_path / "sub" / "note.txt", tmp_path / "private" / "diary.txt")
+    link(tmp_path / "sub" / "all", tmp_path / "private", folder=True)
+    assert seen(walk([tmp_path], excludes=("/private/",)), tmp_path) == ["a.txt", "sub/b.txt"]
+
+
+def test_excludes_of_a_root_hold_in_roots_below_it(tmp_path):
+    plant(tmp_path, "sub/a.txt", "sub/diary.txt", "sub/keep.txt")
+    around = [Root(str(tmp_path), ("diary.txt", "sub/", "keep.txt"))]
+    below = Root(str(tmp_path / "sub"), ("!keep.txt",))
+    assert seen(walking.walk([below], around), tmp_path) == ["sub/a.txt", "sub/keep.txt"]
+    named = Root(str(tmp_path / "sub" / "diary.txt"))
+    assert seen(walking.walk([named], around), tmp_path) == ["sub/diary.txt"]
+
+
+def test_what_a_rule_leaves_out_is_known_by_its_rule(tmp_path):
+    plant(tmp_path, "a.log", "b.txt", "old/c.txt", "never.log")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    root = Root(str(tmp_path), ("old/",))
+    walked = walking.walk([root], [root], {str(tmp_path / "a.log"), str(tmp_path / "old" / "c.txt")})
+    assert walked.left_out == {str(tmp_path / "a.log"): ".gitignore: *.log", str(tmp_path / "old"): "--exclude old/"}
 
 
 def test_a_real_folder_is_entered_under_its_own_rules_first(tmp_path):
@@ -174,9 +293,14 @@ def test_a_real_folder_is_entered_under_its_own_rules_first(tmp_path):
 
 
 def test_a_link_to_a_missing_file_keeps_what_it_led_to_unseen(tmp_path):
-    plant(tmp_path, "a.txt")
-    link(tmp_path / "b.txt", tmp_path / "disk" / "b.txt")
-    assert list(walk([tmp_path]).unseen) == [str(tmp_path.resolve() / "disk" / "b.txt")]
+    root = tmp_path / "root"
+    plant(root, "a.txt")
+    link(root / "b.txt", tmp_path / "disk" / "b.txt")
+    link(root / "c.txt", root / "gone.txt")
+    far, near = str(tmp_path.resolve() / "disk" / "b.txt"), str(root.resolve() / "gone.txt")
+    assert set(walk([root], follow_links=True).unseen) == {far, near}
+    walked = walk([root])
+    assert list(walked.unseen) == [near] and [Path(skipped.path).name for skipped in walked.skipped] == ["b.txt"]
 
 
 def test_hostile_names_are_skipped_and_good_ones_found(tmp_path):

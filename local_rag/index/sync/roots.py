@@ -1,0 +1,79 @@
+"""How folders are walked: what a person asked for, with what was asked before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from local_rag.core.errors import UsageError
+from local_rag.index.store.schema import Root
+from local_rag.index.sync.gitignore import parse
+from local_rag.text.display import joined
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """What a person says of the folders of one sync; None leaves it as it was.
+
+    `excludes` are patterns of .gitignore, which stay until they are taken back: single ones by `no_excludes`, all by
+    `clear_excludes`.
+    """
+
+    excludes: Sequence[str] = ()
+    no_excludes: Sequence[str] = ()
+    clear_excludes: bool = False
+    secrets: bool | None = None
+    follow_links: bool | None = None
+
+
+def asked_roots(paths: Sequence[str], known: Sequence[Root], options: WalkOptions) -> list[Root]:
+    """The roots at these absolute paths, or all that are known, with the options on top of what is remembered.
+
+    Raises UsageError for a pattern that says nothing, and for one to be taken back that is not remembered.
+    """
+    remembered = {root.path: root for root in known}
+    roots = [remembered.get(path, Root(path)) for path in dict.fromkeys(paths)] if paths else list(known)
+    for pattern in options.excludes:
+        if parse(pattern) is None:
+            raise UsageError(
+                f"--exclude {pattern!r} leaves nothing out: git takes it for a comment or a broken pattern",
+                hint="write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore",
+            )
+    for pattern in options.no_excludes:
+        if not any(pattern in root.excludes for root in roots):
+            excluded = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
+            raise UsageError(f"{pattern!r} is not excluded; excluded is {excluded}", hint="local-rag status")
+    return [_with_options(root, options) for root in roots]
+
+
+def _with_options(root: Root, options: WalkOptions) -> Root:
+    """Later patterns decide, so one that is named again moves to the end."""
+    kept = () if options.clear_excludes else root.excludes
+    again = {*options.no_excludes, *options.excludes}
+    excludes = (*(pattern for pattern in kept if pattern not in again), *dict.fromkeys(options.excludes))
+    follow = root.follow_links if options.follow_links is None else options.follow_links
+    secrets = root.secrets if options.secrets is None else options.secrets
+    told = root.links_told and not follow
+    return replace(root, excludes=excludes, secrets=secrets, follow_links=follow, links_told=told)
+
+
+def keeping_out(paths: Sequence[Path], known: Sequence[Root]) -> tuple[list[Root], list[str]]:
+    """The roots above some absolute paths, each with a pattern that leaves them out, and these patterns."""
+    patterns: dict[str, list[str]] = {}
+    for path in paths:
+        for root in known:
+            if path != Path(root.path) and path.is_relative_to(root.path):
+                name = path.relative_to(root.path).as_posix()
+                patterns.setdefault(root.path, []).append(f"/{escaped(name)}")
+    roots = [root for root in known if root.path in patterns]
+    changed = [_with_options(root, WalkOptions(excludes=patterns[root.path])) for root in roots]
+    return changed, [pattern for each in patterns.values() for pattern in each]
+
+
+def escaped(name: str) -> str:
+    """A name as a pattern that matches nothing else."""
+    name = re.sub(r"([\\*?\[])", r"\\\1", name)
+    bare = name.rstrip(" ")
+    return bare + "\\ " * (len(name) - len(bare))
