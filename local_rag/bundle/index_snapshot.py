@@ -9,6 +9,7 @@ from pathlib import Path
 from local_rag.bundle.copying import Say
 from local_rag.bundle.large_files import Progress
 from local_rag.core.errors import IndexDamaged, LocalRagError
+from local_rag.core.private_files import make_folder
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder as index_folder
@@ -26,7 +27,7 @@ def snapshot(folder: Path, target: Path, say: Say = lambda line: None) -> IndexS
     cache is left behind, because it is made anew from the database. Raises IndexMissing, IndexDamaged, LocalRagError.
     """
     index_folder.must_be_index(folder)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     draft = target.with_name(f"{target.name}.part")
     _remove(draft)
     try:

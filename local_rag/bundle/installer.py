@@ -207,8 +207,8 @@ def _put(copy: Copy, progress: Progress) -> None:
     mode = 0o700 if copy.private else 0o777
     draft = copy.target.with_name(f"{copy.target.name}.part")
     try:
-        copy.target.parent.parent.mkdir(parents=True, exist_ok=True)
-        copy.target.parent.mkdir(mode=mode, exist_ok=True)
+        for folder in reversed([copy.target.parent, *copy.target.parent.parents]):
+            folder.mkdir(mode=mode, exist_ok=True)
         if copy.private:
             copy.target.parent.chmod(0o700)
             copy.target.with_name(LOCK).touch(mode=0o600)

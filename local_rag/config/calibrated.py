@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from local_rag.config.settings import Settings, Thresholds, read_yaml
 from local_rag.core.errors import ConfigError, EngineError
+from local_rag.core.private_files import make_folder
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Engine
@@ -77,7 +78,7 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
     path = settings.config_folder / FILE
     entries = read_yaml(path) if path.exists() else {}
     entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     text = _HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
     handle, new = tempfile.mkstemp(dir=path.parent, prefix=".calibration-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:

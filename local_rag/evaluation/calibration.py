@@ -19,6 +19,7 @@ from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
 from local_rag.core.verdicts import Relevance
 from local_rag.evaluation.answer_metrics import containment
@@ -283,7 +284,7 @@ def _picture(scores: Sequence[LabelledScore], calibration: Calibration, settings
 
     if path is None:
         folder = settings.data_folder / FOLDER
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder)
         path = folder / f"{hashlib.sha256(calibration.fingerprint.encode()).hexdigest()[:12]}.png"
     try:
         return save(trade_off_chart(scores, calibration.answer.threshold, calibration.engine), path)

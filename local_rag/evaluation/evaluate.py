@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import EngineError, ModelMissing, UsageError
+from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display, time_left
 from local_rag.core.serialization import to_json
 from local_rag.evaluation.cases import SHAPE, Case, CaseSet
@@ -107,7 +108,7 @@ def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, se
     """The folder of this run, new or to go on with. Raises UsageError for one that holds another run."""
     runs = settings.data_folder / FOLDER
     if out is None:
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(runs)
     path = out or runs / name_of(manifest)
     if not (path.expanduser() / MANIFEST).is_file():
         return RunFolder.create(path, manifest, used)

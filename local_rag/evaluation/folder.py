@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import DiskFull, UsageError
+from local_rag.core.private_files import make_folder, opener, replace_file
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
@@ -67,7 +68,7 @@ class RunFolder:
                 f"{path} is a file, and --out names a folder", hint="local-rag eval CASES --out NEW_FOLDER"
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(folder)
             if any(file.name not in _BEGUN for file in folder.iterdir()):
                 raise UsageError(f"{path} holds other files", hint="local-rag eval CASES --out NEW_FOLDER")
             write_text(folder / CASES, "".join(line_of(case) + "\n" for case in cases))
@@ -122,11 +123,8 @@ def held(folder: Path) -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Put a file in the place of what is there, in one step; only its owner may read it."""
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        with open(draft, "wb", opener=_for_owner) as out:
-            out.write(text.encode("utf-8", "replace"))
-        draft.replace(path)
+        replace_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise _cannot(path.parent, error) from error
 
@@ -137,7 +135,7 @@ def append_line(path: Path, line: str, *, synced: bool = False) -> None:
     A last line without an end gets one first, as a crash or an editor may leave it. `synced`: on the disk on return.
     """
     data = line.encode("utf-8", "replace") + b"\n"
-    with open(path, "ab+", buffering=0, opener=_for_owner) as out:
+    with open(path, "ab+", buffering=0, opener=opener) as out:
         if size := out.seek(0, os.SEEK_END):
             out.seek(-1, os.SEEK_END)
             data = data if out.read(1) == b"\n" else b"\n" + data
@@ -150,10 +148,6 @@ def append_line(path: Path, line: str, *, synced: bool = False) -> None:
             with suppress(OSError):
                 out.truncate(size)
             raise
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _read_records(path: Path) -> dict[Key, Record]:

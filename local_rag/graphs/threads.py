@@ -20,6 +20,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from local_rag.core.errors import DiskFull, LocalRagError, UsageError
+from local_rag.core.private_files import make_folder
 from local_rag.text.display import joined
 
 FILE = "threads.sqlite"
@@ -62,7 +63,7 @@ class Threads:
         """
         path = folder / FILE
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(folder)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise LocalRagError(

@@ -19,6 +19,7 @@ from local_rag.config.settings import Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError
+from local_rag.core.private_files import make_folder
 from local_rag.text.display import printable
 from local_rag.text.words import query_key
 from local_rag.web import ddgs_process, page_documents
@@ -144,7 +145,7 @@ def log_query(folder: Path, query: str, engine: str) -> None:
     """
     row = {"time": datetime.now().astimezone().isoformat(timespec="seconds"), "engines": [engine], "query": query}
     line = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     path = folder / QUERY_LOG
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from local_rag.core.private_files import make_folder
+
 NAME = "web-cache"
 ENTRIES = 200
 """Files kept; the oldest go. At most some 300 kB each, by the length of three pages' texts."""
@@ -42,7 +44,7 @@ class SearchCache:
             return
         data = json.dumps({"time": time.time(), "value": value}).encode("ascii")
         with suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self.folder)
             self.folder.chmod(0o700)
             self._write(self._path(key), data)
             self._prune()

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core.private_files import replace_file
 from local_rag.evaluation.reports.charts import INK, SIZE, Chart
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def save(chart: Chart, path: Path) -> Path:
         raise ValueError(f"{chart.title}: {chart.reading}")
     with _drawn(chart) as figure:
         figure.suptitle(chart.title)
-        figure.savefig(path, dpi=150, facecolor="white")
+        figure.savefig(out := io.BytesIO(), format=path.suffix[1:] or "png", dpi=150, facecolor="white")
+    replace_file(path, out.getvalue())
     return path
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from local_rag.core import child_process, process
+from local_rag.core.private_files import make_folder, replace_file
 from local_rag.index.embed import weights
 
 Precision = Literal["f32", "bf16"]
@@ -98,7 +99,7 @@ def convert(folder: Path, converter: str, model: Path, longest: int) -> Conversi
         return Conversion(folder, why="OpenVINO is not installed")
     draft: Path | None = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder.parent)
         _delete_old_drafts(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
         return _adopted(draft, folder, _run(converter, model, longest, draft))
@@ -158,7 +159,7 @@ def _adopted(draft: Path, folder: Path, reply: dict[str, object]) -> Conversion:
     names = [] if reply.get("why") else ["model.xml", "model.bin"]
     record = {"format": FORMAT, "openvino": version(), **reply}
     record["sha256"] = {name: weights.sha256(draft / name) for name in names}
-    (draft / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    replace_file(draft / RECORD, json.dumps(record, indent=1).encode())
     conversion = find(folder)
     if conversion is None:  # otherwise another process was quicker
         with suppress(OSError):

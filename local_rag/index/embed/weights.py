@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from local_rag.config.models import EmbedderSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ModelChanged, ModelMissing
+from local_rag.core.private_files import make_folder, opener
 
 WEIGHTS = "model.safetensors"
 
@@ -120,8 +121,9 @@ def layout(folder: Path) -> str:
 def _remember(memory: Path, known: dict[str, tuple[int, int, str]]) -> None:
     draft = memory.with_name(f"{memory.name}.{os.getpid()}")
     try:
-        memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft.write_text(json.dumps(known), encoding="utf-8")
+        make_folder(memory.parent)
+        with open(draft, "w", encoding="utf-8", opener=opener) as file:
+            json.dump(known, file)
         draft.replace(memory)
     except OSError:
         with suppress(OSError):  # a read-only disk says so of files that are not there

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_rag.core.errors import IndexMissing, UsageError
+from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
@@ -25,7 +26,7 @@ def prepare(folder: Path) -> None:
             f"{folder} holds other files: an index needs a folder of its own",
             hint=f"local-rag … --index {folder / 'index'}",
         )
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     folder.chmod(0o700)
 
 
