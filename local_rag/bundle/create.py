@@ -27,7 +27,8 @@ from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
-from local_rag.index.store import folder as index_folder
+from local_rag.index.store.checks import must_be_index
+from local_rag.index.store.folder import DATABASE
 from local_rag.runtime.opening import missing
 from local_rag.text.display import format_bytes
 
@@ -78,7 +79,7 @@ def order(
     status = None
     if index:
         try:
-            index_folder.must_be_index(settings.index_path)
+            must_be_index(settings.index_path)
             status = Index.inspect(settings.index_path)
         except IndexMissing as error:
             raise missing(settings) from error
@@ -108,7 +109,7 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
     write(folder / "models.yaml", text)
     contents["models"] = "packaged" if is_packaged else "own"
     if order.index:
-        path = f"indexes/{order.index_name}/{index_folder.DATABASE}"
+        path = f"indexes/{order.index_name}/{DATABASE}"
         say(f"copying the index {order.index_name}: {format_bytes(order.index.bytes)}")
         with translated(folder / path):
             copied = snapshot(order.index.path, folder / path, say)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from local_rag.bundle.copying import Say
 from local_rag.bundle.large_files import Progress
-from local_rag.core.errors import IndexDamaged, LocalRagError
+from local_rag.core.errors import IndexDamaged, IndexMissing, LocalRagError
 from local_rag.core.private_files import make_folder
 from local_rag.index.index import Index
 from local_rag.index.status import IndexStatus
+from local_rag.index.store import checks
 from local_rag.index.store import folder as index_folder
 
 PAGES = 4096
@@ -26,7 +27,9 @@ def snapshot(folder: Path, target: Path, say: Say = lambda line: None) -> IndexS
     SQLite's own backup in one transaction of a reader: who writes meanwhile is not held up, and not seen. The FAISS
     cache is left behind, because it is made anew from the database. Raises IndexMissing, IndexDamaged, LocalRagError.
     """
-    index_folder.must_be_index(folder)
+    checks.must_be_index(folder)
+    if not index_folder.has_database(folder):
+        raise IndexMissing(f"there is no index at {folder}", hint=index_folder.anew(folder))
     make_folder(target.parent)
     draft = target.with_name(f"{target.name}.part")
     _remove(draft)

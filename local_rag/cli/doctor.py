@@ -20,6 +20,9 @@ def doctor(
     network: Annotated[
         bool, typer.Option("--network", help="Ask a question and list every host that is contacted.")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Compare every row of the index with its digest, however large it is.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Check this machine, the model and the index; each problem comes with the command that fixes it."""
@@ -36,6 +39,6 @@ def doctor(
         return recording.code
     if question:
         raise UsageError("doctor takes a question only with --network", hint="local-rag doctor --network …")
-    checks = run_checks(settings)
+    checks = run_checks(settings, deep=deep)
     write_result(checks, [checks_table(checks)], as_json=json)
     return 0 if all(check.state != "bad" for check in checks) else 1

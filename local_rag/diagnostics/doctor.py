@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -25,10 +26,14 @@ MEMORY = 2_000_000_000
 """Bytes of RAM below which a note is made: PyTorch, MiniLM and the parser's worker together stay under it."""
 
 
-def run_checks(settings: Settings) -> list[Check]:
-    """All checks, in the order in which problems are best mended. A check that fails itself is a finding."""
+def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
+    """All checks, in the order in which problems are best mended; `deep` compares every row of the index.
+
+    A check that fails itself is a finding.
+    """
     checks: list[Check] = []
-    for name, check in _CHECKS:
+    every = dict(_CHECKS) | ({"index": partial(_index, deep=True)} if deep else {})
+    for name, check in every.items():
         try:
             checks += check(settings)
         except LocalRagError as error:
@@ -120,12 +125,12 @@ def _embedder(settings: Settings) -> Iterator[Check]:
         yield Check("runtime", "note" if conversion.why else "ok", conversion.describe)
 
 
-def _index(settings: Settings) -> Iterator[Check]:
+def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     from local_rag.runtime.opening import open_index
 
     try:
         with open_index(settings) as index:
-            index.verify()
+            codes_are_whole = index.verify(deep=deep)
             status = index.status()
     except IndexMissing as error:
         yield Check("index", "note", str(error), error.hint)
@@ -133,7 +138,9 @@ def _index(settings: Settings) -> Iterator[Check]:
     pages = f", {plural(status.pages, 'web page')}" if status.pages else ""
     files = f"{plural(status.files, 'file')}{pages}"
     details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
-    yield Check("index", "ok", details)
+    yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
+    if not codes_are_whole:
+        yield Check("vectors", "note", "the file that finds near vectors was damaged; it has been made anew")
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
-from local_rag.core.errors import IndexDamaged, UsageError
+from local_rag.core.errors import UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import recipes, status
 from local_rag.index import search as searches
@@ -17,8 +17,10 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
+from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
-from local_rag.index.store.store import Store, destroy
+from local_rag.index.store.store import Store
+from local_rag.index.store.verification import verify
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -269,11 +271,13 @@ class Index:
         """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
         return self._store.read(reads.content)
 
-    def verify(self) -> None:
-        """Read the whole database once. Raises IndexDamaged if it is not whole."""
-        damage = self._store.read(reads.damage)
-        if damage:
-            raise IndexDamaged(f"the index at {self.path} is damaged: {damage}", hint=folder.rebuild(self.path))
+    def verify(self, *, deep: bool = False) -> bool:
+        """Read all files of the index; False if the file of quantized vectors was not whole and is made anew.
+
+        `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1 and with
+        their codes. Raises IndexDamaged.
+        """
+        return verify(self._store, deep=deep)
 
     def files(self) -> list[IndexedFile]:
         return self._store.read(reads.indexed_files)

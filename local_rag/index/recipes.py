@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import folder, reads, writes
+from local_rag.index.store import checks, folder, reads, writes
 from local_rag.index.store.schema import Passage, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Progress
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from local_rag.core.protocols import Vectors
 
 BATCH = 128
 """Passages that are embedded between two commits of `reembed`."""
@@ -38,7 +44,7 @@ def check_same(store: Store, wanted: Recipe) -> None:
         raise IndexMismatch(
             f"the index at {store.folder} has passages of {made.size} tokens with {made.overlap} shared, "
             f"not {wanted.size} with {wanted.overlap}",
-            hint=folder.rebuild(store.folder, store.read(reads.named)),
+            hint=_another_index(store, wanted.size, wanted.overlap),
         )
     if (made.fingerprint, made.dimension) != (wanted.fingerprint, wanted.dimension):
         raise IndexMismatch(
@@ -53,28 +59,50 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
 
     The caller holds the writer's lock. Raises IndexMismatch if a passage is longer than the embedder reads.
     """
-    started = time.monotonic()
     if store.read(reads.recipe) == recipe:
-        return 0
+        return _mend(store, embedder, progress)
     with store.writing() as db:
         writes.drop_fresh(db, recipe.fingerprint)
     missing = store.read(reads.not_fresh)
-    for first in range(0, len(missing), BATCH):
-        cancel.check()
-        passages = store.read(reads.passages, missing[first : first + BATCH])
-        _must_fit(store, embedder, passages)
-        vectors = embedder.embed_documents([passage.text for passage in passages])
-        with store.writing() as db:
-            writes.add_fresh(db, [passage.id for passage in passages], vectors)
-        if progress is not None:
-            done = first + len(passages)
-            seconds = time.monotonic() - started
-            progress(Progress(done, len(missing), done, passages[-1].source, seconds, done / len(missing)))
+    _embed(store, embedder, missing, progress, writes.add_fresh)
     with store.writing(vectors_change=True) as db:
         writes.adopt_fresh(db)
         writes.set_recipe(db, recipe)
     store.refresh()
     return len(missing)
+
+
+def _mend(store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> int:
+    """Make the vectors that are missing or none, with the embedder that made the others."""
+    broken = store.read(checks.unusable_vectors, True)
+    _embed(store, embedder, broken, progress, writes.set_vectors, vectors_change=True)
+    if broken:
+        store.refresh()
+    return len(broken)
+
+
+def _embed(
+    store: Store,
+    embedder: Embedder,
+    chunks: Sequence[int],
+    progress: Callable[[Progress], None] | None,
+    write: Callable[[Connection, Sequence[int], Vectors], None],
+    *,
+    vectors_change: bool = False,
+) -> None:
+    """Embed these chunks batch by batch, and write each batch."""
+    started = time.monotonic()
+    for first in range(0, len(chunks), BATCH):
+        cancel.check()
+        passages = store.read(reads.passages, chunks[first : first + BATCH])
+        _must_fit(store, embedder, passages)
+        vectors = embedder.embed_documents([passage.text for passage in passages])
+        with store.writing(vectors_change=vectors_change) as db:
+            write(db, [passage.id for passage in passages], vectors)
+        if progress is not None:
+            done = first + len(passages)
+            seconds = time.monotonic() - started
+            progress(Progress(done, len(chunks), done, passages[-1].source, seconds, done / len(chunks)))
 
 
 def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> None:
@@ -83,5 +111,12 @@ def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> 
         if tokens > embedder.window:
             raise IndexMismatch(
                 f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
-                hint=folder.rebuild(store.folder, store.read(reads.named)),
+                hint=_another_index(store, embedder.window, 0, f" --embedder {embedder.name}"),
             )
+
+
+def _another_index(store: Store, size: int, overlap: int, options: str = "") -> str:
+    """The command that makes an index of other passages beside this one."""
+    options = f"{options} --chunk-size {size} --chunk-overlap {overlap}"
+    which = f"{size}-{overlap}" if overlap else f"{size}"
+    return folder.anew(folder.beside(store.folder, which), store.read(reads.named), options)

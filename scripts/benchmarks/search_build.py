@@ -16,7 +16,7 @@ from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
 from local_rag.index.store import writes
-from local_rag.index.store.connection import write_lock
+from local_rag.index.store.lock import write_lock
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk

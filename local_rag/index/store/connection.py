@@ -1,41 +1,123 @@
-"""Connections to the database of an index: how one is opened, the writer's lock, and SQLite's errors as ours."""
+"""Connections to the database of an index: how it is opened, each thread's own, and what one snapshot of it shows."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
-from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, LocalRagError
+from local_rag.core.errors import LocalRagError
 from local_rag.index.store import schema, writes
-from local_rag.index.store.folder import DATABASE, DRAFT, LOCK, rebuild
+from local_rag.index.store.folder import DATABASE, DRAFT, our_files, quoted, sides
 from local_rag.index.store.schema import Recipe
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
+_ATTEMPTS, _PAUSE = 20, 0.05
+"""How often, and after how many seconds, a read is repeated that another process has disturbed."""
 
-def connect(folder: Path) -> sqlite3.Connection:
-    """A connection; where nothing may be written it takes no locks, which would be files beside the database."""
-    file = folder / DATABASE
-    mode = "rw" if os.access(file, os.W_OK) and os.access(folder, os.W_OK) else "ro&immutable=1"
-    uri = f"{file.absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA trusted_schema = OFF")  # an index may come from another machine
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
-    return db
+
+class Connection:
+    """A connection to the database of an index; it closes when nobody holds it any more.
+
+    Where the folder or the database cannot be written it only reads. Such a connection sees every commit as long as
+    SQLite's files beside the database show it the others. Where there are none, nobody has the database open and all
+    is in the database itself, which is then read as it lies there (`unguarded`): what was read counts while
+    `is_current`. What a killed process left in the WAL is never passed over.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen = _on_disk(folder)
+        self.writable = os.access(folder / DATABASE, os.W_OK) and os.access(folder, os.W_OK)
+        self.unguarded = not self.writable and _is_closed(folder)
+        mode = "rw" if self.writable else "ro&immutable=1" if self.unguarded else "ro"
+        if mode == "ro" and not _side(folder, "-shm").exists():
+            raise LocalRagError(
+                f"the last changes of the index at {folder} are still beside it, and cannot be read without writing",
+                hint=f"let somebody who may write there type: local-rag status --index {quoted(folder)}",
+            )
+        uri = f"{(folder / DATABASE).absolute().as_uri()}?mode={mode}"
+        db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self.db = db
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA trusted_schema = OFF")  # an index may come from another machine
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA secure_delete = ON")  # forgotten text must not lie about in free pages
+
+    def __del__(self) -> None:
+        with contextlib.suppress(sqlite3.Error, AttributeError):
+            self.db.close()
+
+    def is_current(self) -> bool:
+        """Whether what was read is what the index held all the time."""
+        return not self.unguarded or (_is_closed(self._folder) and _on_disk(self._folder) == self._seen)
+
+    def snapshot(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup, which sees one snapshot of the index from its first row to its last."""
+        if self.db.in_transaction:
+            return lookup(self.db, *arguments)
+        self.db.execute("BEGIN")
+        try:
+            return lookup(self.db, *arguments)
+        finally:
+            with contextlib.suppress(sqlite3.OperationalError):
+                self.db.execute("ROLLBACK")
+
+
+class Connections:
+    """One connection per thread, each of which closes when its thread ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._threads = threading.local()
+
+    @property
+    def own(self) -> Connection:
+        """That of this thread."""
+        connection: Connection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = self._threads.connection = Connection(self.folder)
+        return connection
+
+    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup; again, on a new connection, where another process changed what it could not lock."""
+        for attempt in range(_ATTEMPTS):
+            connection, failed = None, None
+            try:
+                connection = self.own
+                result = connection.snapshot(lookup, *arguments)
+            except Exception as error:
+                failed = error
+            lasting = connection is not None and (connection.writable or not _passes(failed))
+            if connection is not None and lasting and connection.is_current():
+                if failed is None:
+                    return result
+                raise failed
+            if failed is not None and attempt == _ATTEMPTS - 1:
+                raise failed
+            self._threads.connection = None
+            time.sleep(_PAUSE)
+        raise sqlite3.OperationalError("the index changes all the time")
+
+    def close(self) -> None:
+        """Let go of all connections; the next call opens a new one."""
+        self._threads = threading.local()
 
 
 def create_database(folder: Path, recipe: Recipe) -> None:
     """Build the tables under another name: a database that has its name is whole."""
-    for left_over in folder.glob(f"{DRAFT}*"):
-        left_over.unlink()
+    left_over = {*sides(folder / DATABASE), folder / DRAFT, *sides(folder / DRAFT)}
+    for file in left_over.intersection(our_files(folder)):  # of a creation or a removal that was killed
+        file.unlink()
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
@@ -47,65 +129,36 @@ def create_database(folder: Path, recipe: Recipe) -> None:
     draft.replace(folder / DATABASE)
 
 
-@contextmanager
-def write_lock(folder: Path) -> Iterator[None]:
-    """Be the one process and thread that changes this index; the lock ends with the process, however that ends.
+def _side(folder: Path, side: str) -> Path:
+    return folder / f"{DATABASE}{side}"
 
-    Raises IndexBusy if another one still is after `BUSY_SECONDS`.
+
+def _is_closed(folder: Path) -> bool:
+    """Whether nobody has the database open, and all of it is in its file.
+
+    A process that reads or writes it keeps a WAL and its shared index: https://sqlite.org/wal.html#readonly
     """
-    with translated_errors(folder):
-        db = sqlite3.connect(folder / LOCK, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            (folder / LOCK).chmod(0o600)
-            db.execute("BEGIN EXCLUSIVE")
-        except BaseException:
-            db.close()
-            raise
+    wal, _, journal = (_size(file) for file in sides(folder / DATABASE))
+    live = _side(folder, "-wal").exists() and _side(folder, "-shm").exists()
+    return not (wal or journal or live)
+
+
+def _on_disk(folder: Path) -> tuple[int, int, int]:
+    """What changes when anything in the database's file does."""
+    with contextlib.suppress(OSError):
+        status = (folder / DATABASE).stat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
+    return 0, 0, 0
+
+
+def _size(file: Path) -> int:
     try:
-        yield
-    finally:
-        db.close()
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
-def is_locked(folder: Path) -> bool:
-    """Whether a process holds the writer's lock just now."""
-    if not (folder / LOCK).exists():
-        return False
-    try:
-        with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)) as db:
-            db.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error:
-        return True
-    return False
-
-
-@contextmanager
-def translated_errors(folder: Path) -> Iterator[None]:
-    """Errors of SQLite and of the disk as ours. Result codes: https://sqlite.org/rescode.html"""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise _translated(folder, error) from error
-
-
-def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
+def _passes(error: Exception | None) -> bool:
+    """Whether it may be the short time in which another process opens or closes the database."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    number = error.errno if isinstance(error, OSError) else None
-    if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(
-            f"no space left for the index at {folder}; what it already holds is kept",
-            hint="free some space on that disk, then type the same command again: it continues where it stopped",
-        )
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return IndexBusy(
-            f"another process is writing to the index at {folder}",
-            hint="wait until it is done, then type the same command again",
-        )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
-        return IndexDamaged(f"the index at {folder} is damaged: {error}", hint=rebuild(folder))
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
-        return LocalRagError(
-            f"you have no permission to write the index at {folder}",
-            hint="make that folder yours, or put the index elsewhere: --index PATH",
-        )
-    return LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor")
+    return isinstance(error, sqlite3.Error) and code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)

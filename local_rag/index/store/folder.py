@@ -1,13 +1,14 @@
-"""The folder of an index: which files in it belong to the index, and the command that builds it anew."""
+"""The folder of an index: which files in it belong to the index, and the commands that make one anew."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from local_rag.core.errors import IndexMissing, UsageError
+from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
@@ -16,38 +17,54 @@ LOCK = "writer.lock"
 VECTORS = "vectors.cache"
 """Files of quantized vectors begin so; the token that the database names one by follows."""
 
+SIDES = ("-wal", "-shm", "-journal")
+"""What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
+
+_OURS = re.compile(
+    rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
+    rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
+    rf"|{re.escape(VECTORS)}(?:\.[0-9a-f]{{16}})?"
+)
+
 
 def prepare(folder: Path) -> None:
     """Make the folder, for nobody but its owner to enter. Raises UsageError for one that holds other things."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"an index is a folder, and {folder} is a file", hint="local-rag … --index NAME")
-    if folder.is_dir() and not all(is_ours(entry.name) for entry in folder.iterdir()):
+    others = [entry.name for entry in folder.iterdir() if not is_ours(entry.name)] if folder.is_dir() else []
+    if others:
         raise UsageError(
-            f"{folder} holds other files: an index needs a folder of its own",
-            hint=f"local-rag … --index {folder / 'index'}",
+            f"{folder} holds other files, such as {min(others)}: an index needs a folder of its own",
+            hint=f"local-rag … --index {quoted(folder / 'index')}",
         )
     make_folder(folder)
     folder.chmod(0o700)
 
 
 def has_database(folder: Path) -> bool:
-    """Whether there is an index."""
-    return (folder / DATABASE).is_file()
+    """Whether there is an index; an empty file of that name is none."""
+    file = folder / DATABASE
+    return file.is_file() and file.stat().st_size > 0
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file of that name in the folder of an index is a part of it, SQLite's own side files included."""
-    return name.startswith((DATABASE, DRAFT, LOCK, VECTORS))
+    """Whether a file of exactly that name in the folder of an index is a part of it."""
+    return _OURS.fullmatch(name) is not None
 
 
 def our_files(folder: Path) -> list[Path]:
     """The files of the index."""
-    return [entry for entry in folder.iterdir() if is_ours(entry.name) and entry.is_file()]
+    return [entry for entry in folder.iterdir() if is_ours(entry.name) and (entry.is_file() or entry.is_symlink())]
 
 
 def size(folder: Path) -> int:
     """Bytes on disk; a file that is just being replaced counts nothing."""
     return sum(entry.stat().st_size for entry in our_files(folder) if entry.exists())
+
+
+def sides(file: Path) -> list[Path]:
+    """The files that SQLite keeps beside a database."""
+    return [file.with_name(f"{file.name}{side}") for side in SIDES]
 
 
 def vectors_file(folder: Path, token: str) -> Path:
@@ -57,24 +74,28 @@ def vectors_file(folder: Path, token: str) -> Path:
 
 def delete_other_vectors(folder: Path, token: str) -> None:
     """Delete the files of earlier tokens; one that is still mapped (Windows) goes the next time."""
-    for path in folder.glob(f"{VECTORS}*"):
-        if path != vectors_file(folder, token):
+    for path in our_files(folder):
+        if path.name.startswith(VECTORS) and path != vectors_file(folder, token):
             with contextlib.suppress(OSError):
                 path.unlink()
 
 
-def must_be_index(folder: Path) -> None:
-    """Raises IndexMissing for a folder that we did not make: other programs have an index.sqlite, but not our lock."""
-    if not (has_database(folder) and (folder / LOCK).is_file()):
-        raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
-
-
 def rebuild(folder: Path, roots: Iterable[str] = ()) -> str:
-    """The command that makes an index anew."""
+    """The command that makes a damaged index anew."""
+    return f"local-rag remove --index {quoted(folder)} && {anew(folder, roots)}"
+
+
+def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
+    """The command that makes an index in a folder."""
     paths = " ".join(map(shlex.quote, roots)) or "PATH…"
-    return f"local-rag remove --index {quoted(folder)} && local-rag index {paths} --index {quoted(folder)}"
+    return f"local-rag index {paths}{options} --index {quoted(folder)}"
 
 
-def quoted(folder: Path) -> str:
-    """The folder as it is typed into a shell."""
-    return shlex.quote(str(folder))
+def beside(folder: Path, which: str) -> Path:
+    """The folder of another index, next to this one."""
+    return folder.with_name(f"{folder.name}-{which}")
+
+
+def quoted(path: Path | str) -> str:
+    """A path as it is typed into a shell."""
+    return shlex.quote(str(path))

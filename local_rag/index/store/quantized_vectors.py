@@ -6,7 +6,9 @@ import contextlib
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int64]
     Codes = NDArray[np.uint8]
 
-_MAGIC = b"local-rag vectors 2\n"
+_MAGIC = b"local-rag vectors 3\n"
 _HEADER = 4096
 """Bytes before the arrays, which begin at a page of memory."""
+
+_BLOCK = 1 << 24
+"""Bytes of the arrays that have a CRC-32, all of which are at the end of the file: 0.1 s for 1,000,000 x 384."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,9 @@ class QuantizedVectors:
     `ids` (n,) ascend, each occurs once. `codes` (n, d) are 256 steps from -`bound` to `bound`; a component beyond them
     is cut to the last step. A value never changes, so any thread may search it.
     `nearest` compares all n; products of unit vectors are off by about bound / 440 (the deviation of rounding).
-    `write` makes a file of ids and codes, `mapped` opens it without reading it. Nothing in the file is parsed but one
-    line of JSON: a file that is missing, cut off, foreign or inconsistent is None. What stands in the codes is not
-    checked there: compare some rows with `quantized` vectors.
+    `write` makes a file of ids and codes, `mapped` opens it and compares its checksums. Nothing in the file is parsed
+    but one line of JSON: a file that is missing, cut off, foreign, damaged or inconsistent is None. Whose codes these
+    are is not checked there: compare some rows with `quantized` vectors.
     """
 
     ids: Ids
@@ -76,12 +81,16 @@ class QuantizedVectors:
         try:
             header = _header(path)
             count, bound = int(header["rows"]), float(header["bound"])
-            expected = (token, dimension, _HEADER + count * (8 + dimension))
+            size = count * (8 + dimension)
+            expected = (token, dimension, _HEADER + size + 4 * -(-size // _BLOCK))
             if (header["token"], header["dimension"], path.stat().st_size) != expected:
                 return None
             if not (count > 0 and 0 < bound < math.inf):
                 return None
-            body = np.memmap(path, dtype=np.uint8, mode="r", offset=_HEADER)
+            file = np.memmap(path, dtype=np.uint8, mode="r", offset=_HEADER)
+            body = file[:size]
+            if _checksums(body) != file[size:].tobytes():
+                return None
         except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return None
         ids = np.asarray(body[: 8 * count].view("<i8"), dtype=np.int64)
@@ -107,6 +116,8 @@ def quantized(matrix: Vectors, bound: float) -> Codes:
 
 def write(path: Path, token: str, ids: Ids, bound: float, batches: Iterable[Codes]) -> None:
     """Write a new file of ids (n,) and n codes, batch by batch. Raises OSError, and ValueError for other sizes."""
+    import numpy as np
+
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as stream:
             stream.seek(_HEADER)
@@ -117,6 +128,9 @@ def write(path: Path, token: str, ids: Ids, bound: float, batches: Iterable[Code
                 rows, dimension = rows + len(batch), batch.shape[1]
             if rows != len(ids):
                 raise ValueError(f"{len(ids)} ids for {rows} rows")
+            stream.flush()
+            if rows:
+                stream.write(_checksums(np.memmap(path, dtype=np.uint8, mode="r", offset=_HEADER)))
             last = int(ids.max(initial=-1))
             header = {"token": token, "rows": rows, "dimension": dimension, "bound": bound, "last": last}
             stream.seek(0)
@@ -127,6 +141,13 @@ def write(path: Path, token: str, ids: Ids, bound: float, batches: Iterable[Code
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
         raise
+
+
+def _checksums(body: NDArray[np.uint8]) -> bytes:
+    """The CRC-32 of each block, four bytes each; zlib computes them on several cores."""
+    blocks = [body[first : first + _BLOCK] for first in range(0, len(body), _BLOCK)]
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
+        return b"".join(sum_.to_bytes(4, "little") for sum_ in threads.map(zlib.crc32, blocks))
 
 
 def extent(path: Path) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
+from local_rag.index.store import schema
 from local_rag.index.store.schema import FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
@@ -37,14 +38,30 @@ def _column(db: Connection, table: str, name: str) -> str:
     return name if name in columns(db, table) else f"0 AS {name}"
 
 
+def tables(db: Connection) -> set[str]:
+    """The names of all tables."""
+    return {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+
 def meta(db: Connection) -> dict[str, str]:
-    return dict(db.execute("SELECT name, value FROM meta"))
+    """The rows of `meta`; what a commit renews may be missing, and is "" then."""
+    return {"generation": "", "epoch": "", **dict(db.execute("SELECT name, value FROM meta"))}
+
+
+def gap(db: Connection) -> str:
+    """Which row of `meta` is missing or has a value that it cannot have; "" if none."""
+    known = meta(db)
+    for name in ("schema", *schema.RECIPE):
+        if name not in known:
+            return f"its table meta lacks the row {name!r}"
+        if name in schema.NUMBERS and not known[name].isdigit():
+            return f"{name!r} in its table meta is no number"
+    return ""
 
 
 def recipe(db: Connection) -> Recipe:
     known = meta(db)
-    numbers = (int(known[name]) for name in ("dimension", "size", "overlap"))
-    return Recipe(known["embedder"], known["fingerprint"], *numbers)
+    return Recipe(known["embedder"], known["fingerprint"], *(int(known[name]) for name in schema.NUMBERS))
 
 
 def counts(db: Connection) -> tuple[int, int, int]:
@@ -60,17 +77,6 @@ def content(db: Connection) -> str:
     for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
         digest.update(f"{key}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def damage(db: Connection) -> str:
-    """What SQLite finds wrong with the file, or which tables disagree; "" if all is whole."""
-    check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    if check != "ok":
-        return check
-    chunks, vectors, words = db.execute(
-        "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM vectors), (SELECT count(*) FROM words_docsize)"
-    ).fetchone()
-    return "" if chunks == vectors == words else f"{chunks} passages, {vectors} vectors, {words} rows of words"
 
 
 # --- roots, files and pages
@@ -219,14 +225,25 @@ def sample(db: Connection, limit: int) -> list[int]:
 
 
 def chunk_vectors(db: Connection, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
-    """Ids (n,), ascending, and vectors (n, d) of these chunks. Raises ValueError for a vector of another size."""
+    """Ids (n,), ascending, and vectors (n, d) of these chunks.
+
+    Raises ValueError for a vector of another size, or one that holds what is no number.
+    """
     import numpy as np
 
-    rows = db.execute(f"SELECT chunk, vector FROM vectors WHERE chunk {_IN} ORDER BY chunk", (_array(ids),)).fetchall()
+    rows = vector_blobs(db, ids)
     if any(len(vector) != 4 * dimension for _, vector in rows):
         raise ValueError("a vector of another size")
     matrix = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a vector that is no numbers")
     return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), matrix
+
+
+def vector_blobs(db: Connection, ids: Collection[int]) -> list[tuple[int, bytes]]:
+    """(chunk, vector as it is stored) of these chunks, by chunk."""
+    sql = f"SELECT chunk, vector FROM vectors WHERE chunk {_IN} ORDER BY chunk"
+    return db.execute(sql, (_array(ids),)).fetchall()
 
 
 def vectors_named(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:

@@ -67,6 +67,16 @@ NEW_COLUMNS = (
 )
 """(table, column, declaration) of the columns that schema 1 lacks."""
 
+NAMES = ("meta", "roots", "files", "documents", "chunks", "vectors", "fresh", "words", "vocabulary")
+"""The tables that every schema has."""
+
+OWN = ("meta", "files", "documents", "chunks", "words")
+"""Those that tell an index from the databases of other programs."""
+
+NUMBERS = ("dimension", "size", "overlap")
+RECIPE = ("embedder", "fingerprint", *NUMBERS)
+"""The rows of `meta` that say what made the index; nothing else knows them."""
+
 NEW_TABLES = """
 CREATE TABLE IF NOT EXISTS failures (
     path TEXT PRIMARY KEY,

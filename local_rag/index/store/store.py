@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
 from local_rag.index.store import bm25, quantized_vectors, reads, schema, vector_index, writes
 from local_rag.index.store import folder as index_folder
-from local_rag.index.store.connection import connect, create_database, is_locked, translated_errors, write_lock
-from local_rag.index.store.folder import LOCK, delete_other_vectors, has_database, rebuild, vectors_file
+from local_rag.index.store.connection import Connections, create_database
+from local_rag.index.store.errors import damaged, translated_errors
+from local_rag.index.store.folder import anew, beside, delete_other_vectors, has_database, vectors_file
+from local_rag.index.store.lock import is_locked, write_lock
 from local_rag.index.store.schema import Recipe
 from local_rag.index.store.vector_index import VectorIndex
 
@@ -32,43 +33,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Closing:
-    """A connection that closes when the thread that holds it ends."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    def __del__(self) -> None:
-        with contextlib.suppress(sqlite3.Error):
-            self.connection.close()
-
-
 class Store:
     """The files of one index. Any thread may call any method."""
 
     def __init__(self, folder: Path) -> None:
         """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another schema."""
-        if not has_database(folder):
-            raise IndexMissing(f"there is no index at {folder}", hint="local-rag index PATH…")
+        with translated_errors(folder):
+            if not has_database(folder):
+                raise IndexMissing(f"there is no index at {folder}", hint=anew(folder))
         self.folder = folder
-        self._threads = threading.local()
+        self._connections = Connections(folder)
         self._vectors: VectorIndex | None = None
         self._vectors_lock = threading.Lock()
         self._frequencies = bm25.Frequencies()
-        version = self.read(reads.meta).get("schema", "")
+        gap = self.read(reads.gap)
+        if gap:
+            raise damaged(folder, gap)
+        version = self.read(reads.meta)["schema"]
         if not (version.isdigit() and schema.OLDEST <= int(version) <= schema.VERSION):
             age = "older" if version.isdigit() and int(version) < schema.OLDEST else "newer"
             raise IndexMismatch(
-                f"the index at {folder} has schema {version or 'none'}, which is {age} than {schema.VERSION}",
-                hint=rebuild(folder) if age == "older" else "git pull && python3 scripts/quickstart.py",
+                f"the index at {folder} has schema {version!r}, which is {age} than {schema.VERSION}",
+                hint=anew(beside(folder, "new")) if age == "older" else "git pull && python3 scripts/quickstart.py",
             )
 
     @classmethod
     def create(cls, folder: Path, recipe: Recipe) -> Store:
         """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files."""
-        if has_database(folder):
-            return cls(folder)
         with translated_errors(folder):
+            if has_database(folder):
+                return cls(folder)
             index_folder.prepare(folder)
         with write_lock(folder), translated_errors(folder):
             if not has_database(folder):
@@ -76,32 +70,21 @@ class Store:
         return cls(folder)
 
     @property
-    def connection(self) -> sqlite3.Connection:
+    def connection(self) -> Connection:
         """That of this thread; it closes when the thread ends."""
-        holder: _Closing | None = getattr(self._threads, "holder", None)
-        if holder is None:
-            holder = self._threads.holder = _Closing(connect(self.folder))
-        return holder.connection
+        return self._connections.own.db
 
     def close(self) -> None:
         """Let go of the memory and of all connections; the next call opens a new one."""
         self._vectors = None
-        self._threads = threading.local()
+        self._connections.close()
 
     # --- transactions
 
     def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
         """Do one lookup of `reads`, which sees one snapshot of the index from its first row to its last."""
         with translated_errors(self.folder):
-            db = self.connection
-            if db.in_transaction:
-                return lookup(db, *arguments)
-            db.execute("BEGIN")
-            try:
-                return lookup(db, *arguments)
-            finally:
-                with contextlib.suppress(sqlite3.OperationalError):
-                    db.execute("ROLLBACK")
+            return self._connections.read(lookup, *arguments)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -188,7 +171,7 @@ class Store:
         try:
             yield
         except ValueError as error:
-            raise IndexDamaged(f"the index at {self.folder} lacks vectors", hint=rebuild(self.folder)) from error
+            raise damaged(self.folder, str(error)) from error
 
     # --- the file of quantized vectors
 
@@ -198,6 +181,14 @@ class Store:
             with self._lost_vectors_are_damage():
                 self._write_vectors_file()
             self._vectors = None
+
+    def mend_vectors_file(self, *, deep: bool = False) -> bool:
+        """False if the file was not whole, and is made anew; `deep` compares all of it with the database."""
+        whole = self.read(vector_index.file_is_whole, self.folder, deep)
+        if not (whole or is_locked(self.folder)):
+            self._write_vectors_file()
+            self._vectors = None
+        return whole
 
     def cache_is_fresh(self) -> bool:
         """Whether opening reads vectors from their file, and few besides."""
@@ -219,16 +210,3 @@ class Store:
         except LocalRagError:
             with contextlib.suppress(OSError):
                 vectors_file(self.folder, token).unlink(missing_ok=True)
-
-
-def destroy(folder: Path) -> None:
-    """Delete the files of an index, and its folder if nothing else is in it. Raises IndexMissing and IndexBusy."""
-    index_folder.must_be_index(folder)
-    with write_lock(folder), translated_errors(folder):
-        for file in index_folder.our_files(folder):
-            if file.name != LOCK:
-                file.unlink(missing_ok=True)
-    with translated_errors(folder):
-        (folder / LOCK).unlink(missing_ok=True)
-        if not any(folder.iterdir()):
-            folder.rmdir()

@@ -199,6 +199,23 @@ def _base(db: Connection, folder: Path, token: str, dimension: int) -> Quantized
     return base if np.array_equal(codes, quantized(matrix, base.bound)) else None
 
 
+def file_is_whole(db: Connection, folder: Path, deep: bool = False) -> bool:
+    """Whether the file that the database names, if any, is as it was written; `deep` compares all its codes."""
+    import numpy as np
+
+    meta = reads.meta(db)
+    token, dimension = meta.get("base", ""), int(meta["dimension"])
+    base = _base(db, folder, token, dimension)
+    if base is None or not deep:
+        return base is not None or not token
+    alive = base.ids[np.isin(base.ids, reads.chunk_ids(db))]
+    rows = np.searchsorted(base.ids, alive)
+    return all(
+        np.array_equal(base.codes[rows[number * _BATCH :][: len(batch)]], quantized(batch, base.bound))
+        for number, batch in enumerate(_matrices(db, alive, dimension))
+    )
+
+
 def _bound(db: Connection, ids: Ids, dimension: int) -> float:
     sample = ids[:: max(1, len(ids) // _BATCH)].tolist()
     return bound_of(reads.chunk_vectors(db, sample, dimension)[1])

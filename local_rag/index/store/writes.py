@@ -68,18 +68,18 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> No
     )
     number = db.execute(sql, stored).lastrowid
     for position, document in enumerate(documents):
-        _write_document(db, number, f"{file.path}\0{position}", document)
+        _write_document(db, number, file.path, position, document)
 
 
-def _write_document(db: Connection, file: int | None, location: str, new: NewDocument) -> None:
+def _write_document(db: Connection, file: int | None, path: str, position: int, new: NewDocument) -> None:
     document, chunks, vectors = new
     sql = "INSERT INTO documents (file, title, page, text) VALUES (?, ?, ?, ?)"
     number = db.execute(sql, (file, document.title, document.page, document.text)).lastrowid
     for chunk, vector in zip(chunks, vectors, strict=True):
         text = document.text[chunk.start : chunk.end]
-        key = _hash(f"{location}\0{chunk.start}\0{chunk.end}\0{text}").hex()
+        named = key(path, position, chunk.start, chunk.end, text)
         sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
-        row = db.execute(sql, (number, key, digest(text), chunk.start, chunk.end, chunk.heading)).lastrowid
+        row = db.execute(sql, (number, named, digest(text), chunk.start, chunk.end, chunk.heading)).lastrowid
         db.execute("INSERT INTO vectors VALUES (?, ?)", (row, _blob(vector)))
         sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
         db.execute(sql, (row, text, chunk.heading, document.title))
@@ -113,6 +113,12 @@ def remove(db: Connection, paths: Iterable[str]) -> None:
         db.execute("DELETE FROM files WHERE path = ?", (path,))
 
 
+def set_vectors(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
+    """Store vectors in the place of those that these chunks had, if they had any."""
+    rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
+    db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+
 def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
     """Keep vectors of another embedder until all are there."""
     rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
@@ -133,6 +139,11 @@ def adopt_fresh(db: Connection) -> None:
     db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
     db.execute("DELETE FROM fresh")
     db.execute("DELETE FROM meta WHERE name = 'fresh'")
+
+
+def key(path: str, position: int, start: int, end: int, text: str) -> str:
+    """What names a chunk: its file, which of its documents it is in, where, and its text."""
+    return _hash(f"{path}\0{position}\0{start}\0{end}\0{text}").hex()
 
 
 def digest(text: str) -> bytes:

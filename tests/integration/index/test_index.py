@@ -247,7 +247,7 @@ class TestStatus:
         index.verify()
         with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
             db.execute("DELETE FROM vectors")
-        with pytest.raises(IndexDamaged, match="0 vectors"):
+        with pytest.raises(IndexDamaged, match="lacks vectors"):
             index.verify()
 
     def test_a_retriever_for_langchain(self, index):
@@ -261,20 +261,27 @@ class TestOpening:
     def test_nothing_there(self, tmp_path):
         with pytest.raises(IndexMissing) as caught:
             open_at(tmp_path, create=False)
-        assert caught.value.hint == "local-rag index PATH…" and not (tmp_path / "index").exists()
+        assert (
+            caught.value.hint == f"local-rag index PATH… --index {tmp_path / 'index'}"
+            and not (tmp_path / "index").exists()
+        )
 
     def test_another_embedder_is_refused_with_the_command(self, index, tmp_path):
         with pytest.raises(IndexMismatch, match=r"embedder 'hashing'.* not with 'hashing2'") as caught:
             open_at(tmp_path, HashingEmbedder(salt="2"))
         assert caught.value.hint == f"local-rag index --reembed --index {index.path}"
 
-    @pytest.mark.parametrize("options", [{"chunk_size": 60}, {"chunk_overlap": 5}])
-    def test_another_chunking_is_refused_with_the_command(self, index, tmp_path, notes, options):
+    @pytest.mark.parametrize(
+        ("options", "typed", "name"),
+        [
+            ({"chunk_size": 60}, "--chunk-size 60 --chunk-overlap 0", "index-60"),
+            ({"chunk_overlap": 5}, "--chunk-size 40 --chunk-overlap 5", "index-40-5"),
+        ],
+    )
+    def test_another_chunking_is_refused_with_the_command(self, index, tmp_path, notes, options, typed, name):
         with pytest.raises(IndexMismatch, match="has passages of 40 tokens with 0 shared") as caught:
             open_at(tmp_path, **options)
-        assert caught.value.hint == (
-            f"local-rag remove --index {index.path} && local-rag index {notes} --index {index.path}"
-        )
+        assert caught.value.hint == f"local-rag index {notes} {typed} --index {index.path.with_name(name)}"
 
     @pytest.mark.parametrize("options", [{"chunk_size": 101}, {"chunk_overlap": 21}, {"chunk_overlap": -1}])
     def test_impossible_sizes(self, tmp_path, options):

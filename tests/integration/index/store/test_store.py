@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
-from local_rag.index.store import bm25, connection, reads, schema, vector_index, writes
-from local_rag.index.store.connection import write_lock
+from local_rag.index.store import bm25, checks, connection, reads, schema, vector_index, writes
 from local_rag.index.store.folder import VECTORS
+from local_rag.index.store.lock import write_lock
+from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import FileRow, Recipe
-from local_rag.index.store.store import Store, destroy
+from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
 RECIPE = Recipe("toy", "toy-1", 4, 50, 0)
@@ -85,7 +86,7 @@ def test_writing_a_file_again_replaces_it_everywhere(opened):
     assert len(opened.nearest(unit(1, 1, 1, 1), 9, None, ())) == 2
     with opened.writing() as db:
         writes.remove(db, ["/a"])
-    assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
+    assert opened.read(reads.counts) == (1, 1, 1) and opened.read(checks.damage) == ""
     assert opened.read(reads.passages, ids_of(opened, "lamp")) == [before]
 
 
@@ -211,7 +212,7 @@ class TestFiles:
     def test_a_creation_that_was_killed_is_done_again(self, tmp_path):
         folder = tmp_path / "index"
         folder.mkdir()
-        for name in ("new-index.sqlite", "new-index.sqlite-wal", "writer.lock", "vectors.cache.abcd"):
+        for name in ("new-index.sqlite", "new-index.sqlite-wal", "writer.lock", "vectors.cache.0123456789abcdef"):
             (folder / name).write_bytes(b"")
         (folder / "new-index.sqlite").write_bytes(b"half")
         opened = Store.create(folder, RECIPE)
@@ -223,7 +224,7 @@ class TestTrouble:
     def test_missing(self, tmp_path):
         with pytest.raises(IndexMissing) as caught:
             Store(tmp_path / "nowhere")
-        assert caught.value.hint == "local-rag index PATH…"
+        assert caught.value.hint == f"local-rag index PATH… --index {tmp_path / 'nowhere'}"
 
     def test_not_a_database(self, opened):
         opened.close()
@@ -250,20 +251,21 @@ class TestTrouble:
         put(opened, "/a", "one", "two")
         with opened.writing() as db:
             db.execute("UPDATE vectors SET vector = x'00' WHERE chunk = 2")
-        assert opened.read(reads.damage) == ""
-        with pytest.raises(IndexDamaged, match="lacks vectors"):
-            opened.nearest(unit(1, 1, 1, 1), 2, None, ())
-        with opened.writing() as db:
-            db.execute("DELETE FROM vectors WHERE chunk = 2")
-        assert "2 passages, 1 vectors" in opened.read(reads.damage)
+        for harm in ("", "DELETE FROM vectors WHERE chunk = 2"):
+            with opened.writing() as db:
+                db.execute(harm)
+            assert opened.read(checks.damage) == "" and opened.read(checks.unusable_vectors) == [2]
+            with pytest.raises(IndexDamaged, match="lacks vectors") as caught:
+                opened.nearest(unit(1, 1, 1, 1), 2, None, ())
+            assert caught.value.hint == f"local-rag index --reembed --index {opened.folder}"
 
     @pytest.mark.parametrize(
-        ("version", "age", "hint"), [("0", "older", "remove --index"), ("99", "newer", "quickstart.py")]
+        ("version", "age", "hint"), [("0", "older", "index-new"), ("99", "newer", "quickstart.py")]
     )
     def test_another_schema(self, opened, version, age, hint):
         with opened.writing() as db:
             writes.set_meta(db, {"schema": version})
-        with pytest.raises(IndexMismatch, match=f"schema {version}, which is {age}") as caught:
+        with pytest.raises(IndexMismatch, match=f"schema '{version}', which is {age}") as caught:
             Store(opened.folder)
         assert hint in caught.value.hint
 
@@ -274,7 +276,7 @@ class TestTrouble:
         with pytest.raises(DiskFull, match="no space left") as caught:
             put(opened, "/b", *(f"text {n} " * 500 for n in range(100)))
         assert "continues where it stopped" in caught.value.hint
-        assert opened.read(reads.counts) == (1, 1, 1) and opened.read(reads.damage) == ""
+        assert opened.read(reads.counts) == (1, 1, 1) and opened.read(checks.damage) == ""
         opened.connection.execute("PRAGMA max_page_count = 1000000")
         put(opened, "/b", "the boat")
         assert len(ids_of(opened, "boat")) == 1

@@ -22,8 +22,8 @@ from support.permissions import bound_by_permissions
 from local_rag.core import cancel
 from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import connection, store
-from local_rag.index.store.connection import write_lock
+from local_rag.index.store import connection
+from local_rag.index.store.lock import write_lock
 from local_rag.index.sync import read_files
 from local_rag.index.sync import sync as syncing
 from local_rag.index.sync.walk import LEADS_OUT
@@ -687,16 +687,16 @@ def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
 
 
 def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
-    connect = connection.connect
+    usual = connection.Connection
 
-    def small(file):
-        database = connect(file)
-        pages = database.execute("PRAGMA page_count").fetchone()[0]
-        database.execute(f"PRAGMA max_page_count = {pages + 40}")
-        return database
+    def small(folder):
+        opened = usual(folder)
+        pages = opened.db.execute("PRAGMA page_count").fetchone()[0]
+        opened.db.execute(f"PRAGMA max_page_count = {pages + 40}")
+        return opened
 
     with open_at(tmp_path) as index, monkeypatch.context() as patched:
-        patched.setattr(store, "connect", small)  # the thread that writes opens a connection of its own
+        patched.setattr(connection, "Connection", small)  # the thread that writes opens a connection of its own
         with pytest.raises(DiskFull, match="no space left"):
             index.sync([many])
     with open_at(tmp_path, create=False) as index:

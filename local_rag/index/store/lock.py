@@ -1,0 +1,42 @@
+"""The writer's lock of an index, which ends with the process that holds it, however that ends."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from local_rag.index.store import connection
+from local_rag.index.store.errors import translated_errors
+from local_rag.index.store.folder import LOCK
+
+
+@contextmanager
+def write_lock(folder: Path) -> Iterator[None]:
+    """Be the one process and thread that changes this index. Raises IndexBusy if another still is one then."""
+    with translated_errors(folder):
+        db = sqlite3.connect(folder / LOCK, timeout=connection.BUSY_SECONDS, isolation_level=None)
+        try:
+            (folder / LOCK).chmod(0o600)
+            db.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            db.close()
+            raise
+    try:
+        yield
+    finally:
+        db.close()
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process holds the writer's lock just now."""
+    if not (folder / LOCK).exists():
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)) as db:
+            db.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        return True
+    return False
