@@ -15,9 +15,7 @@ from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Progress
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    from local_rag.core.protocols import Vectors
+    pass
 
 BATCH = 128
 """Passages that are embedded between two commits of `reembed`."""
@@ -86,7 +84,7 @@ def _embed(
     embedder: Embedder,
     chunks: Sequence[int],
     progress: Callable[[Progress], None] | None,
-    write: Callable[[Connection, Sequence[int], Vectors], None],
+    write: Callable[..., None],
     *,
     vectors_change: bool = False,
 ) -> None:
