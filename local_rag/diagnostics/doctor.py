@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
 from local_rag.config.machine import total_memory
-from local_rag.config.settings import Settings
+from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.diagnostics.check import Check
+from local_rag.index.store.folder import DATABASE
 from local_rag.text.display import format_bytes, joined, plural, short_path
 
 SET_UP = "python3 scripts/quickstart.py"
@@ -90,6 +94,53 @@ def _disk(settings: Settings) -> Iterator[Check]:
         yield Check("disk", "ok", details)
 
 
+def _encryption(settings: Settings) -> Iterator[Check]:
+    from local_rag.diagnostics.disk_encryption import encryption_of
+
+    enable = {"darwin": "sudo fdesetup enable", "win32": "manage-bde -on C:   as administrator"}
+    for folder in _own_folders(settings):
+        disk, shown = encryption_of(folder), short_path(folder)
+        why = f" ({disk.why})" if disk.why else ""
+        if disk.state == "encrypted":
+            yield Check("encryption", "ok", f"{shown} is on an encrypted disk{why}")
+        elif disk.state == "plain":
+            fix = enable.get(sys.platform, f"{DATA_DIR}=FOLDER_ON_AN_ENCRYPTED_DISK local-rag index FILES")
+            found = f"{shown} is on a disk that is not encrypted{why}: whoever takes it can read the text of your files"
+            yield Check("encryption", "note", found, fix)
+        else:
+            yield Check("encryption", "note", f"whether the disk of {shown} is encrypted cannot be told: {disk.why}")
+
+
+def _permissions(settings: Settings) -> Iterator[Check]:
+    """Earlier versions, and copies, may have left what others can read."""
+    if os.name == "nt":
+        return
+    for folder in _own_folders(settings):
+        if not (folder / DATABASE).exists() and folder != settings.data_folder:
+            continue
+        found = [path for path in (folder, *folder.rglob("*")) if _is_open(path)]
+        if found:
+            what = f"{plural(len(found), 'file or folder', 'files and folders')} in {short_path(folder)}"
+            yield Check("permissions", "note", f"others may open {what}", f"chmod -R go= {shlex.quote(str(folder))}")
+        else:
+            yield Check("permissions", "ok", f"{short_path(folder)} is open to nobody but you")
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        state = path.lstat()
+    except OSError:  # another process has just deleted it
+        return False
+    return not stat.S_ISLNK(state.st_mode) and bool(state.st_mode & 0o077)
+
+
+def _own_folders(settings: Settings) -> list[Path]:
+    """Where the text of files lies: the data folder, and the index where that is elsewhere; what is there of them."""
+    index = settings.index_path
+    folders = [settings.data_folder, *([] if index.is_relative_to(settings.data_folder) else [index])]
+    return [folder for folder in folders if folder.is_dir()]
+
+
 def _memory(_: Settings) -> Iterator[Check]:
     total = total_memory()
     if total is None:
@@ -154,6 +205,8 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("Python", _python),
     ("packages", _packages),
     ("disk", _disk),
+    ("encryption", _encryption),
+    ("permissions", _permissions),
     ("memory", _memory),
     ("models.yaml", _models),
     ("embedder", _embedder),

@@ -1,0 +1,46 @@
+"""What doctor says of how a person's data lies on the disk: encrypted or not, open to others or not."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.diagnostics import disk_encryption
+from local_rag.diagnostics.disk_encryption import Encryption
+from local_rag.diagnostics.doctor import run_checks
+
+
+@pytest.mark.parametrize(
+    ("found", "sign", "words"),
+    [
+        (Encryption("encrypted", "dm-crypt, LUKS2"), "ok", "is on an encrypted disk (dm-crypt, LUKS2)"),
+        (Encryption("plain"), "note", "is on a disk that is not encrypted: whoever takes it can read"),
+        (Encryption("unknown", "it is on nfs4"), "note", "is encrypted cannot be told: it is on nfs4"),
+    ],
+)
+def test_doctor_says_it_and_counts_nothing_of_it_as_a_failure(home, monkeypatch, capsys, found, sign, words):
+    (home / "data").mkdir(mode=0o700)
+    monkeypatch.setattr(disk_encryption, "encryption_of", lambda folder: found)
+    monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
+    (check,) = [check for check in run_checks(Settings.load()) if check.name == "encryption"]
+    assert check.state == sign and words in check.found
+    run(["doctor"])
+    assert "encryption: ~/data" in (said := " ".join(capsys.readouterr().out.split())) or "disk of ~/data" in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_doctor_names_what_others_may_open_with_the_command_that_closes_it(home):
+    data = home / "data"
+    data.mkdir(mode=0o755)
+    (data / "threads.sqlite").touch(mode=0o644)
+    data.chmod(0o755)
+    found = {check.name: check for check in run_checks(Settings.load())}
+    assert found["permissions"].state == "note" and "2 files and folders in ~/data" in found["permissions"].found
+    assert found["permissions"].fix == f"chmod -R go= {data}"
+    data.chmod(0o700)
+    (data / "threads.sqlite").chmod(0o600)
+    found = {check.name: check for check in run_checks(Settings.load())}
+    assert found["permissions"].state == "ok"
