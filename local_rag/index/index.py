@@ -143,6 +143,7 @@ class Index:
                 with self._store.writing() as db:
                     writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
                 self._store.refresh()
+            self._store.forget()
             return report
 
     def sync_pages(self, urls: Iterable[str], read: ReadPage, *, prune: bool = False) -> SyncReport:
@@ -172,7 +173,9 @@ class Index:
         from local_rag.index.sync.texts import TextSync
 
         with self._locked():
-            return TextSync(self._store, self.embedder, self._recipe, whole, progress).run(texts)
+            report = TextSync(self._store, self.embedder, self._recipe, whole, progress).run(texts)
+            self._store.forget()
+            return report
 
     def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
         """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
@@ -182,7 +185,9 @@ class Index:
         from local_rag.index.sync import removal
 
         with self._store.locked():
-            return removal.remove(self._store, paths)
+            removed = removal.remove(self._store, paths)
+            self._store.forget()
+            return removed
 
     def keep_out(self, paths: Sequence[Path]) -> list[str]:
         """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from local_rag.core import cancel
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
-from local_rag.index.store import bm25, quantized_vectors, reads, schema, vector_index, writes
+from local_rag.index.store import bm25, forgetting, quantized_vectors, reads, schema, vector_index, writes
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.connection import Connections, create_database
 from local_rag.index.store.errors import damaged, translated_errors
@@ -119,6 +120,29 @@ class Store:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+
+    def forget(self) -> None:
+        """Let no byte of the files keep what was removed from the index; nothing to do if nothing was.
+
+        The caller holds the writer's lock. What is interrupted, or held up by a reader, the next writer does. Raises
+        DiskFull and Stopped.
+        """
+        if not self.read(forgetting.is_due):
+            return
+        first = more = True
+        while more:
+            cancel.check()
+            with self._transaction() as db:
+                more = forgetting.merge(db, first=first)
+            first = False
+        if self.read(vector_index.gone, self.folder):
+            self._write_vectors_file()
+            self._vectors = None
+        with translated_errors(self.folder):
+            emptied = forgetting.empty_wal(self.connection)
+        if emptied and not self.read(vector_index.gone, self.folder):
+            with self._transaction() as db:
+                forgetting.done(db)
 
     # --- search
 

@@ -199,6 +199,13 @@ def _base(db: Connection, folder: Path, token: str, dimension: int) -> Quantized
     return base if np.array_equal(codes, quantized(matrix, base.bound)) else None
 
 
+def gone(db: Connection, folder: Path) -> int:
+    """How many chunks are in the file that the database names, and gone."""
+    rows, last = quantized_vectors.extent(vectors_file(folder, reads.meta(db).get("base", "")))
+    later, chunks = reads.extent(db, last)
+    return rows + later - chunks
+
+
 def file_is_whole(db: Connection, folder: Path, deep: bool = False) -> bool:
     """Whether the file that the database names, if any, is as it was written; `deep` compares all its codes."""
     import numpy as np

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
-from local_rag.index.store import schema
+from local_rag.index.store import forgetting, schema
 from local_rag.index.store.reads import columns
 from local_rag.index.store.schema import FileRow, Recipe, Root
 
@@ -110,7 +110,8 @@ def remove(db: Connection, paths: Iterable[str]) -> None:
                 "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)",
                 [(row, text[start:end], heading, title) for row, start, end, heading in rows],
             )
-        db.execute("DELETE FROM files WHERE path = ?", (path,))
+        if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
+            set_meta(db, {forgetting.DUE: "1"})
 
 
 def set_vectors(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:

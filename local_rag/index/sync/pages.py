@@ -53,6 +53,8 @@ class PageSync:
         with self.locked(), self.store.writing() as db:
             writes.set_meta(db, {"last_sync": str(time.time())})
         self.store.refresh()
+        with self.locked():
+            self.store.forget()
         return self._report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:
