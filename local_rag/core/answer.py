@@ -17,6 +17,8 @@ BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
 OUT_OF_TIME = "out of time"
 """How the reason of an answer begins that the wall clock ended."""
+ENGINE_FAILED = "the engine failed"
+"""How the reason of an answer begins that stands, though the engine failed after it was written."""
 
 
 @dataclass(frozen=True, slots=True)

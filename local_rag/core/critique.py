@@ -15,8 +15,14 @@ W_REL, W_SUP, W_USE = 1.0, 1.0, 0.5
 
 
 def overall(supports: Sequence[Support]) -> Support:
-    """`fully` if every sentence is, `no` if none is even in part (ISSUP of table 1)."""
-    if not supports or all(support == "no" for support in supports):
+    """`fully` if every sentence is, `no` if none is even in part (ISSUP of table 1).
+
+    Sentences that could not be checked (`unparsed`) leave at most `partially` to the others.
+    """
+    known = [support for support in supports if support != "unparsed"]
+    if supports and not known:
+        return "unparsed"
+    if all(support == "no" for support in known):
         return "no"
     return "fully" if all(support == "fully" for support in supports) else "partially"
 

@@ -99,6 +99,9 @@ def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineErr
     except EngineError as error:
         return error
     finally:
+        engines = [rag.engine, *([judge.engine] if judge else [])]
+        for note in dict.fromkeys(note for engine in engines for note in getattr(engine, "notes", ())):
+            display.say(f"note: {note}")
         if judge is not None:
             judge.engine.close()
     return None

@@ -11,7 +11,7 @@ from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from local_rag.core.answer import OUT_OF_TIME
+from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME
 from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
@@ -213,7 +213,8 @@ class Runner:
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
         record = answer_record(case, graph, done.answer, events, self._single)
-        if done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME):
+        late = done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME)
+        if late or done.answer.reason.startswith(ENGINE_FAILED):
             record["error"] = done.answer.reason
         return record
 

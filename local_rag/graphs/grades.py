@@ -25,6 +25,11 @@ def lowered(grade: Grade, threshold: float | None) -> Grade:
     return replace(grade, usefulness=min(grade.usefulness, NOT_ENOUGH), why=why)
 
 
+def unchecked(grade: Grade) -> bool:
+    """Whether sentences could not be checked, and writing again would not help: what was checked is supported."""
+    return "unparsed" in grade.sentences and set(grade.sentences) <= {"unparsed", "fully"}
+
+
 def combined(support: Grade, usefulness: Grade) -> Grade:
     """One grade of two verdicts that were asked for separately; unparsed where the second could not be read."""
     if not usefulness.usefulness:
@@ -40,18 +45,19 @@ def combined(support: Grade, usefulness: Grade) -> Grade:
 
 
 def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]:
-    """An answer without the sentences that have no support, its grade then, and those sentences.
+    """An answer without the sentences that have no support or were not checked, its grade then, and those sentences.
 
     Usefulness and score of the grade are still those of the whole. Nothing changes where the grader did not look at the
     sentences one by one.
     """
     sentences = claims(text)
-    removed = [claim for claim, support in zip(sentences, grade.sentences, strict=False) if support == "no"]
+    pairs = zip(sentences, grade.sentences, strict=False)
+    removed = [claim for claim, support in pairs if support in ("no", "unparsed")]
     if len(sentences) != len(grade.sentences) or not removed:
         return text, grade, []
     for claim in reversed(removed):
         text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"
-    kept = tuple(support for support in grade.sentences if support != "no")
+    kept = tuple(support for support in grade.sentences if support not in ("no", "unparsed"))
     grade = replace(grade, support=overall(kept), sentences=kept, support_score=None)
     lines = (line.strip(" ") for line in text.split("\n"))
     return "\n".join(line for line in lines if line), grade, [claim.text for claim in removed]

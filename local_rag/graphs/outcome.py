@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from local_rag.core.answer import OUT_OF_TIME, Status
-from local_rag.core.errors import DeadlineExceeded
+from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Status
+from local_rag.core.errors import DeadlineExceeded, EngineError
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
-from local_rag.graphs.grades import below, combined, without_unsupported
+from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import is_fixed_reply, verdict_of
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
@@ -24,28 +24,15 @@ WORTH_SHOWING = 3
 
 
 def best_or_abstention(state: State, deps: Deps) -> Update:
-    """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason."""
+    """The best rejected draft that is worth showing, marked as what it is, else an abstention with its reason.
+
+    Raises EngineError where nothing usable came from the graders: that is no word of the files.
+    """
     late = f"{OUT_OF_TIME} after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
-    usage = Usage()
-    drafts = [*state.get("drafts", ()), *_ungraded(state)]
-    if deps.strict:
-        drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
-    drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)
-    for draft in drafts:
-        if deps.strict and draft.removed:
-            draft = _graded_again(state, draft, deps)
-            usage += draft.grade.usage
-        if _worth_showing(draft, deps.thresholds.answer):
-            return {
-                "generation": draft.text,
-                "documents": list(draft.documents),
-                "status": draft.status,
-                "reason": "; ".join(filter(None, (late, draft.why))),
-                "grade": draft.grade,
-                "dropped": draft.dropped,
-                "removed": list(draft.removed),
-                "usage": usage,
-            }
+    update, usage = _best(state, deps, late)
+    if update is not None:
+        return update
+    _must_have_verdicts(state, deps, late)
     return {
         "generation": NOT_IN_PASSAGES,
         "documents": [],
@@ -57,6 +44,63 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
     }
 
 
+def engine_failed(state: State, deps: Deps, error: EngineError) -> Update:
+    """What a node returns whose engine failed: the best there is, with the reason; any next node passes it on.
+
+    Raises the error where there is nothing to show.
+    """
+    fix = f" ({error.hint})" if error.hint else ""
+    update, _ = _best(state, deps, f"{ENGINE_FAILED}: {error}{fix}")
+    if update is None:
+        raise error
+    update["spent"], update["failed"] = [TIME], True
+    return update
+
+
+def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
+    """The best rejected draft worth showing, if any, and what looking for it cost; `ended`: what ended the graph."""
+    usage = Usage()
+    drafts = [*state.get("drafts", ()), *_ungraded(state, late=not ended.startswith(ENGINE_FAILED))]
+    if deps.strict:
+        drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
+    drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)
+    for draft in drafts:
+        if deps.strict and draft.removed:
+            draft = _graded_again(state, draft, deps)
+            usage += draft.grade.usage
+        if _worth_showing(draft, deps.thresholds.answer):
+            update: Update = {
+                "generation": draft.text,
+                "documents": list(draft.documents),
+                "status": draft.status,
+                "reason": "; ".join(filter(None, (ended, draft.why))),
+                "grade": draft.grade,
+                "dropped": draft.dropped,
+                "removed": list(draft.removed),
+                "usage": usage,
+            }
+            return update, usage
+    return None, usage
+
+
+def _must_have_verdicts(state: State, deps: Deps, late: str) -> None:
+    """Raises EngineError where no grader gave a usable verdict on any passage, or in strict mode on any draft."""
+    passages = [graded for graded in state.get("decisions", ()) if graded.kind in ("relevance", "web")]
+    if passages and all(graded.verdict == "unparsed" for graded in passages):
+        count = len({graded.chunk_id for graded in passages})
+        raise _no_verdict(f"on any of {plural(count, 'passage')}: {passages[-1].why}")
+    drafts = state.get("drafts", ())
+    if deps.strict and drafts and not late and all(draft.grade.support == "unparsed" for draft in drafts):
+        raise _no_verdict(f"on the answer, and with --strict nothing unchecked is shown: {drafts[-1].grade.why}")
+
+
+def _no_verdict(where: str) -> EngineError:
+    return EngineError(
+        f"the grader gave no usable verdict {where.rstrip(': ')}",
+        hint="local-rag models try   shows what the model makes of each task; local-rag models   lists others",
+    )
+
+
 def _strictly(draft: Draft) -> Draft:
     """A rejected draft without its unsupported sentences; nothing of one whose support is not known."""
     if draft.grade.support == "unparsed":
@@ -64,7 +108,8 @@ def _strictly(draft: Draft) -> Draft:
     text, grade, removed = without_unsupported(draft.text, draft.grade)
     if not removed:
         return draft if grade.support != "no" else replace(draft, text="")
-    why = f"{plural(len(removed), 'sentence')} without support taken out"
+    what = "without support or unchecked" if unchecked(draft.grade) else "without support"
+    why = f"{plural(len(removed), 'sentence')} {what} taken out"
     return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
 
 
@@ -74,31 +119,38 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
         deps.cancel.check()
         question = state.get("asked") or state["question"]
         usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness")
-    except DeadlineExceeded:
+    except (DeadlineExceeded, EngineError):
         return replace(draft, grade=replace(draft.grade, usage=Usage()))
     grade = combined(replace(draft.grade, usage=Usage()), usefulness)
     whole = verdict_of(grade) == "useful" and citations.check(draft.text, draft.documents).status == "grounded"
     return replace(draft, grade=grade, status="grounded" if whole else "partial")
 
 
-def _ungraded(state: State) -> list[Draft]:
-    """The last generation, where the clock left no time to grade it, or to come to an end with its grade."""
+def _ungraded(state: State, *, late: bool) -> list[Draft]:
+    """The last generation, where the clock or a failure kept it from a grade, or from an end with its grade."""
     text, grade = state.get("generation", ""), state.get("grade")
     if is_fixed_reply(state) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
     if grade is not None and grade.support != "unparsed":
         draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
-        return [replace(draft, why="no time was left to finish its checks")]
-    status: Status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
+        return [
+            replace(draft, why="no time was left to finish its checks" if late else "its checks could not be finished")
+        ]
     draft = rejected_draft(state, Grade("unparsed", 0))
-    return [replace(draft, status=status, why="no time was left to check it")]
+    why = "no time was left to check it" if late else "it could not be checked"
+    return [replace(draft, status=_by_citations(state), why=why)]
+
+
+def _by_citations(state: State) -> Status:
+    """The status of an answer that no grader has spoken of."""
+    return "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
 
 
 def _worth_showing(draft: Draft, least: float | None) -> bool:
     """Not below the threshold for answers where one is set, and not useless however well it is supported."""
     if below(draft.grade, least):
         return False
-    return draft.grade.support != "fully" or draft.grade.usefulness >= WORTH_SHOWING
+    return draft.grade.support != "fully" or not draft.grade.usefulness or draft.grade.usefulness >= WORTH_SHOWING
 
 
 def _why_nothing(state: State) -> str:
@@ -136,15 +188,26 @@ def useful(state: State) -> Update:
 def rejected_draft(state: State, grade: Grade) -> Draft:
     """The rejected generation with its passages; the next attempt is told why."""
     status: Status = "partial" if grade.support in ("fully", "partially") else "ungrounded"
-    why = {
+    if unchecked(grade) and grade.support == "unparsed":
+        status = _by_citations(state)
+    why = _why_rejected(grade)
+    why = f"{why}: {grade.why}" if grade.why else why
+    documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
+    return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
+
+
+def _why_rejected(grade: Grade) -> str:
+    if unchecked(grade):
+        left = grade.sentences.count("unparsed")
+        return f"{left} of {plural(len(grade.sentences), 'sentence')} could not be checked"
+    if grade.support == "fully" and not grade.usefulness:
+        return "supported, but whether it answers the question could not be checked"
+    return {
         "fully": f"supported, but it does not answer the question well (usefulness {grade.usefulness} of 5)",
         "partially": "only partly supported by the passages",
         "no": "not supported by the passages",
         "unparsed": "it could not be checked: the grader gave no usable verdict",
     }[grade.support]
-    why = f"{why}: {grade.why}" if grade.why else why
-    documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
-    return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
 
 
 def checked_answer(state: State) -> citations.Checked:

@@ -94,8 +94,8 @@ class Update(TypedDict, total=False):
     irrelevant, `nearest` the best passages seen at all, `shown` the chunk ids of those retrieved last, in the order in
     which the engine is shown them. `dropped` counts the numbers in the generation that name no passage, `removed` are
     its sentences that were taken out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are
-    sentences of reasoning, `step` says whether they go on. A node returns of `decisions`, `spent` and `usage` only what
-    is new; `node` adds it up.
+    sentences of reasoning, `step` says whether they go on. `failed`: the engine did, what stands is passed on. A node
+    returns of `decisions`, `spent` and `usage` only what is new; `node` adds it up.
     """
 
     generation: str
@@ -128,6 +128,7 @@ class Update(TypedDict, total=False):
     action: Annotated[Action, UntrackedValue]
     thoughts: Annotated[list[str], UntrackedValue]
     step: Annotated[str, UntrackedValue]
+    failed: Annotated[bool, UntrackedValue]
 
 
 class State(Update, total=False):

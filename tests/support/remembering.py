@@ -19,10 +19,10 @@ class Recalling(ScriptedEngine):
         self.asked.append(("standalone", question, tuple(history)))
         return Rewrite(f"{question} ({history[-1].question})" if question.startswith("And") else question)
 
-    def grade(self, question, documents, generation, *, check="both"):
+    def answer(self, question, documents, attempt):
         if self.broken:
             raise EngineError("the model fell over", hint="ollama serve")
-        return super().grade(question, documents, generation, check=check)
+        yield from super().answer(question, documents, attempt)
 
 
 def opened(engine=None, corpus=None, **flags):

@@ -107,6 +107,11 @@ class OllamaEngine:
         asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
         return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
 
+    @property
+    def notes(self) -> list[str]:
+        """What came out about the models since it was opened, with the lines for models.yaml."""
+        return self._thinking.notes
+
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""
         self._caller.preload(self.setups["grader"])

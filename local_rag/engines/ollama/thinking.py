@@ -18,7 +18,7 @@ class Thinking:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: dict[str, ModelSetup] = {}
-        self._told: set[str] = set()
+        self._notes: dict[str, str] = {}
 
     def of(self, setup: ModelSetup) -> ModelSetup:
         """How the model of a setup is asked by now."""
@@ -48,16 +48,17 @@ class Thinking:
     def note(self, setup: ModelSetup) -> str:
         """What a person should know of a model that replied in the way found here; once for each model."""
         with self._lock:
-            if self._found.get(setup.model) != setup or not setup.think or setup.model in self._told:
+            if self._found.get(setup.model) != setup or not setup.think or setup.model in self._notes:
                 return ""
-            self._told.add(setup.model)
-        return (
-            f"{setup.model} thinks although it is told not to: its first reply was empty, and from now on it gets "
-            f"'{line(setup)}' and more room. To save that call, give it the line '{line(setup)}' in your models.yaml, "
-            f"under ollama: models: {setup.model}:"
-        )
+            line = f"'think: {str(setup.think).lower()}'"
+            self._notes[setup.model] = (
+                f"{setup.model} thinks although it is told not to: its first reply was empty, and from now on it gets "
+                f"{line} and more room. To save that call, give it the line {line} in your models.yaml, under "
+                f"ollama: models: {setup.model}:"
+            )
+            return self._notes[setup.model]
 
-
-def line(setup: ModelSetup) -> str:
-    """The line of models.yaml for it."""
-    return f"think: {str(setup.think).lower()}"
+    @property
+    def notes(self) -> list[str]:
+        """All that was told so far."""
+        return list(self._notes.values())

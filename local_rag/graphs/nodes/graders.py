@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance
 from local_rag.graphs import outcome, rules
-from local_rag.graphs.grades import combined, lowered
+from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, chunk_id, node, rejected, standalone_question
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text.display import plural
@@ -111,7 +111,8 @@ def _consequence(state: State, grade: Grade, check: Check) -> Update:
         return outcome.useful(state)
     if check == "support" and grade.support == "fully":
         return {}
-    return {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade)]}
+    update: Update = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade)]}
+    return update | {"spent": ["generations"]} if unchecked(grade) else update
 
 
 CHECKING = "checking the answer"

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.errors import DeadlineExceeded
+from local_rag.core.errors import DeadlineExceeded, EngineError
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
@@ -32,9 +32,9 @@ class Node(Protocol):
 def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Callable[[Work], Node]:
     """Make a node of a piece of work; `doing` is what a person is shown meanwhile.
 
-    The node has a `Started` event, ends at once when the time is up, adds what is new to the state's decisions, usage
-    and exhausted budgets, and returns `generation`, as every node that can end a graph must. With a `rule` it decides
-    the label for the edge behind it, and logs that as its last decision.
+    The node has a `Started` event, ends at once when the time is up or the engine failed, adds what is new to the
+    state's decisions, usage and exhausted budgets, and returns `generation`, as every node that can end a graph must.
+    With a `rule` it decides the label for the edge behind it, and logs that as its last decision.
     """
 
     def decorate(work: Work) -> Node:
@@ -45,10 +45,11 @@ def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Calla
             in_time = True
             try:
                 with deps.scope():
-                    deps.cancel.check()
-                    update = work(state, deps, emit)
+                    update = {} if state.get("failed") else _worked(work, state, deps, emit)
             except DeadlineExceeded:
                 update, in_time = outcome.out_of_time(state, deps), False
+            except EngineError as error:
+                update, in_time = outcome.engine_failed(state, deps, error), False
             update = {"generation": state.get("generation", ""), **update, "spent": _exhausted(state, update, deps)}
             decisions, usage = update.get("decisions", []), update.get("usage", Usage())
             if rule is not None:
@@ -66,6 +67,11 @@ def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Calla
         return run
 
     return decorate
+
+
+def _worked(work: Work, state: State, deps: Deps, emit: Emit) -> Update:
+    deps.cancel.check()
+    return work(state, deps, emit)
 
 
 def _exhausted(state: State, update: Update, deps: Deps) -> list[str]:

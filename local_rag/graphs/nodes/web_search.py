@@ -54,10 +54,11 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
     chosen = strips.selected(results.documents, judged, verdicts)
     emit(Retrieved(query.query, tuple(page for page, _, _ in chosen)))
+    unread = bool(verdicts) and all(verdict.label == "unparsed" for verdict in verdicts)
     graded = [
         Graded(
             "web",
-            "relevant" if kept else "irrelevant",
+            "relevant" if kept else "unparsed" if unread else "irrelevant",
             f"{kept} of {plural(judged_count, 'strip')}",
             chunk_id(page),
             source=page.metadata["url"],

@@ -14,7 +14,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.critique import draft_score
-from local_rag.core.errors import Stopped
+from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
@@ -141,7 +141,7 @@ def test_an_ambiguous_verdict_without_a_relevant_passage_keeps_what_is_not_clear
         ("yyyy", [0.9, 0.6, 0.5, 0.4], None, "1234"),
         ("nyyn", [0.9, 0.6, 0.5, 0.4], 0.5, "123"),
         ("yyyy", [None, 0.1, None, 0.1], 0.5, "13"),
-        ("????", [0.9] * 4, 0.5, ""),
+        ("???n", [0.9] * 3, 0.5, ""),
     ],
 )
 def test_a_threshold_of_relevance_decides_over_the_word(letters, given, threshold, kept):
@@ -591,9 +591,132 @@ def test_no_draft_below_the_threshold_is_shown_whatever_its_support(support, str
 
 def test_strict_shows_nothing_that_could_not_be_checked():
     engine = ScriptedEngine(grades=[("unparsed", 0)])
-    for strict, status in ((True, "abstained"), (False, "ungrounded")):
-        _, state, _ = run("self-rag", engine, limits={"generations": 1}, strict=strict)
-        assert state["status"] == status
+    _, state, _ = run("self-rag", engine, limits={"generations": 1})
+    assert state["status"] == "ungrounded"
+    with pytest.raises(EngineError, match="no usable verdict on the answer, and with --strict nothing unchecked is"):
+        run("self-rag", engine, limits={"generations": 1}, strict=True)
+
+
+class Mute(ScriptedEngine):
+    """No reply of its grader can be used."""
+
+    def relevance(self, question, documents, *, scored=False):
+        found = super().relevance(question, documents, scored=scored)
+        return [replace(one, why="it said nothing") if one.label == "unparsed" else one for one in found]
+
+
+@pytest.mark.parametrize(
+    ("graph", "options"),
+    [
+        ("self-rag", {}),
+        ("self-rag", {"limits": {"rewrites": 0}}),
+        ("adaptive", {}),
+        ("crag", {}),
+        ("crag", {"web": True}),
+        ("crag", {"crag": Crag(trigger="thresholds")}),
+        ("adaptive", {"web": True, "source": "web_search"}),
+    ],
+)
+def test_no_usable_verdict_at_all_is_a_failure_and_no_word_of_the_files(graph, options):
+    engine = Mute(relevant=["?"], source=options.get("source", "vectorstore"))
+    with pytest.raises(EngineError, match=r"no usable verdict on any of \d passages?") as met:
+        run(graph, engine, **{name: value for name, value in options.items() if name != "source"})
+    assert "it said nothing" in str(met.value) or "web" in options
+    assert "local-rag models try" in met.value.hint
+
+
+@pytest.mark.parametrize("later", ["n", "y"])
+def test_a_later_usable_verdict_counts(later):
+    corpus = FakeCorpus([passage(n) for n in range(1, 9)])
+    _, state, _ = run("self-rag", Mute(relevant=["?", later]), corpus=corpus, limits={"rewrites": 1})
+    assert state["status"] == {"n": "abstained", "y": "grounded"}[later]
+
+
+class Failing(ScriptedEngine):
+    """Breaks down in one of its tasks, the first time or later."""
+
+    task, at = "grade", 1
+
+    def _count(self, task):
+        if task == self.task:
+            self.at -= 1
+            if self.at <= 0:
+                raise EngineError("the model fell over", hint="ollama serve")
+
+    def grade(self, question, documents, generation, *, check="both"):
+        self._count(check if check != "both" else "grade")
+        return super().grade(question, documents, generation, check=check)
+
+    def answer(self, question, documents, attempt):
+        self._count("answer")
+        yield from super().answer(question, documents, attempt)
+
+    def rewrite(self, question, tried, target):
+        self._count("rewrite")
+        return super().rewrite(question, tried, target)
+
+
+def failing(task, at=1, **script):
+    engine = Failing(**script)
+    engine.task, engine.at = task, at
+    return engine
+
+
+@pytest.mark.parametrize("graph", ["self-rag", "adaptive", "crag"])
+@pytest.mark.parametrize(("draft", "status"), [(FINE, "partial"), ("It costs 100 euros.", "ungrounded")])
+def test_an_answer_outlives_a_check_that_fails(graph, draft, status):
+    path, state, deps = run(graph, failing("grade", drafts=[draft]))
+    assert (state["generation"], state["status"]) == (draft, status)
+    assert state["reason"] == "the engine failed: the model fell over (ollama serve); it could not be checked"
+    assert path.endswith("generate grade_generation give_up")
+    assert [asked[0] for asked in deps.engine.asked].count("answer") == 1, "nothing more is asked of it"
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "support"),
+    [
+        (failing("usefulness", grades=[("fully", 0)]), SEPARATE, "fully"),
+        (failing("support"), SEPARATE, "unparsed"),
+        (failing("answer", 2, grades=[("partially", 5)]), {}, "partially"),
+        (failing("grade", 2, grades=[("partially", 5)]), {}, "partially"),
+        (failing("rewrite", grades=[("fully", 3)]), {}, "fully"),
+        (failing("grade"), drafts(2), "unparsed"),
+    ],
+    ids=["usefulness", "support", "second answer", "second check", "rewrite", "candidates"],
+)
+def test_an_answer_outlives_every_later_failure(engine, options, support):
+    corpus = FakeCorpus([passage(1)]) if "candidates" in str(options) else FakeCorpus()
+    _, state, _ = run("self-rag", engine, corpus=corpus, **options)
+    assert (state["generation"], state["status"], state["grade"].support) == (FINE, "partial", support)
+    assert state["reason"].startswith("the engine failed: the model fell over (ollama serve); ")
+
+
+def test_a_failure_without_an_answer_is_one():
+    for engine, options in (
+        (failing("answer"), {}),
+        (failing("rewrite", relevant=["n"]), {}),
+        (failing("grade"), {"strict": True}),
+    ):
+        with pytest.raises(EngineError, match="the model fell over"):
+            run("self-rag", engine, **options)
+
+
+def test_sentences_that_could_not_be_checked_are_shown_as_unchecked():
+    two = "It costs 100 euros [1]. It costs 200 euros [2]."
+    engine = ScriptedEngine(drafts=[two], grades=[("partially", 5, ("fully", "unparsed"))])
+    path, state, _ = run("self-rag", engine)
+    assert (state["generation"], state["status"]) == (two, "partial")
+    assert state["reason"] == "1 of 2 sentences could not be checked"
+    assert path == f"{GRADED} generate grade_generation give_up", "writing again would not help"
+    _, state, _ = run("self-rag", engine, strict=True)
+    assert (state["generation"], state["removed"]) == ("It costs 100 euros [1].", ["It costs 200 euros."])
+    assert "without support or unchecked taken out" in state["reason"]
+
+
+def test_an_answer_of_which_nothing_could_be_checked_has_the_status_of_its_citations():
+    engine = ScriptedEngine(grades=[("unparsed", 4, ("unparsed",))])
+    _, state, _ = run("self-rag", engine)
+    assert (state["status"], state["reason"]) == ("partial", "1 of 1 sentence could not be checked")
 
 
 def test_a_number_that_a_candidate_made_up_counts_as_dropped():
@@ -718,7 +841,11 @@ methods = st.fixed_dictionaries(
 @given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods, found=st.integers(0, 20))
 def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, method, found):
     corpus = FakeCorpus([passage(n) for n in range(1, found + 1)])
-    path, state, deps = run(name, engine, corpus=corpus, **method)
+    try:
+        path, state, deps = run(name, engine, corpus=corpus, **method)
+    except EngineError as error:
+        assert "the grader gave no usable verdict" in str(error)
+        return
     done = Counter(path.split())
     limits = deps.limits
     assert done["transform_query"] <= max(limits.rewrites, limits.web_searches) + 1

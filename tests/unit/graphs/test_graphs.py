@@ -66,7 +66,6 @@ TABLE = [
     ("self-rag", {"relevant": ["n"]}, {"found": 40}, f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained"),
     ("self-rag", {"relevant": ["n"]}, {"found": 0}, f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained"),
     ("self-rag", {"relevant": ["n"]}, {"rewrites": 0}, f"{GRADED} give_up", "abstained"),
-    ("self-rag", {"relevant": ["?"]}, {"rewrites": 0}, f"{GRADED} give_up", "abstained"),
     # Self-RAG: grade_generation_v_documents_and_question
     ("self-rag", {"grades": [NO, YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
     ("self-rag", {"grades": [("partially", 5), YES]}, {}, f"{GRADED} {WRITTEN} {WRITTEN}", "grounded"),
