@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from local_rag.cli.options import IndexOptions, JsonOption, stderr_display, with_options
 from local_rag.core.serialization import to_plain
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+    from local_rag.runtime.indexing import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncOptions(IndexOptions):
+    """Which index, and how folders are walked for it."""
+
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore, from now on."),
+    ] = None
+    no_exclude: Annotated[
+        list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Take an --exclude back.")
+    ] = None
+    clear_excludes: Annotated[bool, typer.Option("--clear-excludes", help="Take every --exclude back.")] = False
+    include_secrets: Annotated[
+        bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
+    ] = False
+    follow_links: Annotated[
+        bool | None,
+        typer.Option(
+            "--follow-links/--no-follow-links",
+            help="Also index what links out of a folder lead to, from now on.",
+            show_default=False,
+        ),
+    ] = None
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False
+    reembed: Annotated[bool, typer.Option("--reembed", help="Compute new vectors from the stored text.")] = False
+
+    def settings(self, **flags: Any) -> Settings:
+        shared = IndexOptions(
+            index=self.index, embedder=self.embedder, models=self.models, trust_models_here=self.trust_models_here
+        )
+        return shared.settings(**flags)
+
+    def request(self, files: list[Path], pages: list[str]) -> Request:
+        from local_rag.runtime.indexing import Request
+
+        return Request(
+            files,
+            pages,
+            excludes=self.exclude or (),
+            no_excludes=self.no_exclude or (),
+            clear_excludes=self.clear_excludes,
+            secrets=self.include_secrets,
+            follow_links=self.follow_links,
+            prune=self.prune,
+            reembed=self.reembed,
+        )
 
 
 @with_options
@@ -16,21 +69,16 @@ def index(
     paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
     urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
     *,
-    options: IndexOptions,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="PATTERN", help="Leave out what matches, as in .gitignore.")
-    ] = None,
-    include_secrets: Annotated[
-        bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
-    ] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False,
-    reembed: Annotated[bool, typer.Option("--reembed", help="Compute new vectors from the stored text.")] = False,
+    options: SyncOptions,
     chunk_size: Annotated[
         int | None, typer.Option("--chunk-size", metavar="TOKENS", help="Tokens of a passage.")
     ] = None,
     chunk_overlap: Annotated[
         int | None, typer.Option("--chunk-overlap", metavar="TOKENS", help="Tokens that neighbouring passages share.")
     ] = None,
+    all_warnings: Annotated[
+        bool, typer.Option("--all-warnings", help="Also name what was skipped before for the same reason.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Index files, folders and web pages; without any, update all files that were indexed before.
@@ -39,15 +87,14 @@ def index(
     """
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
-    from local_rag.runtime.indexing import Request, index_files, named
+    from local_rag.runtime.indexing import index_files, named
     from local_rag.terminal.console import write_result
     from local_rag.terminal.index_report import report_parts
 
     files, pages = named(paths or [], urls)
     settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
-    request = Request(files, pages, exclude or (), include_secrets, prune, reembed)
-    report, pages_left = index_files(settings, request, stderr_display())
+    report, pages_left = index_files(settings, options.request(files, pages), stderr_display())
     labels = PathLabels(Index.inspect(settings.index_path).roots)
     plain = to_plain(report) | {"pages_left": pages_left}
-    write_result(plain, report_parts(report, pages_left, labels), as_json=json)
+    write_result(plain, report_parts(report, pages_left, labels, all_warnings=all_warnings), as_json=json)
     return 0

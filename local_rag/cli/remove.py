@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from local_rag.cli.options import IndexOption, settings_of
 from local_rag.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
 
 
 def remove(
@@ -16,29 +21,69 @@ def remove(
         list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to remove.")
     ] = None,
     index: IndexOption = None,
+    keep_out: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-out/--no-keep-out",
+            help="Leave them out of an indexed folder from now on.  [default: asks in a terminal]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Remove files, folders or pages from the index; with --index and no PATH, delete it. Your files are untouched."""
-    from local_rag.index.index import Index
-    from local_rag.runtime.indexing import named
-    from local_rag.runtime.opening import open_index
-    from local_rag.terminal.console import confirm, write
-    from local_rag.text.display import plural, short_path
+    from local_rag.terminal.console import write
 
     settings = settings_of(index)
     if not paths:
         if index is None:
             raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
-        folder = settings.index_path
-        if not confirm(f"Delete the index {short_path(folder)}?"):
-            return 1
-        Index.destroy(folder)
-        write(f"deleted the index {short_path(folder)}")
-        return 0
-    files, pages = named(paths)
-    with open_index(settings, reembed=True) as opened:
-        removed = opened.remove([*(path.absolute() for path in files), *pages])
-        roots = [Path(root) for root in opened.status().roots]
-    write(f"{plural(len(removed), 'file' if files else 'page')} removed")
-    if any(Path(file).is_relative_to(root) for file in removed for root in roots):
-        write("Their folder is still indexed, so the next local-rag index brings them back; --exclude leaves them out.")
+        return _remove_index(settings)
+    for line in _remove_from(settings, paths, keep_out):
+        write(line)
     return 0
+
+
+def _remove_index(settings: Settings) -> int:
+    from local_rag.index.index import Index
+    from local_rag.terminal.console import confirm, write
+    from local_rag.text.display import short_path
+
+    folder = settings.index_path
+    if not confirm(f"Delete the index {short_path(folder)}?"):
+        return 1
+    Index.destroy(folder)
+    write(f"deleted the index {short_path(folder)}")
+    return 0
+
+
+def _remove_from(settings: Settings, words: list[str], keep_out: bool | None) -> list[str]:
+    """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    from local_rag.runtime.indexing import named
+    from local_rag.runtime.opening import open_index
+    from local_rag.terminal.console import confirm
+    from local_rag.text.display import plural
+
+    files, pages = named(words)
+    paths = [path.expanduser().absolute() for path in files]
+    with open_index(settings, reembed=True) as opened:
+        inside = [path for path in paths if _is_inside(path, opened.status().roots)]
+        patterns = opened.keep_out(inside) if keep_out else []
+        removed = opened.remove([*(path for path in paths if path not in inside), *pages])
+        removed += opened.remove(inside, missing_ok=bool(patterns))
+        if inside and keep_out is None and sys.stdin.isatty() and confirm("Keep it out of the index from now on?"):
+            patterns = opened.keep_out(inside)
+    lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]
+    if patterns:
+        again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
+        lines.append(f"Kept out from now on. To take that back: local-rag index {again}")
+    elif inside:
+        lines.append(
+            "Their folder is still indexed, so the next local-rag index brings them back;"
+            " the same command with --keep-out leaves them out."
+        )
+    return lines
+
+
+def _is_inside(path: Path, roots: tuple[str, ...]) -> bool:
+    resolved = path.resolve()
+    return any(str(resolved) != root and resolved.is_relative_to(root) for root in roots)

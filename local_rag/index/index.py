@@ -83,6 +83,15 @@ class Index:
             return status.inspect(store)
 
     @staticmethod
+    def listed(path: Path, within: Sequence[str] = ()) -> list[IndexedFile]:
+        """The files of any index, whatever made it, or those that the patterns of `--in` match, by path.
+
+        Raises UsageError if none matches, and what `inspect` raises.
+        """
+        with closing(Store(path.absolute())) as store:
+            return status.listed(store, within)
+
+    @staticmethod
     def destroy(path: Path) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
         destroy(path.absolute())
@@ -177,15 +186,16 @@ class Index:
             self._store.forget()
             return report
 
-    def remove(self, paths: Sequence[Path | str]) -> tuple[str, ...]:
+    def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
         """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
 
-        Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed.
+        Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
+        unless `missing_ok`.
         """
         from local_rag.index.sync import removal
 
         with self._store.locked():
-            removed = removal.remove(self._store, paths)
+            removed = removal.remove(self._store, paths, missing_ok=missing_ok)
             self._store.forget()
             return removed
 

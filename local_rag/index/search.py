@@ -85,7 +85,7 @@ def chosen_files(store: Store, patterns: Sequence[str]) -> set[int] | None:
     files = {ids[path] for path in within.matching(ids, patterns)}
     if not files:
         names = joined(map(repr, patterns), "or")
-        raise UsageError(f"no indexed file matches {names}", hint="local-rag status lists what is indexed")
+        raise UsageError(f"no indexed file matches {names}", hint="local-rag files lists what is indexed")
     return files
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from local_rag.core.documents import Catalog
+from local_rag.index.search import chosen_files
 from local_rag.index.store import folder, reads
+from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
@@ -25,7 +28,8 @@ more exact, and takes 17 s for 1,000,000 passages."""
 class IndexStatus:
     """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
 
-    `pages` of the web are no `files`; documents and chunks are of both.
+    `pages` of the web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is
+    walked.
     """
 
     path: Path
@@ -42,6 +46,7 @@ class IndexStatus:
     last_sync: str
     cache_fresh: bool
     pages: int = 0
+    root_options: tuple[Root, ...] = ()
 
 
 def inspect(store: Store) -> IndexStatus:
@@ -49,6 +54,7 @@ def inspect(store: Store) -> IndexStatus:
     files, documents, chunks = store.read(reads.counts)
     pages = store.read(reads.page_count)
     recipe = store.read(reads.recipe)
+    roots = tuple(store.read(reads.roots))
     synced = store.read(reads.meta).get("last_sync")
     return IndexStatus(
         path=store.folder,
@@ -61,11 +67,19 @@ def inspect(store: Store) -> IndexStatus:
         dimension=recipe.dimension,
         chunk_size=recipe.size,
         chunk_overlap=recipe.overlap,
-        roots=tuple(root.path for root in store.read(reads.roots)),
+        roots=tuple(root.path for root in roots),
         last_sync=datetime.fromtimestamp(float(synced), UTC).isoformat(timespec="seconds") if synced else "",
         cache_fresh=store.cache_is_fresh(),
         pages=pages,
+        root_options=roots,
     )
+
+
+def listed(store: Store, within: Sequence[str]) -> list[IndexedFile]:
+    """The files that the patterns of `--in` match, all without any. Raises UsageError if none does."""
+    files = store.read(reads.indexed_files)
+    chosen = chosen_files(store, within)
+    return files if chosen is None else [file for file in files if file.id in chosen]
 
 
 def catalog(store: Store) -> Catalog:

@@ -33,14 +33,18 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 class Request:
     """What to index: files and folders, and pages that were named; with neither, all files that are known.
 
-    `excludes` are patterns as in .gitignore; `secrets` takes private keys and .env files in, too; `prune` removes what
-    cannot be seen any more; `reembed` makes new vectors from the stored text.
+    `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
+    `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
+    before); `prune` removes what cannot be seen any more; `reembed` makes new vectors from the stored text.
     """
 
     paths: Sequence[Path] = ()
     urls: Sequence[str] = ()
     excludes: Sequence[str] = ()
+    no_excludes: Sequence[str] = ()
+    clear_excludes: bool = False
     secrets: bool = False
+    follow_links: bool | None = None
     prune: bool = False
     reembed: bool = False
 
@@ -63,12 +67,20 @@ def index_files(
 def _index_files(
     settings: Settings, request: Request, display: Display, fetcher: Fetcher | None
 ) -> tuple[SyncReport, int]:
+    from local_rag.index.sync.roots import check_patterns
+
     urls = request.urls
     if urls:
         _may_go_to_the_web(settings)
     roots = [path.expanduser().absolute() for path in request.paths]
-    if roots and not any(path.exists() for path in roots) and not (settings.index_path / "index.sqlite").exists():
-        raise _no_such_path(roots[0])
+    check_patterns(request.excludes)
+    if not (settings.index_path / "index.sqlite").exists():
+        if roots and not any(path.exists() for path in roots):
+            raise _no_such_path(roots[0])
+        if request.no_excludes:
+            raise UsageError(
+                f"{request.no_excludes[0]!r} is not excluded: nothing is indexed yet", hint="local-rag index PATH…"
+            )
     embedder = open_embedder(settings, display, "bf16")
     with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
         for path in roots:
@@ -162,7 +174,14 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
     roots = [path.expanduser().absolute() for path in request.paths]
     with sync_progress(display) as progress:
         return index.sync(
-            roots or None, excludes=request.excludes, secrets=request.secrets, prune=request.prune, progress=progress
+            roots or None,
+            excludes=request.excludes,
+            no_excludes=request.no_excludes,
+            clear_excludes=request.clear_excludes,
+            secrets=request.secrets,
+            follow_links=request.follow_links,
+            prune=request.prune,
+            progress=progress,
         )
 
 

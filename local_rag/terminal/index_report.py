@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -10,12 +11,21 @@ from rich.text import Text
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.status import IndexStatus
+from local_rag.index.store.schema import Root
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import format_bytes, joined, on_one_line, plural, short_path, shorten
 
+_SHOWN = 10
+"""Paths that are listed under one reason; beyond that folders are, or a count."""
 
-def report_parts(report: SyncReport, pages_left: int = 0, label: PathLabel = short_path) -> Iterator[RenderableType]:
-    """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then each skipped or kept path with its reason."""
+
+def report_parts(
+    report: SyncReport, pages_left: int = 0, label: PathLabel = short_path, *, all_warnings: bool = False
+) -> Iterator[RenderableType]:
+    """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then what is left out, what went, and each reason.
+
+    What earlier reports said of skipped files is only counted, unless `all_warnings`.
+    """
     counts = {
         "new": len(report.new),
         "updated": len(report.updated),
@@ -24,25 +34,66 @@ def report_parts(report: SyncReport, pages_left: int = 0, label: PathLabel = sho
         "skipped": len(report.skipped),
     }
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
+    for root, patterns in report.excludes.items():
+        left_out = f"Left out of {short_path(root)} by --exclude: {_patterns(patterns)}"
+        yield f"{left_out} (--no-exclude PATTERN takes one back)"
     if report.ignored:
         kinds = joined(
             f"{count:,} {shorten(on_one_line(suffix), 20) or 'without a suffix'}"
             for suffix, count in report.ignored.items()
         )
         yield f"Not indexed, because local-rag does not read these kinds of files: {kinds}"
-    yield from _reasons("Skipped, wholly or in part", report.skipped, label)
-    yield from _reasons("Could not be seen, so what was indexed is kept (--prune removes it)", report.kept, label)
+    yield from _removed(report, label)
+    yield from _skipped(report.skipped, label, all_warnings)
+    yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
     if pages_left:
         yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
 
 
-def _reasons(title: str, skipped: Iterable[Skipped], label: PathLabel) -> Iterator[RenderableType]:
+def _patterns(patterns: Iterable[str]) -> str:
+    return joined(shorten(on_one_line(pattern), 60) for pattern in patterns)
+
+
+def _removed(report: SyncReport, label: PathLabel) -> Iterator[RenderableType]:
+    """What went from the index: what rules leave out, and what is not there any more; broken files are told below."""
+    told = {file.path for file in (*report.forgotten, *report.skipped)}
+    missing = [Skipped(path, "not there any more") for path in report.removed if path not in told]
+    yield from _reasons("Removed from the index", [*missing, *report.forgotten], label)
+
+
+def _skipped(skipped: Sequence[Skipped], label: PathLabel, all_warnings: bool) -> Iterator[RenderableType]:
+    new, old = ([file for file in skipped if file.new is new] for new in (True, False))
+    yield from _reasons("Skipped, wholly or in part", [*new, *old] if all_warnings else new, label, whole=all_warnings)
+    if old and not all_warnings:
+        yield f"{plural(len(old), 'file')} skipped as before: the same command with --all-warnings says why"
+
+
+def _reasons(title: str, files: Iterable[Skipped], label: PathLabel, whole: bool = False) -> Iterator[RenderableType]:
+    """The files under their reasons; many are counted by folder unless all of them are wanted."""
+    groups: dict[str, list[str]] = {}
+    for file in files:
+        groups.setdefault(on_one_line(file.reason), []).append(file.path)
     table = PlainTable(gap=1)
-    for file in skipped:
-        table.add_row(" ", Text.assemble(label(file.path), (f": {file.reason}", "yellow")))
-    if table.rows:
+    for reason, paths in groups.items():
+        if len(paths) == 1:
+            table.add_row(" ", Text.assemble(label(paths[0]), (f": {reason}", "yellow")))
+            continue
+        table.add_row(" ", Text.assemble(plural(len(paths), "file"), (f": {reason}", "yellow")))
+        for line in _listed(paths, label, len(paths) if whole else _SHOWN):
+            table.add_row(" ", Text(f"  {line}"))
+    if groups:
         yield f"{title}:"
         yield table
+
+
+def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
+    """Each path, or each folder with its count where there are too many."""
+    if len(paths) <= shown:
+        return [label(path) for path in paths]
+    folders = Counter(label(path).rpartition("/")[0] or "." for path in paths)
+    lines = [f"{plural(count, 'file')} in {folder}" for folder, count in folders.most_common(shown)]
+    rest = len(folders) - len(lines)
+    return [*lines, f"and more in {plural(rest, 'folder')} (--json names all)"] if rest else lines
 
 
 def status_table(status: IndexStatus, runtime: str) -> PlainTable:
@@ -52,7 +103,7 @@ def status_table(status: IndexStatus, runtime: str) -> PlainTable:
     rows = {
         "index": short_path(status.path),
         "files": f"{status.files:,}{pages} ({parts})",
-        "from": "\n".join(map(short_path, status.roots)) or "none",
+        "from": "\n".join(map(_root, status.root_options)) or "none",
         "size": format_bytes(status.bytes),
         "last sync": status.last_sync or "never",
         "embedder": f"{status.embedder} ({plural(status.dimension, 'dimension')})",
@@ -65,3 +116,11 @@ def status_table(status: IndexStatus, runtime: str) -> PlainTable:
     for name, value in rows.items():
         table.add_row(Text(name, "dim"), value)
     return table
+
+
+def _root(root: Root) -> str:
+    """A root and what is remembered of how to walk it."""
+    options = [f"without {_patterns(root.excludes)}"] if root.excludes else []
+    options += ["with secrets"] if root.secrets else []
+    options += ["following links out of it"] if root.follow_links else []
+    return short_path(root.path) + (f" ({', '.join(options)})" if options else "")

@@ -129,13 +129,13 @@ def named(db: Connection) -> list[str]:
 def indexed_files(db: Connection) -> list[IndexedFile]:
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
-        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns FROM files"
+        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns, files.id FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id GROUP BY files.id ORDER BY path"
     )
     return [
-        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9)
-        for path, size, documents, chunks, at, warnings, title, mtime_ns in rows
+        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9, number)
+        for path, size, documents, chunks, at, warnings, title, mtime_ns, number in rows
     ]
 
 

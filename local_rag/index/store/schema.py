@@ -167,3 +167,4 @@ class IndexedFile:
     warnings: tuple[str, ...]
     title: str = ""
     modified: float = 0.0
+    id: int = 0

@@ -12,10 +12,10 @@ from local_rag.index.sync.roots import keeping_out
 from local_rag.text.urls import is_url, normal
 
 
-def remove(store: Store, names: Sequence[Path | str]) -> tuple[str, ...]:
+def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
     """Forget files, whole folders with their roots, and pages; gives what of it was in the index.
 
-    Raises UsageError for what is not indexed.
+    Raises UsageError for what is not indexed, unless `missing_ok`.
     """
     files = [file.path for file in store.read(reads.files)]
     roots = [root.path for root in store.read(reads.roots)]
@@ -25,9 +25,11 @@ def remove(store: Store, names: Sequence[Path | str]) -> tuple[str, ...]:
     for name in names:
         pages = [page.path for page in store.read(reads.pages, (normal(str(name)),))] if _is_url(name) else []
         found = below[folders[name]] if name in folders else pages
-        if not found:
+        if not (found or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone.update(found)
+    if not gone:
+        return ()
     with store.writing() as db:
         writes.remove(db, gone)
         writes.forget_roots(db, gone)

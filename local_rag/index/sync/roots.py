@@ -35,17 +35,22 @@ def asked_roots(paths: Sequence[str], known: Sequence[Root], options: WalkOption
     """
     remembered = {root.path: root for root in known}
     roots = [remembered.get(path, Root(path)) for path in dict.fromkeys(paths)] if paths else list(known)
-    for pattern in options.excludes:
-        if parse(pattern) is None:
-            raise UsageError(
-                f"--exclude {pattern!r} leaves nothing out: git takes it for a comment or a broken pattern",
-                hint="write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore",
-            )
+    check_patterns(options.excludes)
     for pattern in options.no_excludes:
         if not any(pattern in root.excludes for root in roots):
             excluded = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
             raise UsageError(f"{pattern!r} is not excluded; excluded is {excluded}", hint="local-rag status")
     return [_with_options(root, options) for root in roots]
+
+
+def check_patterns(excludes: Sequence[str]) -> None:
+    """Raises UsageError for a pattern that says nothing."""
+    for pattern in excludes:
+        if parse(pattern) is None:
+            raise UsageError(
+                f"--exclude {pattern!r} leaves nothing out: git takes it for a comment or a broken pattern",
+                hint="write \\ before a # at its beginning and before a single [: https://git-scm.com/docs/gitignore",
+            )
 
 
 def _with_options(root: Root, options: WalkOptions) -> Root:

@@ -1,0 +1,30 @@
+"""`local-rag files`: what is indexed, file by file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.core.serialization import to_plain
+
+
+def files(
+    within: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH|URL|GLOB", help="Only these files or pages, as after --in.")
+    ] = None,
+    index: IndexOption = None,
+    json: JsonOption = False,
+) -> int:
+    """List the indexed files with size, date, passages, title and what could not be read of them."""
+    from local_rag.index.index import Index
+    from local_rag.index.path_labels import PathLabels
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.file_list import file_lines
+
+    folder = settings_of(index).index_path
+    indexed = Index.listed(folder, within or ())
+    labels = PathLabels(Index.inspect(folder).roots)
+    write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
+    return 0

@@ -1,0 +1,48 @@
+"""The indexed files as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from local_rag.index.path_labels import PathLabel
+from local_rag.index.store.schema import IndexedFile
+from local_rag.text.display import format_bytes, on_one_line, shorten
+
+_AT_ONCE = 500
+"""Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
+
+
+def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]:
+    """Size, date, passages, path and title of each file, one per line, and below it what could not be read of it."""
+    if not files:
+        yield Text("nothing is indexed")
+        return
+    head = ("size", "changed", "passages", "file")
+    rows = [(format_bytes(file.size), _date(file), f"{file.chunks:,}", label(file.path)) for file in files]
+    widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+    yield Text(_line(head, widths), "dim")
+    for first in range(0, len(files), _AT_ONCE):
+        lines = Text()
+        for file, row in zip(files[first : first + _AT_ONCE], rows[first : first + _AT_ONCE], strict=True):
+            lines.append(_line(row, widths))
+            if file.title and file.title != row[-1].rpartition("/")[2]:
+                lines.append(f"  {shorten(on_one_line(file.title), 80)}", "dim")
+            lines.append("\n")
+            for warning in file.warnings:
+                lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
+        lines.rstrip()
+        yield lines
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """The first three columns to the right, the last to the left."""
+    return "  ".join([*(cell.rjust(width) for cell, width in zip(cells[:3], widths, strict=False)), cells[3]])
+
+
+def _date(file: IndexedFile) -> str:
+    """The day of a file's last change; that of its indexing for a page of the web."""
+    return datetime.fromtimestamp(file.modified or file.indexed_at).strftime("%Y-%m-%d")
