@@ -24,7 +24,8 @@ PART_WORDS = 8
 """Words from which a verbatim part of a sentence may stand for itself."""
 
 _LEAD = re.compile(r"(?:[\s\"'“”„«»‘’(\[*_#>|]|[-+•◦▪‣–](?=\s)|\(?(?:\d{1,3}|[a-zA-Z])[.)](?=\s))*")
-_TRAIL = re.compile(r"(?:[\s.!…。！\"'“”’»)\]*_:;,|]|\[\d+(?:\s*[-–,;]\s*\d+)*\])*\Z")
+_SIGNS = r"[\s.!…。！\"'“”’»)\]*_:;,|]"
+_TRAIL = re.compile(rf"(?<!{_SIGNS})(?:{_SIGNS}|\[\d++(?:\s*+[-–,;]\s*+\d++)*+\])*+\Z")
 _INVISIBLE = r"\u00ad\s*|[\u200b-\u200f\u2060\ufeff]"
 _THOUSANDS = r"(?<=\d)(?<!\d{4})[,'’ \u00a0\u2009\u202f](?=\d{3}(?!\d))"
 _UNWRITTEN = re.compile(rf"{_INVISIBLE}|(?<=[^\W\d_])[-‐]\n\s*(?=[^\W\d_])|{_THOUSANDS}")
@@ -108,7 +109,16 @@ def _compatible(character: str) -> str:
 def tidy(text: str) -> str:
     """Without marks, invisible characters, hyphens at line ends and thousands separators; compatible characters."""
     plain = _UNWRITTEN.sub("", without_marks(text))
-    return unicodedata.normalize("NFC", "".join(map(_compatible, plain))).strip()
+    return unicodedata.normalize("NFC", "".join(_stream_safe("".join(map(_compatible, plain))))).strip()
+
+
+def _stream_safe(text: str) -> Iterator[str]:
+    """At most 30 combining marks in a row (UAX 15, section 13): normalizing takes quadratic time for more."""
+    run = 0
+    for character in text:
+        run = run + 1 if unicodedata.combining(character) else 0
+        if run <= 30:
+            yield character
 
 
 def without_lead(sentence: str) -> str:
@@ -118,9 +128,9 @@ def without_lead(sentence: str) -> str:
 
 def _inner(text: str, span: Span) -> Span:
     """A span without bullets, quotes and brackets before it and without its full stop."""
-    lead = _LEAD.match(text, span.start, span.end)
-    trail = _TRAIL.search(text, span.start, span.end)
-    return Span(lead.end() if lead else span.start, trail.start() if trail else span.end)
+    inner = span.of(text)
+    lead, trail = _LEAD.match(inner), _TRAIL.search(inner)
+    return Span(span.start + (lead.end() if lead else 0), span.start + (trail.start() if trail else len(inner)))
 
 
 def _safe_part(span: Span, passage: str) -> bool:

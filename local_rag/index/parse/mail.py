@@ -6,9 +6,9 @@ import mailbox
 from collections.abc import Iterator
 from email.message import EmailMessage
 from email.parser import BytesParser
-from email.policy import default
+from email.policy import EmailPolicy
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
@@ -18,7 +18,24 @@ from local_rag.text.display import joined, shorten
 from local_rag.text.encoding import decode
 
 _SHOWN = ("From", "To", "Cc", "Date")
+_LONG_HEADER = 2000
+"""Characters of a header that are looked at: the standard library takes quadratic time for a long one."""
+
 _KNOWN = set(b"from to subject date received return-path message-id mime-version delivered-to".split())
+
+
+class _Policy(EmailPolicy):
+    """The default policy, which parses a header when it is asked for; brackets in brackets go too deep for it."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        try:
+            return super().header_fetch_parse(name, value[:_LONG_HEADER])
+        except RecursionError:
+            return super().header_fetch_parse(name, value[:_LONG_HEADER].translate(_NO_BRACKETS))
+
+
+_NO_BRACKETS = str.maketrans("", "", "()[]<>")
+_POLICY = cast("EmailPolicy[EmailMessage]", _Policy())
 
 
 def load_eml(path: Path) -> ParsedFile:
@@ -28,7 +45,7 @@ def load_eml(path: Path) -> ParsedFile:
         raise FileSkipped("is empty")
     if not _has_header(data):
         raise FileSkipped("is damaged (no header of a mail in it)")
-    message = BytesParser(EmailMessage, policy=default).parsebytes(data.lstrip())
+    message = BytesParser(EmailMessage, policy=_POLICY).parsebytes(data.lstrip())
     return ParsedFile((_document(message),), _warnings([message]))
 
 
@@ -50,7 +67,7 @@ def load_mbox(path: Path) -> ParsedFile:
 
 
 def _message(file: IO[bytes]) -> EmailMessage:
-    return BytesParser(EmailMessage, policy=default).parse(file)
+    return BytesParser(EmailMessage, policy=_POLICY).parse(file)
 
 
 def _document(message: EmailMessage) -> LoadedDocument:
@@ -66,7 +83,7 @@ def _header(message: EmailMessage, name: str) -> str:
         return " ".join(str(message.get(name, "")).split())
     except Exception:
         raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
-        return " ".join(str(raw).split())
+        return " ".join(str(raw)[:_LONG_HEADER].split())
 
 
 def _body(message: EmailMessage) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
+from collections.abc import Iterator
 from html.entities import html5
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ MAX_PARTS = 30_000
 
 _GRAM = 3
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_UNSEEN = re.compile(r"<(script|style|head|template)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_UNSEEN = re.compile(r"<(script|style|head|template)\b|<!--", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
 
@@ -110,10 +111,11 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
     main = words(extract(source, include_comments=False) or "")
     known = set(_grams(main))
-    lines = [Span(*match.span()) for match in re.finditer(r"[^\n]+", visible.text)]
+    text = visible.text
+    lines = [Span(*match.span()) for match in re.finditer(r"[^\n]+", text)]
     counts, kept = [], []
     for number, line in enumerate(lines):
-        tokens = words(line.of(visible.text))
+        tokens = words(line.of(text))
         grams = _grams(tokens)
         counts.append(len(tokens))
         if len(tokens) >= _GRAM and sum(gram in known for gram in grams) >= 0.6 * len(grams):
@@ -133,8 +135,26 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
 
 def _bare(source: str) -> str:
     """What is left without tags, for pages that libxml2 gives up on: it stops at a depth of some hundred elements."""
-    text = _TAG.sub(" ", _UNSEEN.sub(" ", source))
+    text = _TAG.sub(" ", " ".join(_seen(source)))
     return clean("\n".join(filter(None, (" ".join(line.split()) for line in html.unescape(text).split("\n")))))
+
+
+def _seen(source: str) -> Iterator[str]:
+    """The parts of a page without scripts, styles and comments. One that is never closed is text, as all after it."""
+    unclosed = set[str]()
+    kept = start = 0
+    while opened := _UNSEEN.search(source, start):
+        name = (opened.group(1) or "").lower()
+        start = opened.end()
+        if name in unclosed:
+            continue
+        closed = re.compile(rf"</{name}\s*>" if name else "-->", re.IGNORECASE).search(source, start)
+        if closed is None:
+            unclosed.add(name)  # looking for it again and again would take quadratic time
+            continue
+        yield source[kept : opened.start()]
+        kept = start = closed.end()
+    yield source[kept:]
 
 
 def _grams(tokens: list[str]) -> list[tuple[str, ...]]:
@@ -143,13 +163,13 @@ def _grams(tokens: list[str]) -> list[tuple[str, ...]]:
 
 def _picked(builder: TextBuilder, lines: list[Span]) -> tuple[str, list[Heading]]:
     """Some lines of a text, neighbours as far apart as they were, and the headings among them at their new places."""
-    parts: list[str] = []
+    text, parts = builder.text, list[str]()
     length, headings, end = 0, iter(builder.headings), 0
     picked: list[Heading] = []
     heading = next(headings, None)
     for line in lines:
-        between = builder.text[end : line.start] if parts else ""
-        parts += ["\n\n" if between.strip() else between, line.of(builder.text)]
+        between = text[end : line.start] if parts else ""
+        parts += ["\n\n" if between.strip() else between, line.of(text)]
         length += len(parts[-2])
         while heading and heading.start < line.end:
             if heading.start >= line.start:

@@ -20,7 +20,7 @@ FULL_LINE = 0.75
 _HYPHENS = "\ufffe\x02"
 """What pdfium writes for a hyphen at the end of a line, with the line break taken out."""
 
-_SPLIT_WORD = re.compile(rf"([^\W\d_]+)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
+_SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
 _JUNK_TITLE = re.compile(r"untitled|microsoft word|\.(pdf|docx?|dvi|tex|indd|pptx?|xlsx?|pmd|qxd)\b", re.IGNORECASE)

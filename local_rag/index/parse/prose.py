@@ -11,16 +11,18 @@ from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.encoding import decode
 
 LONG = 300
-"""Characters of a heading that are looked at: what is longer is no heading, and patterns go slow on it."""
+"""Characters of a heading that are looked at."""
+
+LONG_LINE = 2000
+"""Characters of a line that patterns look at: where one goes back and forth, a longer line would take very long."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])[ \t]|[ \t]*$| {4}|\t| {0,3}#{1,6} |[ \t]*\|")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
 _FRONT = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _FIELD_TITLE = re.compile(r"^:?Title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
@@ -41,16 +43,25 @@ def load_markdown(path: Path) -> ParsedFile:
     text = read(path)
     front = _FRONT.match(text)
     headings = list(_markdown_headings(text, front.end() if front else 0))
-    named = _FRONT_TITLE.search(front.group(1)) if front else None
+    named = _front_title(front.group(1)) if front else None
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
-    title = named.group(1) if named else outermost.text if outermost else ""
+    title = outermost.text if named is None and outermost else named or ""
     return ParsedFile((document(text, title, headings=headings),))
 
 
+def _front_title(front: str) -> str | None:
+    """What the front matter says is the title, without quotes; None where it says nothing."""
+    line = next((line for line in front.split("\n") if line.startswith("title:")), None)
+    if line is None:
+        return None
+    title = line[:LONG_LINE].removeprefix("title:").strip(" \t")
+    return title.removeprefix(title[:1]).removesuffix(title[:1]) if title[:1] in ("'", '"') else title
+
+
 def _lines(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Lines with the code point they start at."""
+    """Lines, cut where they are too long for a heading, with the code point they start at."""
     for line in text[start:].split("\n"):
-        yield start, line
+        yield start, line[:LONG_LINE]
         start += len(line) + 1
 
 
@@ -63,8 +74,8 @@ def _markdown_headings(text: str, begin: int) -> Iterator[Heading]:
             before = ""
         elif opened:
             fence, before = opened.group(1), ""
-        elif heading := _ATX.match(line):
-            yield Heading(start, len(heading.group(1)), _plain(heading.group(2)))
+        elif (heading := _ATX.match(line)) and (words := _unclosed(line[heading.end() :])):
+            yield Heading(start, len(heading.group(1)), _plain(words))
             before = ""
         elif before and (underline := _UNDERLINE.match(line)):
             yield Heading(before_start, 1 if underline.group(1)[0] == "=" else 2, _plain(before))
@@ -73,6 +84,13 @@ def _markdown_headings(text: str, begin: int) -> Iterator[Heading]:
             # only the first line after a blank one can be a heading: below it stands a paragraph or a table
             paragraph = not _NO_PARAGRAPH.match(line) and (start == begin or text[start - 2 : start] == "\n\n")
             before, before_start = (line, start) if paragraph else ("", start)
+
+
+def _unclosed(heading: str) -> str:
+    """A heading without the closing #s, which stand behind a blank: C# stays."""
+    heading = heading.rstrip(" \t")
+    words = heading.rstrip("#")
+    return words.rstrip(" \t") if not words or words[-1] in " \t" else heading
 
 
 def _plain(heading: str) -> str:

@@ -16,6 +16,11 @@ from local_rag.text.encoding import decode
 
 _DELIMITERS = ",;\t|"
 
+_LONG_NAME = 200
+"""Characters of a name that stands before each value of JSON; of a longer one, the innermost parts.
+
+A long key above many values would make a text many times as large as the file."""
+
 
 def load_csv(path: Path) -> ParsedFile:
     """A table, one row a paragraph "header: value; header: value"; without a header only the values.
@@ -62,7 +67,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _row(head: list[str], row: list[str]) -> str:
-    pairs = itertools.zip_longest(head, row, fillvalue="")
+    pairs = zip(itertools.chain(head, itertools.repeat("")), row, strict=False)  # short rows below a wide head are many
     return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
 
 
@@ -102,7 +107,9 @@ def _records(value: Any) -> Iterator[str]:
 def _leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(inner, (*path, str(key)))
+            if len(key) > _LONG_NAME:
+                yield path, key  # a text of its own
+            yield from _leaves(inner, (*path, key[:_LONG_NAME]))
     elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
         for number, inner in enumerate(value):
             yield from _leaves(inner, (*path, number))
@@ -124,5 +131,15 @@ def _record_path(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def _pair(path: Sequence[str | int], text: str) -> str:
-    name = ".".join(map(str, path))
+    name = _name(path)
     return f"{name}: {text}" if name else text
+
+
+def _name(path: Sequence[str | int]) -> str:
+    steps, length = list[str](), 0
+    for step in reversed(path):
+        length += len(str(step)) + 1
+        if length > _LONG_NAME + 1 and steps:
+            break
+        steps.append(str(step))
+    return ".".join(reversed(steps))

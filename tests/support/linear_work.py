@@ -1,0 +1,134 @@
+"""The child of test_linear_work: each case gets seconds of the processor's time, of which it needs a fiftieth.
+
+A case with quadratic work needs more: the system ends the child then, and the case is the last line it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+from local_rag.core.documents import LoadedDocument
+from local_rag.core.errors import FileSkipped
+from local_rag.index.parse import loaders, markup, pdf
+from local_rag.text import alignment, chunking, display, encoding, fences, marks, names, negation, numbers, words
+from local_rag.text.sentences import sentences
+
+SIZE = 40_000
+SECONDS = 3.0
+UNITS = """[ ] ( " ' ` # * _ . - = | : , ; 1 a < & — 日 1. 1, a' a- [1, :a:` <!-- </ \\ {# ://""".split()
+UNITS += [" ", "\t", "\n", " \n", "a\n", "- ", "a. ", "\u0323\u0301", "\u00ad", "\x1b]", "\x1b[0"]
+SENTENCE = "The keeper of 1 lamp lights it at dusk."
+
+
+def chunks(text):
+    ends = [position for position in range(4, len(text), 5)]
+    return chunking.chunk(LoadedDocument(text), ends, size=50, overlap=10, window=100)
+
+
+TEXT = (
+    words.words,
+    words.content_stems,
+    sentences,
+    chunks,
+    marks.claims,
+    numbers.quantities,
+    names.names,
+    names.written_names,
+    negation.narrowing,
+    alignment.tidy,
+    alignment.without_lead,
+    lambda text: alignment.verbatim(SENTENCE, text),
+    lambda text: alignment.verbatim(text, SENTENCE),
+    lambda text: display.shorten(text, 80),
+    display.printable,
+    display.for_terminal,
+    fences.fenced,
+    lambda text: encoding.decode(f"a{text}".encode()),
+    lambda text: encoding.declared_charset(text.encode()),
+    lambda text: pdf._page_text(text, set()),  # noqa: SLF001  # pages of that size take pdfium longest
+)
+
+FILES = {
+    "prose": {
+        ".txt": ["{}"],
+        ".md": ["# a{}b\n\nx", "---\ntitle: a{}b\n---\n# x", "a\n{}b\n", "# [a]{}\n"],
+        ".rst": ["a{}b\n=====\n", ":Title: a{}b\n", ":a:`{}\n===\n", "aaa\n{}b"],
+    },
+    "records": {
+        ".csv": ["a,b\n{}", "{}\na\nb", '"{}'],
+        ".json": ['{"a": "{}"}', "[{}]"],
+        ".jsonl": ['{"a": "{}"}\n', "{}"],
+    },
+    "markup": {
+        ".html": ["<p>a{}b</p>", "<script>{}", "<p style='{}'>a</p>" + "<div>" * 3000 + "{}", "<title>{}"],
+        ".eml": ["From: {}b\nSubject: x\n\nbody", "From: a\nContent-Type: text/plain; a={}\n\nbody", "To: a{}\n\n{}"],
+        ".mbox": ["From x\nTo: {}b\n\nbody", "From x\nTo: a\n\n{}"],
+    },
+}
+
+
+def cases(kind, folder):
+    """(name, what to call, its argument)."""
+    if kind == "text":
+        for work, form, unit in product(TEXT, ("{}", 'a{}" '), UNITS):
+            yield f"{work.__name__} {form!r} {unit!r}", work, filled(form, unit)
+        return
+    for suffix, forms in FILES[kind].items():
+        for form, unit in product(forms, UNITS):
+            path = folder / f"file{suffix}"
+            path.write_bytes(filled(form, unit).encode())
+            yield f"{suffix} {form!r} {unit!r}", load, path
+    yield from WIDE.get(kind, lambda folder: ())(folder)
+
+
+def filled(form, unit):
+    return form.replace("{}", unit * (SIZE // len(unit)))
+
+
+def load(path):
+    with suppress(FileSkipped):
+        loaders.load(path)
+
+
+def wide_records(folder):
+    """Few bytes that could make a large text: names that stand before many values."""
+    texts = {
+        "wide.csv": ",".join(f"a{n}" for n in range(SIZE // 4)) + "\nx" * SIZE,
+        "key.json": json.dumps({"k" * SIZE: [{"a": 1}] * (SIZE // 8)}),
+        "keys.json": json.dumps({"x": {"k" * SIZE: {f"a{n}": 1 for n in range(SIZE // 10)}}}),
+    }
+    for name, text in texts.items():
+        path = folder / name
+        path.write_text(text)
+        yield name, load, path
+        assert sum(len(document.text) for document in loaders.load(path).documents) < 60 * len(text), name
+
+
+def wide_markup(folder):
+    page = "".join(f"<p>Paragraph {n} is about the lamp of the lighthouse.</p>\n" for n in range(SIZE // 10))
+    path = folder / "long.html"
+    path.write_text(f"<html><body><article>{page}</article></body></html>")
+    yield "long.html", load, path
+    yield "unclosed", markup._bare, "<script>" * SIZE + "<style>a</style>" * 100  # noqa: SLF001
+
+
+WIDE = {"records": wide_records, "markup": wide_markup}
+
+
+def main(kind, folder):
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    for name, work, argument in cases(kind, folder):
+        print(name, flush=True)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        work(argument)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
