@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,7 +39,7 @@ def remove(
         if index is None:
             raise UsageError("name what to remove", hint="local-rag remove PATH…   or   local-rag remove --index NAME")
         return _remove_index(settings)
-    for line in _remove_from(settings, paths, keep_out):
+    for line in _remove_from(settings, index, paths, keep_out):
         write(line)
     return 0
 
@@ -56,34 +57,44 @@ def _remove_index(settings: Settings) -> int:
     return 0
 
 
-def _remove_from(settings: Settings, words: list[str], keep_out: bool | None) -> list[str]:
+def _remove_from(settings: Settings, index: str | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
     from local_rag.text.display import plural
+    from local_rag.text.urls import is_page
 
     files, pages = named(words)
     paths = [path.expanduser().absolute() for path in files]
     with open_index(settings, reembed=True) as opened:
-        inside = [path for path in paths if _is_inside(path, opened.status().roots)]
+        roots = frozenset(opened.status().roots)
+        inside = [path for path in paths if _is_below(path, roots)]
+        now = [path for path in paths if not (keep_out and path in inside)]
+        removed = opened.remove([*now, *pages])
         patterns = opened.keep_out(inside) if keep_out else []
-        removed = opened.remove([*(path for path in paths if path not in inside), *pages])
-        removed += opened.remove(inside, missing_ok=bool(patterns))
+        removed += opened.remove(inside, missing_ok=True) if patterns else ()
         if inside and keep_out is None and sys.stdin.isatty() and confirm("Keep it out of the index from now on?"):
             patterns = opened.keep_out(inside)
+        linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
+    sync = f"local-rag index --index {shlex.quote(index)}" if index else "local-rag index"
     lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]
     if patterns:
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
-        lines.append(f"Kept out from now on. To take that back: local-rag index {again}")
+        lines.append(f"Kept out from now on. To take that back: {sync} {again}")
     elif inside:
         lines.append(
             "Their folder is still indexed, so the next local-rag index brings them back;"
             " the same command with --keep-out leaves them out."
         )
+    if linked:
+        lines.append(
+            "Some was found through a link out of an indexed folder, so the next local-rag index brings it back;"
+            f" {sync} --no-follow-links leaves out what such links lead to."
+        )
     return lines
 
 
-def _is_inside(path: Path, roots: tuple[str, ...]) -> bool:
-    resolved = path.resolve()
-    return any(str(resolved) != root and resolved.is_relative_to(root) for root in roots)
+def _is_below(path: Path | str, roots: Set[str]) -> bool:
+    """Whether it lies in an indexed folder."""
+    return not {str(above) for above in Path(path).resolve().parents}.isdisjoint(roots)

@@ -20,11 +20,15 @@ class PathLabels:
     """
 
     def __init__(self, roots: Iterable[str]) -> None:
-        self.roots = sorted((Path(root) for root in roots), key=lambda root: len(root.parts), reverse=True)
+        self._roots = {Path(root) for root in roots}
+        self._by_tail: dict[tuple[str, ...], list[Path]] = {}
+        for root in self._roots:
+            for start in range(1, len(root.parts)):
+                self._by_tail.setdefault(root.parts[start:], []).append(root)
 
     def __call__(self, source: str) -> str:
         path = Path(source)
-        root = None if is_url(source) else next((root for root in self.roots if path.is_relative_to(root)), None)
+        root = None if is_url(source) else next((above for above in _with_parents(path) if above in self._roots), None)
         if root is None:
             return short_path(source)
         folder = root if root != path else root.parent
@@ -35,8 +39,12 @@ class PathLabels:
         return short_path(source)
 
     def _names_another_root(self, folder: Path, start: int) -> bool:
-        name = folder.parts[start:]
-        return any(root.parts[-len(name) :] == name for root in self.roots if not folder.is_relative_to(root))
+        above = {folder, *folder.parents}
+        return any(root not in above for root in self._by_tail.get(folder.parts[start:], ()))
 
     def _is_another_file(self, label: Path, path: Path) -> bool:
         return label.exists() and label.absolute() != path and not label.samefile(path)
+
+
+def _with_parents(path: Path) -> Iterable[Path]:
+    return path, *path.parents

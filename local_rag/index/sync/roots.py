@@ -66,15 +66,14 @@ def _with_options(root: Root, options: WalkOptions) -> Root:
 
 def keeping_out(paths: Sequence[Path], known: Sequence[Root]) -> tuple[list[Root], list[str]]:
     """The roots above some absolute paths, each with a pattern that leaves them out, and these patterns."""
+    by_path = {root.path: root for root in known}
     patterns: dict[str, list[str]] = {}
     for path in paths:
-        for root in known:
-            if path != Path(root.path) and path.is_relative_to(root.path):
-                name = path.relative_to(root.path).as_posix()
-                patterns.setdefault(root.path, []).append(f"/{escaped(name)}")
-    roots = [root for root in known if root.path in patterns]
-    changed = [_with_options(root, WalkOptions(excludes=patterns[root.path])) for root in roots]
-    return changed, [pattern for each in patterns.values() for pattern in each]
+        for above in map(str, path.parents):
+            if above in by_path:
+                patterns.setdefault(above, []).append(f"/{escaped(path.relative_to(above).as_posix())}")
+    changed = [_with_options(by_path[above], WalkOptions(excludes=new)) for above, new in patterns.items()]
+    return changed, [pattern for new in patterns.values() for pattern in new]
 
 
 def escaped(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +38,9 @@ def walk(roots: Iterable[Root], around: Collection[Root] = (), known: Collection
     above a root have no say. `known` are the indexed files. Raises Stopped.
     """
     walked = Walk()
+    by_path = {root.path: root for root in around}
     for root in roots:
-        search = _Search(root, around, known)
+        search = _Search(root, by_path, known)
         search.run(Path(root.path))
         for path in map(str, sorted(search.files)):
             if _printable(path) == path:
@@ -74,7 +75,7 @@ class _Folder:
 class _Search:
     """The walk below one root."""
 
-    def __init__(self, root: Root, around: Collection[Root], known: Collection[str]) -> None:
+    def __init__(self, root: Root, around: Mapping[str, Root], known: Collection[str]) -> None:
         self._root, self._around, self._known = root, around, known
         self.home = Path(root.path)
         self.files: set[Path] = set()
@@ -104,8 +105,7 @@ class _Search:
 
     def _folders(self) -> None:
         """Depth first; folders behind links wait until the real ones were entered, under whose rules they belong."""
-        above = [root for root in self._around if self.home != Path(root.path) and self.home.is_relative_to(root.path)]
-        above.sort(key=lambda root: len(root.path), reverse=True)
+        above = [self._around[path] for path in map(str, self.home.parents) if path in self._around]
         rules = Rules.of([replace(self._root, path=str(self.home)), *above])
         waiting = [_Folder(self.home, self.home, rules)]
         links: deque[_Folder] = deque()
@@ -201,7 +201,7 @@ class _Search:
     def _leave_link(self, path: Path, real: Path) -> None:
         """Left out and named, unless another root decides about what it leads to."""
         self.leads_out = True
-        if not any(real.is_relative_to(root.path) for root in self._around):
+        if not any(str(above) in self._around for above in (real, *real.parents)):
             self.skipped[str(path)] = LEADS_OUT
 
     def _file(self, path: Path, real: Path) -> None:

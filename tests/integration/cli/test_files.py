@@ -146,6 +146,30 @@ def test_a_removed_file_is_kept_out_with_the_flag(notes, capsys):
     assert listed() == ["notes/old/a.txt", "notes/plan.md"]
 
 
+def test_what_came_through_a_link_is_kept_out_by_its_flag(notes, capsys, tmp_path):
+    (tmp_path / "far.txt").write_text("A letter from far away.", encoding="utf-8")
+    try:
+        (notes / "link.txt").symlink_to(tmp_path / "far.txt")
+    except OSError:
+        pytest.skip("this system lets nobody make symbolic links")
+    assert run(["index", "notes", "--follow-links"]) == 0
+    assert run(["status"]) == 0
+    assert "notes (following links out of it)" in capsys.readouterr().out
+    assert run(["remove", "far.txt"]) == 0
+    assert "local-rag index --no-follow-links" in capsys.readouterr().out
+    assert run(["index", "--no-follow-links"]) == 0
+    assert "notes/link.txt: is a link out of the indexed folder" in capsys.readouterr().out
+    assert len(listed()) == 3
+
+
+def test_nothing_is_removed_where_one_name_is_wrong(notes, capsys):
+    assert run(["index", "notes"]) == 0
+    assert run(["remove", "notes/diary.txt", "nothing.txt"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert "nothing.txt is not in the index" in error and hint == "hint: local-rag files"
+    assert len(listed()) == 3
+
+
 @pytest.mark.parametrize(("reply", "left"), [("y", 2), ("n", 3)])
 def test_a_person_is_asked_whether_a_removed_file_stays_out(notes, capsys, monkeypatch, reply, left):
     class Terminal(io.StringIO):

@@ -212,6 +212,12 @@ def test_within_by_hand():
     assert matching(paths, ["book.pdf", "a.md", "/m"]) == ["/n/a.md", "/m/[d].md", "/m/handbook.pdf"]
 
 
+def test_no_glob_is_tried_in_every_way():
+    name = "/" + "a" * 200
+    assert matching([name + "b", name], ["*a" * 60 + "b", "**/*a/**/*a/**/*c"]) == [name + "b"]
+    assert matching(["/n/a", "/n/z"], ["[z-a]", "/n[!b]a"]) == []
+
+
 class TestStatus:
     def test_it_says_what_is_there(self, index, notes):
         status = index.status()

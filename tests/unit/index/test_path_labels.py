@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.counting import grows_in_step
 
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.within import matching
@@ -52,3 +53,12 @@ def test_a_label_typed_after_in_means_its_file_from_any_folder(files, monkeypatc
         matches = matching(paths, [label])
         assert path in matches
         assert all(match.endswith(f"/{label}") for match in matches), "others only where their path ends with it, too"
+
+
+def test_many_indexed_files_are_labelled_in_step_with_their_number():
+    def label(count):
+        files = [f"/nowhere/notes/{number}.txt" for number in range(count)]
+        labels = PathLabels(files)
+        assert len({labels(file) for file in files}) == count
+
+    assert grows_in_step(label, 100, 400)
