@@ -67,6 +67,10 @@ class PromptTooLong(Exception):
         self.window = window
 
 
+class DoesNotFit(EngineError):
+    """Not even what a prompt must show fits the window."""
+
+
 def estimate(messages: Sequence[Message]) -> int:
     """Tokens of a prompt, rather too many than too few."""
     return sum(PER_MESSAGE + _tokens(content) for _, content in messages)
@@ -82,13 +86,23 @@ class FittedPrompt:
     """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
 
     `order` names all of them, the most wanted first, so the last is given up first; of the last `spare` of them nobody
-    is told. `cap` is the reply in tokens. Raises EngineError where not even one passage fits.
+    is told. `cap` is the reply in tokens, or says it for so many passages. Raises DoesNotFit where not even the first
+    `needed` passages fit.
     """
 
-    def __init__(self, prompt: Prompt, order: Sequence[int], setup: ModelSetup, cap: int, spare: int = 0) -> None:
-        self._prompt, self.setup, self._reply = prompt, setup, cap
+    def __init__(
+        self,
+        prompt: Prompt,
+        order: Sequence[int],
+        setup: ModelSetup,
+        cap: int | Callable[[int], int],
+        spare: int = 0,
+        needed: int = 1,
+    ) -> None:
+        self._prompt, self.setup, self._cap_of = prompt, setup, cap
         self._wanted = list(order)
         self._all = len(self._wanted) - spare
+        self._needed = min(needed, len(self._wanted))
         self._fit()
 
     def change(self, setup: ModelSetup) -> None:
@@ -97,19 +111,24 @@ class FittedPrompt:
         self._fit()
 
     def _fit(self) -> None:
-        """Keep as many as fit by the estimate, which grows with each; one at least is tried."""
-        room, passages = self.setup.num_ctx - self._cap, self._wanted
-        fitting = bisect_right(range(1, len(passages) + 1), room, key=lambda count: self._estimated(passages[:count]))
-        self._wanted = passages[: max(1, fitting)]
-        if (size := self._estimated(self._wanted)) > room:
-            raise self._hopeless(f"about {size:,}")
+        """Keep as many as fit by the estimate, which grows with each; those that are needed must."""
+        wanted, window = self._wanted, self.setup.num_ctx
+        fitting = bisect_right(range(1, len(wanted) + 1), window, key=lambda count: self._size(wanted[:count]))
+        self._wanted = wanted[: max(self._needed, fitting)]
+        if self._size(self._wanted) > window:
+            raise self._hopeless(f"about {estimate(self.messages):,}")
 
-    def _estimated(self, wanted: Sequence[int]) -> int:
-        return estimate(self._prompt(sorted(wanted)))
+    def _size(self, wanted: Sequence[int]) -> int:
+        """Tokens of the prompt with these, and of its reply."""
+        return estimate(self._prompt(sorted(wanted))) + self._reply(len(wanted))
+
+    def _reply(self, count: int) -> int:
+        cap = self._cap_of(count) if callable(self._cap_of) else self._cap_of
+        return cap + self.setup.thoughts
 
     @property
     def _cap(self) -> int:
-        return self._reply + self.setup.thoughts
+        return self._reply(len(self._wanted))
 
     @property
     def kept(self) -> list[int]:
@@ -121,14 +140,14 @@ class FittedPrompt:
 
     def shrink(self, size: PromptTooLong) -> None:
         """Give up at least one passage, by the exact counts where the server told them."""
-        if len(self._wanted) < 2:
+        if len(self._wanted) <= self._needed:
             raise self._hopeless(f"{size.prompt:,}" if size.prompt else f"about {estimate(self.messages):,}")
         if not (size.prompt and size.window):
-            del self._wanted[max(1, int(len(self._wanted) * SHRINK)) :]
+            del self._wanted[max(self._needed, int(len(self._wanted) * SHRINK)) :]
             return
         exact = size.prompt / estimate(self.messages)
         self._wanted.pop()
-        while len(self._wanted) > 1 and estimate(self.messages) * exact > size.window - self._cap:
+        while len(self._wanted) > self._needed and estimate(self.messages) * exact > size.window - self._cap:
             self._wanted.pop()
 
     @property
@@ -140,10 +159,10 @@ class FittedPrompt:
         who = f"the {plural(gone, 'passage')} ranked lowest {'was' if gone == 1 else 'were'} left out"
         return f"{who}: the window of {self.setup.model} is {self.setup.num_ctx:,} tokens"
 
-    def _hopeless(self, tokens: str) -> EngineError:
+    def _hopeless(self, tokens: str) -> DoesNotFit:
         beside = f" with {self._cap:,} for the reply"
-        least = ", even with one passage" if self._all else ""
-        return EngineError(
+        least = ", even with one passage" if self._needed == 1 else ""
+        return DoesNotFit(
             f"a prompt of {tokens} tokens{beside} does not fit the window of {self.setup.num_ctx:,} tokens of "
             f"{self.setup.model}{least}",
             hint="ask a shorter question, or give the model more num_ctx in your models.yaml (it costs memory)",

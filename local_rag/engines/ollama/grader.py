@@ -1,29 +1,34 @@
-"""The graders of passages and of answers: verdicts in JSON, and scores where the model shows how sure it was."""
+"""The graders of passages and of answers: verdicts in JSON, and scores where the model shows how sure it was.
+
+What does not fit one call is asked in several, the most wanted passages first: a small window costs calls, and no
+passage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic
 
-from local_rag.core.critique import answered, overall
-from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support
+from local_rag.core import cancel
+from local_rag.core.critique import answered
+from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel
 from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
-from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.parsed_verdict import support_score, usefulness_score
+from local_rag.engines.ollama.answer_grader import USELESS, check_at_once, check_one_by_one
+from local_rag.engines.ollama.context_window import DoesNotFit, Message
+from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
-from local_rag.engines.ollama.task import Task
-from local_rag.text.marks import claims, marks
+from local_rag.engines.ollama.schemas import R
+from local_rag.engines.ollama.task import Reasons, Task
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-USEFUL, USELESS = 5, 1
-"""What the tutorials' yes and no of the answer grader are on the scale of 1 to 5."""
-SUPPORTS = ("fully", "partially", "no")
-LEVELS = ("1", "2", "3", "4", "5")
 HIGHEST_LEVEL = 3
 """The highest level of the scale by which passages are graded where no probabilities came."""
+SHARE = 0.5
+"""The part of the time that is left which further calls about passages may take; the answer needs the rest."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
@@ -34,44 +39,40 @@ class Grader:
         self._task = task
         self._each = each
 
-    # --- passages -------------------------------------------------------------------------------------------------
-
     def relevance(self, question: str, documents: Sequence[Document], scored: bool) -> list[Relevance]:
-        """A verdict for each passage. `scored`: where a score is not known, one more call asks for a scale."""
-        shown: Sequence[int] = range(len(documents))
+        """A verdict for each passage. `scored`: where a score is not known, a further call asks for a scale."""
+        graded: Sequence[int] = range(len(documents))
         if self._each:
             verdicts = [self._relevance_of_one(question, document) for document in documents]
         else:
-            verdicts, shown = self._relevance_of_all(question, documents)
-        missing = [n for n, known in enumerate(verdicts) if known.label != "unparsed" and known.score is None]
+            verdicts, graded = self._relevance_of_all(question, documents)
+        missing = [n for n in graded if verdicts[n].label != "unparsed" and verdicts[n].score is None]
         if not (scored and missing):
             return verdicts
         task = self._task()
-        levels = _levels(task, question, documents, shown)
+        levels = _levels(task, question, documents, graded)
         for number in missing:
             verdicts[number] = replace(verdicts[number], score=levels.get(number))
         return [replace(verdicts[0], usage=verdicts[0].usage + task.usage()), *verdicts[1:]]
 
-    def _relevance_of_all(self, question: str, documents: Sequence[Document]) -> tuple[list[Relevance], Sequence[int]]:
-        """The verdicts, and the numbers of the passages that fitted the window."""
+    def _relevance_of_all(self, question: str, documents: Sequence[Document]) -> tuple[list[Relevance], list[int]]:
+        """The verdicts, and the numbers of the passages that a call has shown, the most wanted first.
 
-        def prompt(numbers: Sequence[int]) -> list[Message]:
-            return prompts.chat(prompts.grade_task(len(numbers)), question, documents, numbers)
-
-        def schema(count: int) -> type[schemas.DocumentGrades]:
-            return schemas.of_length(schemas.DocumentGrades, count)
-
-        task, order = self._task(), _plain(documents).order
-        verdict = task.verdict("grader", "retrieval_grader", prompt, order, schema, scored=True, reasons="each")
-        left_out = Relevance("unparsed", why=verdict.error or "left out: the prompt did not fit the window")
-        verdicts = [left_out] * len(documents)
-        if verdict.reply:
-            for position, (number, word) in enumerate(zip(verdict.kept, verdict.reply.binary_scores, strict=True)):
-                verdicts[number] = Relevance(_LABELS[word], verdict.yes("r", position), verdict.reason(position))
-        shown = sorted(verdict.kept)
-        rejected = [position for position, number in enumerate(shown) if verdicts[number].label == "irrelevant"]
-        layouts().graded(question, [documents[number] for number in shown], rejected)
-        return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], verdict.kept
+        The prompts that follow can be laid out as the first call was.
+        """
+        task, graded = self._task(), list[int]()
+        asked = _Asked(task, question, documents, "retrieval_grader", prompts.grade_task, schemas.DocumentGrades)
+        verdicts = [Relevance("unparsed")] * len(documents)
+        for verdict in asked.in_calls(Layout.plain(documents).order, scored=True, reasons="each"):
+            for position, number in enumerate(verdict.kept):
+                verdicts[number] = _relevance(verdict, position)
+            if not graded:
+                rejected = [n for n, number in enumerate(verdict.kept) if verdicts[number].label == "irrelevant"]
+                layouts().graded(question, [documents[number] for number in verdict.kept], rejected)
+            graded += verdict.kept
+        for number, why in asked.left_out.items():
+            verdicts[number] = Relevance("unparsed", why=f"not graded: {why}")
+        return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], graded
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
         task, messages = self._task(), tutorial_prompts.retrieval(question, document)
@@ -82,109 +83,84 @@ class Grader:
             return Relevance("unparsed", why=verdict.error, usage=task.usage())
         return Relevance(_LABELS[verdict.reply.binary_score], verdict.yes("r"), verdict.why, task.usage())
 
-    # --- answers --------------------------------------------------------------------------------------------------
-
     def grade(self, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
         """Support and usefulness: one call, or the tutorials' two; or one of the two."""
         task = self._task()
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-        grade = (_check_one_by_one if self._each else _check_at_once)(task, question, documents, generation, check)
+        grade = (check_one_by_one if self._each else check_at_once)(task, question, documents, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 
 
-def _levels(task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]) -> Mapping[int, float]:
-    """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
-
-    def prompt(kept: Sequence[int]) -> list[Message]:
-        return prompts.chat(prompts.levels_task(len(kept)), question, documents, kept)
-
-    def schema(count: int) -> type[schemas.DocumentLevels]:
-        return schemas.of_length(schemas.DocumentLevels, count)
-
-    verdict = task.verdict("grader", "relevance_scale", prompt, numbers, schema)
-    levels = verdict.reply.levels if verdict.reply else ()
-    return {number: level / HIGHEST_LEVEL for number, level in zip(verdict.kept, levels, strict=False)}
-
-
-def _check_at_once(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
-    """Support sentence by sentence and usefulness in one call, or one of the two."""
-    sentences = claims(generation)
-    if not sentences:
-        return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
-    layout = layouts().of(question, documents)
-    shown = layout.theirs(generation)
-
-    def prompt(numbers: Sequence[int]) -> list[Message]:
-        wanted = prompts.check_task(shown, len(layout.shown), check, layout.only(numbers))
-        return prompts.chat(wanted, question, layout.shown, numbers)
-
-    base, label = _CHECKS[check]
-    schema = base if check == "usefulness" else schemas.of_length(base, len(sentences))
-    order = _cited_first(layout, shown)
-    verdict = task.verdict(
-        "grader", label, prompt, order, lambda _: schema, spare=layout.spare, scored=True, reasons="one"
-    )
-    level = getattr(verdict.reply, "usefulness", 0)
-    useful = usefulness_score(verdict.probabilities(LEVELS, "u")) if level else None
-    if not isinstance(verdict.reply, schemas.GradeSupport):
-        return Grade("unparsed", level, why=verdict.why, usefulness_score=useful)
-    supports: tuple[Support, ...] = tuple(verdict.reply.support)
-    supported = support_score([verdict.probabilities(SUPPORTS, "s", number) for number in range(len(supports))])
-    return Grade(overall(supports), level, supports, verdict.why, support_score=supported, usefulness_score=useful)
-
-
-_CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
-    "both": (schemas.GradeGeneration, "generation_grader"),
-    "support": (schemas.GradeSupport, "hallucination_grader"),
-    "usefulness": (schemas.GradeUsefulness, "answer_grader"),
-}
-
-
-def _check_one_by_one(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
-    """The tutorials' two graders; for both, usefulness is asked for only where the generation is grounded."""
-    grade = Grade("unparsed", 0)
-    if check != "usefulness":
-        grade = _grounded(task, documents, generation)
-        if check == "support" or grade.support != "fully":
-            return grade
-    messages = tutorial_prompts.answer(question, generation)
-    useful = task.single("grader", "answer_grader", messages, schemas.GradeAnswer, scored=True, reasons="one")
-    if useful.reply is None:
-        return replace(grade, support="unparsed", why=useful.error, support_score=None)
-    probabilities = useful.probabilities(("yes", "no"), "u")
-    return replace(
-        grade,
-        usefulness=USEFUL if useful.reply.binary_score == "yes" else USELESS,
-        why="; ".join(filter(None, (grade.why, useful.why))),
-        usefulness_score=probabilities["yes"] - probabilities["no"] if probabilities else None,
-    )
-
-
-def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Grade:
-    def prompt(numbers: Sequence[int]) -> list[Message]:
-        return tutorial_prompts.hallucination(documents, numbers, generation)
-
-    verdict = task.verdict(
-        "grader",
-        "hallucination_grader",
-        prompt,
-        _cited_first(_plain(documents), generation),
-        lambda _: schemas.GradeHallucinations,
-        scored=True,
-        reasons="one",
-    )
+def _relevance(verdict: ParsedVerdict[schemas.DocumentGrades], position: int) -> Relevance:
     if verdict.reply is None:
-        return Grade("unparsed", 0, why=verdict.error)
-    supported: Support = "fully" if verdict.reply.binary_score == "yes" else "no"
-    return Grade(supported, 0, why=verdict.why, support_score=verdict.yes("s"))
+        return Relevance("unparsed", why=verdict.error)
+    word = verdict.reply.binary_scores[position]
+    return Relevance(_LABELS[word], verdict.yes("r", position), verdict.reason(position))
 
 
-def _plain(documents: Sequence[Document]) -> Layout:
-    return Layout(tuple(documents), tuple(range(len(documents))))
+def _levels(task: Task, question: str, documents: Sequence[Document], order: Sequence[int]) -> Mapping[int, float]:
+    """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
+    asked = _Asked(task, question, documents, "relevance_scale", prompts.levels_task, schemas.DocumentLevels)
+    return {
+        number: level / HIGHEST_LEVEL
+        for verdict in asked.in_calls(order)
+        for number, level in zip(verdict.kept, verdict.reply.levels if verdict.reply else (), strict=False)
+    }
 
 
-def _cited_first(layout: Layout, generation: str) -> list[int]:
-    """The positions of the passages in the order in which a check wants them: what the answer cites comes first."""
-    cited = {number - 1 for _, numbers in marks(generation) for number in numbers} & set(layout.used)
-    return sorted(layout.order, key=lambda position: position not in cited)
+@dataclass
+class _Asked(Generic[R]):
+    """What is asked about passages: a task for so many of them, and the schema of its reply.
+
+    `left_out` says why no call has shown a passage: it does not fit, or the time did not allow it.
+    """
+
+    task: Task
+    question: str
+    documents: Sequence[Document]
+    label: str
+    wanted: Callable[[int], str]
+    schema: type[R]
+    left_out: dict[int, str] = field(default_factory=dict)
+
+    def in_calls(
+        self, order: Sequence[int], *, scored: bool = False, reasons: Reasons | None = None
+    ) -> Iterator[ParsedVerdict[R]]:
+        """The verdicts, in as many calls as the window takes. Raises DoesNotFit where no passage fits."""
+        left, clock, answered = list(order), cancel.current(), False
+        had = clock.remaining()
+        while left:
+            try:
+                verdict = self.task.verdict(
+                    "grader", self.label, self._prompt, left, self._shape, more=True, scored=scored, reasons=reasons
+                )
+            except DoesNotFit as error:
+                left = self._without_the_longest(left, error, answered)
+                continue
+            yield verdict
+            answered = True
+            left = [number for number in left if number not in verdict.kept]
+            if left and had and (clock.remaining() or 0.0) < (1 - SHARE) * had:
+                self._leave_out(left, "the time of the question did not allow it")
+                left = []
+
+    def _prompt(self, numbers: Sequence[int]) -> list[Message]:
+        shown = [self.documents[number] for number in numbers]
+        return prompts.chat(self.wanted(len(shown)), self.question, shown, range(len(shown)))
+
+    def _shape(self, count: int) -> type[R]:
+        return schemas.of_length(self.schema, count)
+
+    def _without_the_longest(self, left: Sequence[int], error: DoesNotFit, answered: bool) -> list[int]:
+        """Those that are shorter than the first, which does not fit; raises the error where none ever fits."""
+        sizes = {number: len(self.documents[number].page_content) for number in left}
+        shorter = [number for number in left if sizes[number] < sizes[left[0]]]
+        if not (shorter or answered):
+            raise error
+        self._leave_out([number for number in left if number not in shorter], str(error))
+        return shorter
+
+    def _leave_out(self, numbers: Sequence[int], why: str) -> None:
+        self.left_out |= dict.fromkeys(numbers, why)
+        self.task.note(f"{plural(len(numbers), 'passage')} not graded: {why}")

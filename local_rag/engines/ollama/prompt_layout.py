@@ -29,6 +29,11 @@ class Layout:
     shown: tuple[Document, ...]
     used: tuple[int, ...]
 
+    @classmethod
+    def plain(cls, documents: Sequence[Document]) -> Layout:
+        """All of them, and nothing else."""
+        return cls(tuple(documents), tuple(range(len(documents))))
+
     @property
     def order(self) -> list[int]:
         """The positions, the most wanted first: by rank those that count, then the others."""
@@ -95,7 +100,7 @@ class Layouts:
 
         Nothing but what was rejected is shown besides, and no copy of what counts.
         """
-        plain = Layout(tuple(documents), tuple(range(len(documents))))
+        plain = Layout.plain(documents)
         positions = self._positions(documents) if question == self._question else []
         if not positions or -1 in positions or positions != sorted(set(positions)):
             return plain

@@ -134,12 +134,19 @@ def levels_task(count: int) -> str:
     )
 
 
-def check_task(generation: str, documents: int, check: Check = "both", only: Sequence[int] = ()) -> str:
+def check_task(
+    generation: str,
+    documents: int,
+    check: Check = "both",
+    only: Sequence[int] = (),
+    sentences: Sequence[Claim] | None = None,
+) -> str:
     """The hallucination grader, sentence by sentence, and the answer grader; or one of the two.
 
     `documents` counts the passages that the sentences may cite, `only` are those that count where others are shown.
+    `sentences` are those that are checked, by default all.
     """
-    sentences = claims(generation)
+    sentences = claims(generation) if sentences is None else sentences
     support = (
         f'"s": is {_each(len(sentences))} supported by the passages that it cites, or by any if it cites none? '
         '"fully" if all that it states stands there, "partially" if some, "no" if nothing. '

@@ -82,23 +82,32 @@ class Task:
         schema: Callable[[int], type[R]],
         *,
         spare: int = 0,
+        needed: int = 1,
+        more: bool = False,
         scored: bool = False,
         reasons: Reasons | None = None,
     ) -> ParsedVerdict[R]:
-        """One verdict, or one for each passage.
+        """One verdict, or one for each passage. Raises DoesNotFit where not even the first `needed` passages fit.
 
         `label` names the call; `order` lists the passages, the most wanted first, the last `spare` of them read already
-        and not needed; `schema` is for so many passages. `scored` asks how sure the model is, `reasons` says what a
-        task that explains asks a reason for.
+        and not needed; `schema` is for so many passages. `more`: another call asks about those that do not fit.
+        `scored` asks how sure the model is, `reasons` says what a task that explains asks a reason for.
         """
         if self._explain and reasons:
             prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
-        fitted = FittedPrompt(prompt, order, self._setup(role), schemas.most_tokens(schema(len(order))), spare)
+        shapes = schema
+
+        def cap(count: int) -> int:
+            return schemas.most_tokens(shapes(count))
+
+        fitted = FittedPrompt(prompt, order, self._setup(role), cap, spare, needed)
         alternatives, retry = ALTERNATIVES if self._asks(scored) else None, False
         while True:
-            shape, setup = schema(len(fitted.kept)), fitted.setup
-            cap = schemas.most_tokens(shape)
-            request = ChatRequest(label, setup, fitted.messages, cap, schemas.wire(shape), alternatives, retry=retry)
+            count, setup = len(fitted.kept), fitted.setup
+            shape = shapes(count)
+            request = ChatRequest(
+                label, setup, fitted.messages, cap(count), schemas.wire(shape), alternatives, retry=retry
+            )
             try:
                 parsed, raw, wrong = self._strict(request, shape)
             except PromptTooLong as size:
@@ -108,10 +117,10 @@ class Task:
                 retry = True
                 fitted.change(self._setup(role))
                 continue
-            self._note(fitted.note)
+            self.note("" if more else fitted.note)
             if parsed is None:
                 self._unparsed += 1
-                self._note(f"{label}: no usable verdict of {setup.model}: {wrong}")
+                self.note(f"{label}: no usable verdict of {setup.model}: {wrong}")
             return ParsedVerdict(parsed, fitted.kept, wrong, raw)
 
     def single(
@@ -145,7 +154,7 @@ class Task:
                 for token in self._streamed(replace(request, messages=fitted.messages)):
                     wrote = token is not None
                     yield token
-                return self._note(fitted.note)
+                return self.note(fitted.note)
             except PromptTooLong as size:
                 fitted.shrink(size)
             except AskOtherwise:
@@ -178,7 +187,7 @@ class Task:
                 fitted.change(self._setup("rewriter"))
                 continue
             except (BrokenOff, Empty) as error:
-                self._note(_note_of(error))
+                self.note(_note_of(error))
                 line = ""
             if line and query_key(line) not in tried:
                 return Rewrite(line, self.usage())
@@ -229,7 +238,7 @@ class Task:
             note = (
                 f"the answer was cut off after {plural(reply.call.output_tokens, 'token')}, the most that it may take"
             )
-            self._note(f"{note}; ask for less at a time")
+            self.note(f"{note}; ask for less at a time")
 
     def _whole(self, request: ChatRequest) -> Reply:
         try:
@@ -249,10 +258,11 @@ class Task:
 
     def _book(self, request: ChatRequest, reply: Reply) -> None:
         self._calls += [*self._caller.loads.preloads(), reply.call]
-        self._note(reply.note)
-        self._note(self._thinking.note(request.setup))
+        self.note(reply.note)
+        self.note(self._thinking.note(request.setup))
 
-    def _note(self, note: str) -> None:
+    def note(self, note: str) -> None:
+        """What a person should know; nothing where it is empty."""
         if note:
             self._notes.append(note)
 

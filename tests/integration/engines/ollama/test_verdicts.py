@@ -5,14 +5,30 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import chain
 
 import pytest
-from support.ollama_engine import FULLY, QUESTION, YES, answered, contents, engine_on, graded, labels, passages, soon
+from support.ollama_engine import (
+    FULLY,
+    LONG,
+    QUESTION,
+    YES,
+    answered,
+    contents,
+    engine_on,
+    graded,
+    labels,
+    passages,
+    soon,
+)
 from support.ollama_server import Model, OllamaServer, empty, say, too_long
 
+from local_rag.core import cancel
+from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.generation import Attempt, Turn
+from local_rag.engines.ollama import grader
 from local_rag.engines.ollama.judge import Judge
 
 ANSWER = "It costs 100 euros [1]."
@@ -318,22 +334,24 @@ def numbers_in(body):
     return [number for number in range(1, 30) if f'<passage n="{number}"' in text]
 
 
+def texts_in(body):
+    """The texts of the passages in a prompt."""
+    return re.findall(r">\n(.*)\n</passage>", contents(body)[1][1])
+
+
 def test_by_the_counts_of_the_server_one_more_try_is_enough(ollama):
     ollama.script(
         too_long("counts", n_prompt=3000, n_ctx=2048),
         lambda body: say(json.dumps({"r": " ".join(["yes"] * len(numbers_in(body)))})),
     )
     verdicts = graded(ollama, documents=passages(8, WORDS))
-    kept = labels(verdicts).count("relevant")
+    assert labels(verdicts) == ["relevant"] * 8
+    refused, first, second = ollama.chats
+    assert numbers_in(refused) == list(range(1, 9))
+    kept = len(numbers_in(first))
     assert 3 <= kept <= 5, "room for two thirds of the prompt, whose beginning stays"
-    assert labels(verdicts) == ["relevant"] * kept + ["unparsed"] * (8 - kept)
-    assert "left out" in verdicts[-1].why
-    assert len(ollama.chats) == 2
-    assert [numbers_in(body) for body in ollama.chats] == [list(range(1, 9)), list(range(1, kept + 1))]
-    assert verdicts[0].usage.notes == (
-        f"the {8 - kept} passages ranked lowest were left out: the window of tiny is 4,096 tokens",
-    )
-    assert verdicts[0].usage.retries == 0
+    assert [said[:10] for said in texts_in(first) + texts_in(second)] == [f"Passage {n}." for n in range(1, 9)]
+    assert (verdicts[0].usage.notes, verdicts[0].usage.retries) == ((), 0), "nothing was left out"
 
 
 @pytest.mark.parametrize("wording", ["counts", "input", "available"])
@@ -359,7 +377,6 @@ def test_a_prompt_that_never_fits_is_an_error(ollama, wording):
         for task in (
             lambda: engine.relevance(QUESTION, passages(3)),
             lambda: answered(engine, passages(3)),
-            lambda: engine.grade(QUESTION, passages(3), ANSWER),
             lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
             lambda: engine.standalone(QUESTION, [Turn(QUESTION, ANSWER)]),
             lambda: engine.route(QUESTION, BOTH),
@@ -367,6 +384,9 @@ def test_a_prompt_that_never_fits_is_an_error(ollama, wording):
             with pytest.raises(EngineError, match="does not fit the window of 4,096 tokens of tiny") as met:
                 task()
             assert "num_ctx" in met.value.hint
+        grade = engine.grade(QUESTION, passages(3), ANSWER)
+    assert (grade.support, grade.sentences, grade.usefulness) == ("unparsed", ("unparsed",), 0), "the answer stands"
+    assert "does not fit the window" in grade.why
 
 
 def test_the_servers_own_counting_and_the_engine_agree_in_the_end():
@@ -375,9 +395,9 @@ def test_the_servers_own_counting_and_the_engine_agree_in_the_end():
             tight = passages(6, 40)
             for one in tight:
                 one.page_content += " ,;:!?" * 40  # one token a mark for this server, more than is estimated
-            assert labels(engine.relevance(QUESTION, tight))[0] == "relevant"
-            assert any("ranked lowest" in note for note in engine.relevance(QUESTION, tight)[0].usage.notes)
-        assert len(server.chats) <= 8
+            assert labels(engine.relevance(QUESTION, tight)) == ["relevant"] * 6
+        assert any(len(numbers_in(body)) > 1 for body in server.chats)
+        assert len(server.chats) <= 12
 
 
 def test_what_is_estimated_too_long_is_never_sent(ollama):
@@ -386,8 +406,10 @@ def test_what_is_estimated_too_long_is_never_sent(ollama):
         pieces, _ = answered(engine, passages(8, WORDS // 3))
         with pytest.raises(EngineError, match="even with one passage"):
             engine.relevance(QUESTION, passages(2, 2000))
-    assert len(ollama.chats) == 2
-    assert set(labels(verdicts)) == {"relevant", "unparsed"}
+        mixed = engine.relevance(QUESTION, [*passages(1, 2000), *passages(2)])
+    assert labels(mixed) == ["unparsed", "relevant", "relevant"] and "does not fit" in mixed[0].why
+    assert labels(verdicts) == ["relevant"] * 8
+    assert all(ollama.count(ollama.render(body["messages"])) < 1024 for body in ollama.chats)
     assert "ranked lowest" in pieces[-1].usage.notes[0]
 
 
@@ -407,8 +429,117 @@ def test_a_prompt_that_was_cut_in_silence_is_too_long(ollama, read, who):
     ollama.always = lambda body: say(json.dumps({"r": " ".join(["no"] * len(numbers_in(body)))}))
     verdicts = graded(ollama, documents=passages(8, WORDS))
     assert "relevant" not in labels(verdicts), who
-    assert set(labels(verdicts)) == {"irrelevant", "unparsed"}
-    assert "ranked lowest" in verdicts[0].usage.notes[0]
+    assert set(labels(verdicts)) == {"irrelevant"}
+    assert len(numbers_in(ollama.chats[-1])) < 8
+
+
+# --- more than one window holds ---------------------------------------------------------------------------------------
+
+
+def only_passage_27(body):
+    return say(json.dumps({"r": " ".join("yes" if "Passage 27." in text else "no" for text in texts_in(body))}))
+
+
+def ranked(count, words):
+    """Passages of which the last is ranked highest."""
+    documents = passages(count, words)
+    for number, document in enumerate(documents):
+        document.metadata["rank_score"] = number / count
+    return documents
+
+
+def test_passages_beyond_the_window_are_graded_in_further_calls_the_best_first(ollama):
+    ollama.always = only_passage_27
+    documents = ranked(30, WORDS // 3)
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        verdicts = engine.relevance(QUESTION, documents)
+        ollama.always = ANSWER
+        relevant = [one for one, verdict in zip(documents, verdicts, strict=True) if verdict.label == "relevant"]
+        pieces, _ = answered(engine, relevant)
+    assert labels(verdicts) == ["irrelevant"] * 26 + ["relevant"] + ["irrelevant"] * 3
+    *calls, answer = ollama.chats
+    assert len(calls) > 3
+    order = [[int(text.split()[1].rstrip(".")) for text in texts_in(body)] for body in calls]
+    assert list(chain(*map(sorted, reversed(order)))) == list(range(1, 31)), "each once, the best in the first call"
+    assert "Passage 27." in "".join(texts_in(answer)) and not pieces[-1].usage.notes
+    assert (verdicts[0].usage.calls, verdicts[0].usage.notes) == (len(calls), ())
+
+
+def test_scores_are_asked_for_in_as_many_calls(ollama):
+    with soon(), engine_on(ollama, num_ctx=1024, logprobs="off") as engine:
+        verdicts = engine.relevance(QUESTION, passages(12, WORDS // 3), scored=True)
+    assert [verdict.score for verdict in verdicts] == [0.0] * 12
+    assert sum("l" in body["format"]["properties"] for body in ollama.chats) > 1
+
+
+def test_a_call_that_says_nothing_usable_spoils_only_its_own_passages(ollama):
+    ollama.script("Sure!", "Sure!")
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        verdicts = engine.relevance(QUESTION, passages(12, WORDS // 3))
+    bad = labels(verdicts).count("unparsed")
+    assert 0 < bad < 12
+    assert labels(verdicts) == ["unparsed"] * bad + ["relevant"] * (12 - bad)
+
+
+def test_grading_leaves_time_for_the_answer(ollama, monkeypatch):
+    """A share of nothing: the first call uses it up."""
+    monkeypatch.setattr(grader, "SHARE", 0.0)
+    with engine_on(ollama, num_ctx=1024) as engine, cancel.scope(Cancel(LONG)):
+        engine.relevance(QUESTION, passages())  # loads the model, which gives the question its time back
+        verdicts = engine.relevance(QUESTION, passages(12, WORDS // 3))
+    first = len(texts_in(ollama.chats[1]))
+    assert len(ollama.chats) == 2
+    assert labels(verdicts) == ["relevant"] * first + ["unparsed"] * (12 - first)
+    assert verdicts[-1].why == "not graded: the time of the question did not allow it"
+    assert verdicts[0].usage.notes == (f"{12 - first} passages not graded: the time of the question did not allow it",)
+
+
+def checking(body):
+    """A sentence is supported where all passages that it cites are shown."""
+    task = contents(body)[1][1].rpartition("Task: ")[2]
+    shown = set(numbers_in(body))
+    cited = [set(map(int, re.findall(r"\d+", marks))) for marks in re.findall(r"^\d+\. .* \[([\d, ]+)\]$", task, re.M)]
+    keys = body["format"]["properties"]
+    values = {"s": " ".join("fully" if numbers & shown else "no" for numbers in cited), "u": 5}
+    return say(json.dumps({key: values[key] for key in keys}))
+
+
+TEN = " ".join(f"The plan costs {number}00 euros [{number}]." for number in range(1, 11))
+
+
+def test_an_answer_whose_check_does_not_fit_is_checked_in_pieces(ollama):
+    ollama.always = checking
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        grade = engine.grade(QUESTION, passages(10, WORDS // 3), TEN)
+    assert (grade.support, grade.usefulness, grade.sentences) == ("fully", 5, ("fully",) * 10)
+    *pieces, useful = ollama.chats
+    assert len(pieces) > 1 and list(useful["format"]["properties"]) == ["u"]
+    for body in pieces:
+        sentences = re.findall(r"^\d+\. .* \[(\d+)\]$", contents(body)[1][1], re.M)
+        assert numbers_in(body) == list(map(int, sentences)), "what it cites, and nothing else"
+
+
+def test_a_sentence_whose_passages_do_not_fit_together_is_checked_against_each(ollama):
+    ollama.script('{"s": "no"}', '{"s": "fully"}', '{"u": 4}')
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        grade = engine.grade(QUESTION, passages(2, WORDS * 2), "It costs 100 euros [1, 2].")
+    assert (grade.support, grade.usefulness) == ("fully", 4)
+    assert [numbers_in(body) for body in ollama.chats[:2]] == [[1], [2]]
+
+
+@pytest.mark.parametrize("grading", ["list", "each"])
+def test_what_fits_no_prompt_stays_unchecked_and_says_so(ollama, grading):
+    ollama.always = lambda body: checking(body) if "pattern" in str(body["format"]) else say(_yes(body))
+    documents = [*passages(1), passages(2, 2000)[1]]
+    with soon(), engine_on(ollama, num_ctx=1024, grading=grading) as engine:
+        grade = engine.grade(QUESTION, documents, "It costs 100 euros [1]. It is new [2].")
+    assert (grade.support, grade.sentences) == ("partially", ("fully", "unparsed"))
+    assert "does not fit the window of 1,024 tokens of tiny" in grade.why
+    assert grade.score is None
+
+
+def _yes(body):
+    return json.dumps({key: "yes" if "enum" in shape else 5 for key, shape in body["format"]["properties"].items()})
 
 
 def test_an_answer_to_a_prompt_that_was_cut_in_silence_begins_anew(ollama):
