@@ -17,6 +17,7 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, reads, writes
+from local_rag.index.store.errors import translated_errors
 from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
 from local_rag.index.store.store import Store
@@ -63,7 +64,8 @@ class Index:
         passages longer than the embedder reads.
         """
         path = path.absolute()
-        store = None if create and not folder.has_database(path) else Store(path)
+        with translated_errors(path):
+            store = None if create and not folder.has_database(path) else Store(path)
         made = store.read(reads.recipe) if store else None
         if chunk_size is None:
             chunk_size = made.size if made else CHUNK_SIZE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -117,10 +118,12 @@ def _page_reader(seconds: float) -> Callable[[str], WebPage]:
 
 def missing(settings: Settings) -> IndexMissing:
     """That there is no index of that name, and which there are."""
+    from local_rag.index.store.folder import has_database
+
     name, folder = settings.values.index, settings.data_folder / "indexes"
-    others = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []
     known = f"; there are {', '.join(others)}" if others else ""
-    which = "" if name == "default" else f" --index {name}"
+    which = "" if name == "default" else f" --index {shlex.quote(name)}"
     return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
 
 

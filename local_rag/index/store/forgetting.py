@@ -15,7 +15,7 @@ DUE = "forget"
 """The row of `meta` that stands from a removal until nothing is left of what was removed."""
 
 PAGES = 1000
-"""Pages of FTS5 that one step merges: 0.2 s. All steps take about 35 s for 1,000,000 passages."""
+"""Pages of FTS5 that one step merges: 0.3 s. All steps take 3 s for 100,000 passages of 180 words, on one slow core."""
 
 
 def is_due(db: Connection) -> bool:

@@ -92,6 +92,18 @@ class TestFile:
         )
         assert QuantizedVectors.mapped(path, "token", DIMENSION) is None
 
+    def test_every_byte_of_it_is_checked(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(quantized_vectors, "_BLOCK", 128)
+        short = in_memory(range(5, 45), unit_vectors(2, 40))
+        path = tmp_path / "vectors"
+        write(path, "token", short.ids, short.bound, [short.codes])
+        data = path.read_bytes()
+        assert len(data) == 4096 + 40 * (8 + DIMENSION) + 4 * 8
+        assert QuantizedVectors.mapped(path, "token", DIMENSION) is not None
+        for position in range(4096, len(data)):
+            path.write_bytes(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :])
+            assert QuantizedVectors.mapped(path, "token", DIMENSION) is None, position
+
     @pytest.mark.parametrize("trouble", ["too few codes", "no room"])
     def test_a_file_that_cannot_be_written_is_not_left(self, tmp_path, monkeypatch, trouble):
         def full(*_):

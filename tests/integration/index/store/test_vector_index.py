@@ -18,6 +18,7 @@ from local_rag.index.store.folder import VECTORS, vectors_file
 from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
+from local_rag.index.store.verification import verify
 from local_rag.text.chunking import Chunk
 
 DIMENSION = 16
@@ -265,12 +266,35 @@ class TestFile:
         assert large.cache_is_fresh() and len(vectors_files(large.folder)) == 1
         assert by_a_new_reader(large.folder) == expected == by_all_vectors(large, 20)
 
-    def test_a_flipped_bit_does_not_show(self, large):
+    @pytest.mark.parametrize("harm", ["a bit", "a tenth of the rows"])
+    def test_what_is_damaged_between_the_probes_is_made_anew(self, large, harm):
+        file = vectors_file(large.folder, token(large))
+        data = bytearray(file.read_bytes())
+        rows = QuantizedVectors.mapped(file, token(large), DIMENSION).codes.shape[0]
+        first = 4096 + 8 * rows
+        if harm == "a bit":
+            data[first + 40 * DIMENSION] ^= 64
+        else:
+            for row in range(10, rows, 10):
+                data[first + row * DIMENSION :][:DIMENSION] = bytes(DIMENSION)
+            data = data[: 4096 + rows * (8 + DIMENSION) + 4]
+        file.write_bytes(bytes(data))
+        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+        assert large.read(vector_index.file_is_whole, large.folder, True)
+
+    def test_a_check_of_the_index_makes_it_anew(self, large):
+        assert verify(large) and verify(large, deep=True)
         file = vectors_file(large.folder, token(large))
         data = bytearray(file.read_bytes())
         data[-9] ^= 64
         file.write_bytes(bytes(data))
-        assert by_a_new_reader(large.folder) == by_all_vectors(large, 20)
+        assert not verify(large) and verify(large, deep=True)
+
+    def test_a_deep_check_compares_all_codes(self, large):
+        ids = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION).ids
+        with large.writing() as db:
+            writes.set_vectors(db, [int(ids[700])], rows_of(9999, 1))
+        assert verify(large) and not verify(large, deep=True) and verify(large, deep=True)
 
     def test_a_copy_of_the_folder_goes_its_own_way(self, large, tmp_path):
         large.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
