@@ -26,6 +26,7 @@ from local_rag.cli.eval import eval_app
 from local_rag.cli.files import files
 from local_rag.cli.graph import graph
 from local_rag.cli.index import index
+from local_rag.cli.kept import kept
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_web
 from local_rag.cli.remove import remove
@@ -43,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
 )
-for command in (index, ask, chat, search, status, files, remove, calibrate, doctor, graph, demo):
+for command in (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo):
     app.command()(command)
 for name, group in (
     ("threads", threads_app),

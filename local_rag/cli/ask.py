@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import QuestionOptions, stderr_display, with_options
+from local_rag.cli.options import QuestionOptions, delete_old, stderr_display, with_options
 
 if TYPE_CHECKING:
     pass
@@ -27,7 +27,9 @@ def ask(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
-    with open_trace(options.trace_file) as trace_file, Rag.open(options.settings()) as rag:
+    settings = options.settings()
+    delete_old(settings)
+    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         runner = QuestionRunner(rag, stderr_display(), options.within or (), options.trace, trace_file, announce=True)
         answer = runner.answer(question, thread=options.thread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local_rag.cli.options import LinesOption, QuestionOptions, stderr_display, with_options
+from local_rag.cli.options import LinesOption, QuestionOptions, delete_old, stderr_display, with_options
 
 
 @with_options
@@ -19,7 +19,8 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
 
     settings = options.settings()
     name = "" if options.thread is None else thread_name(options.thread)
-    with open_trace(options.trace_file) as trace_file, Rag.open(settings) as rag:
+    delete_old(settings)
+    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
         runner = QuestionRunner(rag, stderr_display(), options.within or (), options.trace, trace_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from local_rag.cli.options import IndexOptions, JsonOption, stderr_display, with_options
+from local_rag.cli.options import IndexOptions, JsonOption, delete_old, stderr_display, with_options
 from local_rag.core.serialization import to_plain
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def index(
 
     files, pages = named(paths or [], urls)
     settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
+    delete_old(settings)
     report, pages_left = index_files(settings, options.request(files, pages), stderr_display())
     labels = PathLabels(Index.inspect(settings.index_path).roots)
     plain = to_plain(report) | {"pages_left": pages_left}

@@ -57,6 +57,17 @@ def settings_of(index: str | None, models: str | None = None, trust: bool | None
     return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
 
 
+def delete_old(settings: Settings) -> None:
+    """Delete the chats and traces that are older than the settings keep them, and say so; by default none are."""
+    if not (settings.values.threads.keep_days or settings.values.traces.keep_days):
+        return
+    from local_rag.runtime import retention
+    from local_rag.terminal.console import stderr
+
+    for line in retention.delete_old(settings):
+        stderr().print(line, soft_wrap=True, highlight=False, markup=False)
+
+
 def stderr_display() -> TerminalDisplay:
     """What long work shows its progress on."""
     from local_rag.terminal.console import stderr

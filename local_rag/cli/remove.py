@@ -45,6 +45,7 @@ def remove(
 
 
 def _remove_index(settings: Settings) -> int:
+    from local_rag.cli.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import short_path
@@ -53,17 +54,19 @@ def _remove_index(settings: Settings) -> int:
     if not confirm(f"Delete the index {short_path(folder)}?"):
         return 1
     Index.destroy(folder)
-    write(f"deleted the index {short_path(folder)}")
+    write(f"deleted the index {short_path(folder)}", *what_quotes(settings))
     return 0
 
 
 def _remove_from(settings: Settings, index: str | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
+    from local_rag.cli.kept import what_quotes
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
     from local_rag.text.display import plural
     from local_rag.text.urls import is_page
+    from local_rag.web.search_cache import SearchCache
 
     files, pages = named(words)
     paths = [path.expanduser().absolute() for path in files]
@@ -92,7 +95,9 @@ def _remove_from(settings: Settings, index: str | None, words: list[str], keep_o
             "Some was found through a link out of an indexed folder, so the next local-rag index brings it back;"
             f" {sync} --no-follow-links leaves out what such links lead to."
         )
-    return lines
+    if pages and (count := SearchCache(settings.data_folder, settings.values.web.cache_hours).forget(pages)):
+        lines.append(f"{plural(count, 'stored web search', 'stored web searches')} with a page of these deleted, too")
+    return [*lines, *what_quotes(settings, removed, words)]
 
 
 def _is_below(path: Path | str, roots: Set[str]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from local_rag.cli.options import JsonOption, settings_of
+from local_rag.cli.options import JsonOption, delete_old, settings_of
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,11 +68,13 @@ def export(
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
     from local_rag.runtime.export import markdown
+    from local_rag.runtime.written import enter
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
     with _threads() as threads:
-        page = markdown(name, threads.turns(name))
+        turns = threads.turns(name)
+    page = markdown(name, turns)
     if out is None:
         write(page.rstrip("\n"))
         return 0
@@ -85,6 +87,8 @@ def export(
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror or error}", hint="--out chat.md") from error
+    sources = sorted({str(source["source"]) for turn in turns for source in turn["sources"]})
+    enter(settings_of(None).data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
     return 0
 
@@ -107,7 +111,9 @@ def delete(name: NameArgument) -> int:
 def _threads() -> Threads:
     from local_rag.graphs.threads import Threads
 
-    return Threads.open(settings_of(None).data_folder)
+    settings = settings_of(None)
+    delete_old(settings)
+    return Threads.open(settings.data_folder)
 
 
 def _labels() -> PathLabels:

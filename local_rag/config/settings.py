@@ -177,6 +177,14 @@ class Web(_Section):
         return tuple(dict.fromkeys(engines))
 
 
+class Threads(_Section):
+    keep_days: int = Field(0, ge=0, description="days after its last question that a chat is kept; 0: for ever")
+
+
+class Traces(_Section):
+    keep_days: int = Field(0, ge=0, description="days that a trace (--trace-file) is kept; 0: for ever")
+
+
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
@@ -198,6 +206,8 @@ class Values(_Section):
     thresholds: Thresholds = Thresholds()
     ollama: Ollama = Ollama()
     web: Web = Web()
+    threads: Threads = Threads()
+    traces: Traces = Traces()
 
 
 @dataclass(frozen=True)

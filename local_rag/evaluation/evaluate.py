@@ -25,6 +25,7 @@ from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.runner import Plan, Progress, Runner
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.run import loading
+from local_rag.runtime.written import enter
 from local_rag.text.display import plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
             if not rag.embedder.ready:
                 display.say(f"{loading(rag.embedder.name)}…")
             rag.embedder.load()
+        enter(settings.data_folder, "run", folder.path, index=rag.index.path)
         error = _run(rag, folder, plan, display)
     if error is None:
         folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))

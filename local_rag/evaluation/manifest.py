@@ -74,7 +74,8 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
     }
 
 
-_NO_MATTER = ("web.", "ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
+_SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
+_NO_MATTER = ("web.", "threads.", "traces.", *_SERVER)
 """Settings that change no answer here: the web is off, and where a server is the engine says."""
 
 

@@ -19,6 +19,7 @@ from local_rag.evaluation.making.proposals import LOOKED, MADE_BY_RULES, CasePro
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.engine_choice import Choice, choose_engine
 from local_rag.runtime.opening import open_embedder, open_index
+from local_rag.runtime.written import enter
 from local_rag.terminal.console import write
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.proposal import BETWEEN, proposal_parts
@@ -74,6 +75,7 @@ def make_cases(
         if unanswerable:
             embedder.load()  # now, and not between two questions
         choice = choose_engine(settings, embedder, index)
+        enter(settings.data_folder, "cases", file.path, index=settings.index_path)
         with closing(choice.engine):
             question_proposer = QuestionProposer(choice.engine) if isinstance(choice.engine, OllamaEngine) else None
             proposer = CaseProposals(index, file.cases, seed, question_proposer)

@@ -16,7 +16,7 @@ from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Values
+    from local_rag.config.settings import Settings, Values
     from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.trace_file import TraceFile
@@ -59,11 +59,16 @@ class QuestionRunner:
             self.display.say(line)
 
 
-def open_trace(path: Path | None) -> TraceFile | nullcontext[None]:
+def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext[None]:
     """The trace file of a command, opened before anything is loaded. Raises UsageError where it cannot be written."""
     from local_rag.runtime.trace_file import TraceFile
+    from local_rag.runtime.written import enter
 
-    return TraceFile.open(path) if path else nullcontext()
+    if path is None:
+        return nullcontext()
+    trace = TraceFile.open(path)
+    enter(settings.data_folder, "trace", path, index=settings.index_path)
+    return trace
 
 
 def condition_lines(rag: Rag) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,17 @@ class SearchCache:
             self.folder.chmod(0o700)
             self._write(self._path(key), data)
             self._prune()
+
+    def forget(self, urls: Collection[str]) -> int:
+        """Delete what was kept of searches that brought one of these pages; how many."""
+        count = 0
+        with suppress(OSError):
+            for path in self.folder.iterdir():
+                held = path.read_bytes()
+                if any(json.dumps(url).encode("ascii") in held for url in urls):
+                    path.unlink(missing_ok=True)
+                    count += 1
+        return count
 
     def _path(self, key: tuple[object, ...]) -> Path:
         digest = hashlib.sha256(json.dumps(key).encode("ascii")).hexdigest()

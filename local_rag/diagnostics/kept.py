@@ -1,0 +1,171 @@
+"""What is kept about a person's files besides their indexes: chats, traces, evaluation runs, exports, proposed cases.
+
+All of it quotes files, and none of it goes when a file leaves the index. What quotes a file is found by the paths that
+stand in it, what was asked of an index by the index that it names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from local_rag.core.errors import LocalRagError
+from local_rag.evaluation import folder as run_folder
+from local_rag.evaluation.corpus import FOLDER
+from local_rag.runtime import retention
+from local_rag.runtime.written import Written, forget_deleted, written
+from local_rag.text.urls import is_url
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+    from local_rag.graphs.threads import Threads
+
+_QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
+"""Where records, traces and cases name a file."""
+
+_OF_A_RUN = (
+    run_folder.CASES,
+    run_folder.RECORDS,
+    run_folder.LOCK,
+    "report.json",
+    "report.md",
+    "report.html",
+    run_folder.MANIFEST,
+)
+"""The files of a run, the one by which it is known last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One of them: a chat by its name, anything else by its path. `indexes` are folders, empty where not known."""
+
+    kind: Literal["chat", "trace", "run", "export", "cases"]
+    name: str
+    at: str
+    indexes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = field(default=(), repr=False)
+
+
+def kept(settings: Settings) -> list[Kept]:
+    """Everything that is there, the oldest first."""
+    return sorted([*_chats(settings), *_files(settings)], key=lambda one: one.at)
+
+
+def about(
+    everything: Iterable[Kept], files: Iterable[str] = (), folders: Sequence[str] = (), index: Path | None = None
+) -> list[Kept]:
+    """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
+    names, asked = set(files), str(index.resolve()) if index else ""
+    below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
+    return [one for one in everything if asked in one.indexes or one.name in names or _quotes(one, names, below)]
+
+
+def _quotes(one: Kept, names: set[str], below: tuple[str, ...]) -> bool:
+    """Cases name a file by the end of its path, too."""
+    if not names.isdisjoint(one.sources) or any(source.startswith(below) for source in one.sources):
+        return True
+    ends = tuple(f"/{source}" for source in one.sources if not is_url(source) and not Path(source).is_absolute())
+    return any(name.replace("\\", "/").endswith(ends) for name in names)
+
+
+def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
+    """Delete these for good; those that are left, by `why_left`. Raises OSError."""
+    left = [one for one in chosen if one.kind == "cases"]
+    chats = [one.name for one in chosen if one.kind == "chat"]
+    if chats:
+        with _threads(settings) as threads:
+            for name in chats:
+                threads.delete(name)
+    for one in chosen:
+        if one.kind == "run":
+            _delete_run(Path(one.name))
+        elif one.kind == "trace":
+            left += [] if retention.delete_trace(Path(one.name)) else [one]
+        elif one.kind == "export":
+            Path(one.name).unlink(missing_ok=True)
+    forget_deleted(settings.data_folder)
+    return left
+
+
+def why_left(one: Kept) -> str:
+    """Why something was not deleted: a person writes in their cases, and another file may lie in a trace's place."""
+    if one.kind == "cases":
+        return f"left for you, because it may hold questions of your own: rm {shlex.quote(one.name)}"
+    return f"left alone, because it is no {one.kind} any more: {one.name}"
+
+
+def _chats(settings: Settings) -> Iterator[Kept]:
+    if not (settings.data_folder / "threads.sqlite").exists():
+        return
+    with _threads(settings) as threads:
+        for name in threads.names():
+            if turns := threads.saver.turns(name):
+                sources = {str(source.get("source", "")) for turn in turns for source in turn.get("sources", ())}
+                indexes = {str(turn.get("index", "")) for turn in turns} - {""}
+                yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources)))
+
+
+def _threads(settings: Settings) -> Threads:
+    from local_rag.graphs.threads import Threads
+
+    return Threads.open(settings.data_folder)
+
+
+def _files(settings: Settings) -> Iterator[Kept]:
+    """What was entered in the list, and runs of the data folder that are older than it."""
+    entered = {entry.path: entry for entry in written(settings.data_folder)}
+    for manifest in (settings.data_folder / FOLDER).glob(f"*/{run_folder.MANIFEST}"):
+        entered.setdefault(str(manifest.parent.absolute()), Written("run", str(manifest.parent.absolute()), ""))
+    for entry in entered.values():
+        with suppress(OSError):  # it may be gone by now
+            yield _looked_into(entry)
+
+
+def _looked_into(entry: Written) -> Kept:
+    path, indexes = Path(entry.path), {entry.index} - {""}
+    sources, at = set(entry.sources), entry.at
+    if entry.kind == "run":
+        manifest = _manifest(path)
+        at = at or str(manifest.get("started", ""))
+        indexes |= {str(Path(manifest["index"]["path"]).resolve())} if "index" in manifest else set()
+        for name in (run_folder.RECORDS, run_folder.CASES):
+            sources |= _quoted(path / name)
+    elif entry.kind != "export":
+        sources |= _quoted(path)
+    return Kept(entry.kind, entry.path, at, tuple(sorted(indexes)), tuple(sorted(sources)))
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        found = json.loads((path / run_folder.MANIFEST).read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _quoted(path: Path) -> set[str]:
+    """The files that a file of JSON lines names."""
+    found: set[str] = set()
+    if path.is_file():
+        with path.open("rb") as lines:
+            for line in lines:
+                for match in set(_QUOTED.findall(line)):
+                    with suppress(ValueError):
+                        found.add(str(json.loads(match)))
+    return found
+
+
+def _delete_run(path: Path) -> None:
+    """A run's own files, and its folder if nothing else lies there."""
+    if not (path / run_folder.MANIFEST).is_file():
+        raise LocalRagError(f"{path} holds no run of local-rag eval any more", hint="local-rag kept")
+    for name in _OF_A_RUN:
+        (path / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        path.rmdir()

@@ -1,0 +1,67 @@
+"""What local-rag has written where a person said: traces, evaluation runs, exported chats, proposed cases.
+
+All of it quotes their files. Each is entered in a list in the data folder, so that it can be found and deleted when a
+file is removed, wherever it lies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from local_rag.core.private_files import make_folder, replace_file
+
+FILE = "written.jsonl"
+Kind = Literal["trace", "run", "export", "cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file or folder, when it was begun (ISO 8601, UTC), from which index, and of an export which files it cites."""
+
+    kind: Kind
+    path: str
+    at: str
+    index: str = ""
+    sources: Sequence[str] = ()
+
+
+def enter(data_folder: Path, kind: Kind, path: Path, *, index: Path | None = None, sources: Sequence[str] = ()) -> None:
+    """Enter what is written from now on. A list that cannot be written is no reason to fail."""
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    entry = Written(kind, str(path.expanduser().absolute()), at, str(index.resolve()) if index else "", tuple(sources))
+    with suppress(OSError):
+        make_folder(data_folder)
+        handle = os.open(data_folder / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, _line(entry))
+        finally:
+            os.close(handle)
+
+
+def written(data_folder: Path) -> list[Written]:
+    """What is still there of all that was entered, the newest last; each path once."""
+    entries: dict[str, Written] = {}
+    known = {field.name for field in fields(Written)}
+    with suppress(FileNotFoundError):
+        for line in (data_folder / FILE).read_bytes().splitlines():
+            with suppress(ValueError, TypeError, AttributeError):
+                entry = Written(**{name: value for name, value in json.loads(line).items() if name in known})
+                entries[str(entry.path)] = entry
+    return [entry for path, entry in entries.items() if os.path.lexists(path)]
+
+
+def forget_deleted(data_folder: Path) -> None:
+    """Leave out of the list what is there no more: names of files are a person's own, too."""
+    if (data_folder / FILE).exists():
+        replace_file(data_folder / FILE, b"".join(map(_line, written(data_folder))))
+
+
+def _line(entry: Written) -> bytes:
+    return json.dumps(asdict(entry)).encode("ascii") + b"\n"

@@ -1,0 +1,201 @@
+"""What quotes a file outlives it in chats, traces, runs and exports: it is named, deleted by a command, or by age."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from support.evaluation_cases import cases_file, notes_in
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.graphs.threads import Threads
+from local_rag.runtime.written import FILE, enter, written
+from local_rag.web.search_cache import SearchCache
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+GREENHOUSE, NOTICE = "What does the greenhouse cost?", "How long is the notice period of the rental contract?"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two indexed notes; a chat, a trace, a run and an export that quote the plan, and a chat about the letter."""
+    base = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patched:
+        enter_world(patched, base / "now")
+        notes_in(base / "now")
+        cases_file(base / "now")
+        for command in (
+            ["index", "notes"],
+            ["ask", GREENHOUSE, "--thread", "garden", "--trace-file", "trace.jsonl", "--k", "1"],
+            ["ask", NOTICE, "--thread", "flat", "--k", "1"],
+            ["eval", "mine.jsonl", "--graph", "plain", "--out", "run"],
+            ["threads", "export", "garden", "--out", "garden.md"],
+        ):
+            assert run(command) == 0, command
+    shutil.copytree(base / "now", base / "saved")
+    return base
+
+
+def enter_world(patched, folder):
+    folder.mkdir(exist_ok=True)
+    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(folder / "config"))
+    patched.setenv("LOCAL_RAG_DATA_DIR", str(folder / "data"))
+    patched.setenv("COLUMNS", "200")
+    patched.chdir(folder)
+
+
+@pytest.fixture
+def here(world, monkeypatch, capsys):
+    """The world as it was, at the paths that stand in it."""
+    shutil.rmtree(world / "now")
+    shutil.copytree(world / "saved", world / "now")
+    enter_world(monkeypatch, world / "now")
+    capsys.readouterr()
+    return world / "now"
+
+
+def said(capsys, *command, code=0):
+    """What a command shows, once it has ended with that exit code."""
+    capsys.readouterr()
+    assert run(list(command)) == code
+    shown = capsys.readouterr()
+    return shown.out + shown.err
+
+
+def everything(capsys, *more):
+    return [(one["kind"], os.path.basename(one["name"])) for one in json.loads(said(capsys, "kept", "--json", *more))]  # noqa: PTH119
+
+
+def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, capsys):
+    of_the_plan = {("chat", "garden"), ("trace", "trace.jsonl"), ("run", "run"), ("export", "garden.md")}
+    assert set(everything(capsys)) == {*of_the_plan, ("chat", "flat")}
+    assert set(everything(capsys, "notes/plan.md")) == of_the_plan
+    assert set(everything(capsys, "notes/tenant.txt")) == {("chat", "flat"), ("run", "run")}
+    assert set(everything(capsys, "notes")) == {*of_the_plan, ("chat", "flat")}
+    assert everything(capsys, "flat") == [("chat", "flat")]
+    assert everything(capsys, "--index", "another") == []
+    table = said(capsys, "kept")
+    assert "trace.jsonl" in table and "garden" in table
+
+
+def test_a_file_that_is_removed_takes_what_quotes_it_along_by_the_command_that_is_named(here, capsys):
+    (here / "trace-of-nothing.jsonl").write_text("mine\n")
+    report = said(capsys, "remove", "notes/plan.md")
+    (hint,) = re.findall("still quote it: (.*)", report)
+    assert "1 chat, 1 trace, 1 evaluation run and 1 exported chat still quote it" in report
+    gone = said(capsys, *shlex.split(hint)[1:])
+    assert "deleted 1 chat, 1 trace, 1 evaluation run and 1 exported chat" in gone
+    assert everything(capsys) == [("chat", "flat")]
+    left = {path.name for path in here.iterdir()}
+    assert left >= {"notes", "mine.jsonl", "trace-of-nothing.jsonl"} and not left & {"run", "trace.jsonl", "garden.md"}
+    assert not any(b"4,200" in path.read_bytes() for path in (here / "data").glob("threads.sqlite*"))
+    assert b"plan.md" not in (here / "data" / FILE).read_bytes(), "not even its name"
+
+
+def test_an_index_that_is_deleted_takes_what_was_asked_of_it_along(here, capsys):
+    assert run(["index", "notes/tenant.txt", "--index", "flat"]) == 0
+    assert run(["ask", NOTICE, "--thread", "other", "--index", "flat", "--graph", "plain"]) == 0
+    report = said(capsys, "remove", "--index", "flat")
+    (hint,) = re.findall("still quotes? it: (.*)", report)
+    assert "1 chat still quotes it" in report and "deleted 1 chat" in said(capsys, *shlex.split(hint)[1:])
+    assert ("chat", "other") not in everything(capsys) and ("chat", "garden") in everything(capsys)
+
+
+def test_proposed_cases_are_named_and_left_because_a_person_writes_in_them(here, capsys):
+    assert run(["eval", "make", "made.jsonl", "--yes", "--count", "3", "--unanswerable", "0"]) == 0
+    (made,) = [one for one in everything(capsys, "notes/plan.md") if one[0] == "cases"]
+    assert made == ("cases", "made.jsonl")
+    report = said(capsys, "kept", "notes/plan.md", "--delete")
+    assert f"rm {here / 'made.jsonl'}" in report and (here / "made.jsonl").exists()
+
+
+def test_what_is_no_trace_any_more_stays(here, capsys):
+    (here / "trace.jsonl").write_text("my diary\n")
+    assert "left alone, because it is no trace any more" in said(
+        capsys, "kept", str(here / "trace.jsonl"), "--delete", code=1
+    )
+    assert (here / "trace.jsonl").read_text() == "my diary\n"
+
+
+def test_a_run_keeps_what_others_put_beside_it(here, capsys):
+    (here / "run" / "my notes.txt").write_text("mine")
+    said(capsys, "kept", str(here / "run"), "--delete")
+    assert [path.name for path in (here / "run").iterdir()] == ["my notes.txt"]
+
+
+def test_nothing_is_deleted_that_is_not_named(here, capsys):
+    assert "error: name what to delete" in said(capsys, "kept", "--delete", code=2)
+    assert len(everything(capsys)) == 5
+    assert "Nothing quotes it." in said(capsys, "kept", "notes/other.txt", "--delete")
+
+
+def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, capsys):
+    assert run(["eval", "mine.jsonl", "--graph", "plain"]) == 0
+    (here / "data" / FILE).unlink()
+    (found,) = [one for one in everything(capsys, "notes/plan.md") if one[0] == "run"]
+    assert found[1].startswith("mine-extractive")
+
+
+def age(days, thread):
+    """Let a chat have been used for the last time so many days ago."""
+    with Threads.open(Settings.load().data_folder) as threads:
+        kept = threads.saver.get_tuple({"configurable": {"thread_id": thread}})
+        for turn in kept.checkpoint["channel_values"]["turns"]:
+            turn["at"] = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+        with threads.saver.cursor() as cursor:
+            row = threads.saver.serde.dumps_typed(kept.checkpoint)
+            cursor.execute("UPDATE checkpoints SET type = ?, checkpoint = ? WHERE thread_id = ?", (*row, thread))
+
+
+def test_old_chats_are_deleted_where_the_settings_say_so_and_named(here, capsys, monkeypatch):
+    age(31, "garden")
+    age(29, "flat")
+    said(capsys, "index")
+    assert ("chat", "garden") in everything(capsys), "by default everything is kept"
+    monkeypatch.setenv("LOCAL_RAG_THREADS_KEEP_DAYS", "30")
+    assert "deleted 1 chat not used for 30 days (threads.keep_days): garden" in said(capsys, "index")
+    assert [name for kind, name in everything(capsys) if kind == "chat"] == ["flat"]
+    data = here / "data"
+    assert not any(b"4,200" in path.read_bytes() for path in data.glob("threads.sqlite*"))
+    assert "deleted" not in said(capsys, "threads")
+
+
+def test_old_traces_are_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
+    data, month_ago = here / "data", time.time() - 31 * 86_400
+    for name, text in (("mine.txt", "my diary"), ("young.jsonl", '{"event": "asked"}')):
+        (here / name).write_text(text)
+        enter(data, "trace", here / name)
+    for name in ("mine.txt", "trace.jsonl", "run/records.jsonl"):
+        os.utime(here / name, (month_ago, month_ago))
+    said(capsys, "index")
+    assert (here / "trace.jsonl").exists()
+    monkeypatch.setenv("LOCAL_RAG_TRACES_KEEP_DAYS", "30")
+    assert "deleted 1 trace older than 30 days (traces.keep_days)" in said(capsys, "ask", GREENHOUSE)
+    assert not (here / "trace.jsonl").exists()
+    assert (here / "mine.txt").exists() and (here / "young.jsonl").exists() and (here / "run/records.jsonl").exists()
+    assert str(here / "trace.jsonl") not in [entry.path for entry in written(data)]
+
+
+def test_a_page_that_is_removed_takes_its_stored_searches_along(tmp_path):
+    cache = SearchCache(tmp_path, 24)
+    for url in ("https://a.test/ä", "https://b.test/"):
+        cache.put({"documents": [{"metadata": {"url": url}}]}, url)
+    assert cache.forget(["https://a.test/ä"]) == 1
+    assert cache.get("https://a.test/ä") is None and cache.get("https://b.test/") is not None
+
+
+def test_a_list_that_cannot_be_written_or_read_stops_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    enter(tmp_path / "file", "trace", tmp_path / "trace.jsonl")
+    enter(tmp_path, "trace", tmp_path / "file")
+    with (tmp_path / FILE).open("ab") as out:
+        out.write(b'nonsense\n[1]\n{"kind": "trace"}\n')
+    assert [entry.path for entry in written(tmp_path)] == [str(tmp_path / "file")]
