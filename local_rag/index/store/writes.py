@@ -55,6 +55,10 @@ def set_told(db: Connection, told: Iterable[tuple[str, str]]) -> None:
     db.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
 
 
+def forget_told(db: Connection, paths: Iterable[str]) -> None:
+    db.executemany("DELETE FROM told WHERE path = ?", [(path,) for path in paths])
+
+
 def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> None:
     """Store a file in place of what was stored under its path.
 

@@ -33,6 +33,7 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
     with store.writing() as db:
         writes.remove(db, gone)
         writes.forget_roots(db, gone)
+        writes.forget_told(db, gone)
     store.refresh()
     return tuple(path for path in files if path in gone)
 

@@ -21,11 +21,13 @@ from local_rag.core.events import Called, Done, Note, Retrieved, Started, Step, 
 from local_rag.core.usage import Call, Usage
 from local_rag.core.verdicts import Graded
 from local_rag.index.status import IndexStatus
+from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback
+from local_rag.terminal.file_list import file_lines
 from local_rag.terminal.index_report import report_parts, status_table
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
@@ -105,7 +107,15 @@ def test_no_string_of_a_report_of_a_sync_a_status_or_a_search(text):
     )
     out = io.StringIO()
     for console in consoles_of(out):
-        for part in (*report_parts(report), status_table(status, text), passages_table([passage])):
+        report_of_all = report_parts(report, all_warnings=True)
+        files = file_lines([filled(IndexedFile, text)], lambda path: path)
+        for part in (
+            *report_parts(report),
+            *report_of_all,
+            *files,
+            status_table(status, text),
+            passages_table([passage]),
+        ):
             console.print(part)
     check(out.getvalue())
 

@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from local_rag.index.sync.gitignore import Patterns, parse
+from local_rag.index.sync.ignore_rules import Rules
+from local_rag.index.sync.roots import escaped
 
 TREE = [
     "a", "b", "ab", "abb", "a b", "a-b", "a[b]", "*", "#a", "!a", "a ", "x.md", "x.txt", ".b", "a\\b",
@@ -36,9 +38,13 @@ def repository(tmp_path_factory):
     return folder
 
 
+def write_lines(file, lines):
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="")
+
+
 def ignored_by_git(repository, lines):
     """Those of the tree that git ignores."""
-    (repository / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="")
+    write_lines(repository / ".gitignore", lines)
     names = "\0".join([*TREE, *FOLDERS]).encode()
     command = ["git", "check-ignore", "-z", "--stdin", "--no-index"]
     told = subprocess.run(command, cwd=repository, input=names, capture_output=True, check=False, timeout=60)
@@ -88,6 +94,31 @@ def test_what_git_ignores_is_ignored(repository, lines):
 @given(text=st.text(alphabet="ab*?[]!^-\\/:# ", max_size=12))
 def test_any_line_is_read_as_git_reads_it(repository, text):
     assert ignored([text]) == ignored_by_git(repository, [text])
+
+
+@given(outer=st.lists(lines_of_git, min_size=1, max_size=3), inner=st.lists(lines_of_git, min_size=1, max_size=3))
+def test_ignore_files_in_folders_below_decide_as_in_git(repository, outer, inner):
+    write_lines(repository / "d" / ".gitignore", inner)
+    try:
+        by_git = ignored_by_git(repository, outer)
+        above = Rules().within(repository, {".gitignore"}, None)
+        below = above.within(repository / "d", {".gitignore"}, None)
+    finally:
+        (repository / "d" / ".gitignore").unlink()
+    gone = set()
+    for name in [*FOLDERS, *TREE]:
+        rules = below if name.startswith("d/") else above
+        parents = {str(parent) for parent in Path(name).parents}
+        if parents & gone or rules.why_ignored(repository / name, name in FOLDERS):
+            gone.add(name)
+    assert gone == by_git
+
+
+@pytest.mark.parametrize("name", ["a", "d/a", "a b", "a[b]", "*", "#a", "!a", "a ", "a\\b", "d/e"])
+def test_an_escaped_name_is_the_only_one_that_it_leaves_out(repository, name):
+    pattern = f"/{escaped(name)}"
+    below = {each for each in [*TREE, *FOLDERS] if each.startswith(f"{name}/")}
+    assert ignored([pattern]) == ignored_by_git(repository, [pattern]) == {name} | below
 
 
 @pytest.mark.parametrize("line", ["", "  ", "# a", "/", "!", "[a", "a\\"])
