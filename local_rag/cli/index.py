@@ -40,6 +40,9 @@ class SyncOptions(IndexOptions):
         ),
     ] = None
     prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be seen.")] = False
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
+    ] = False
     reembed: Annotated[bool, typer.Option("--reembed", help="Compute new vectors from the stored text.")] = False
 
     def settings(self, **flags: Any) -> Settings:
@@ -60,6 +63,7 @@ class SyncOptions(IndexOptions):
             secrets=self.include_secrets,
             follow_links=self.follow_links,
             prune=self.prune,
+            retry=self.retry,
             reembed=self.reembed,
         )
 

@@ -69,7 +69,14 @@ class ModelChanged(LocalRagError):
 
 
 class FileSkipped(LocalRagError):
-    """One file cannot be indexed; the message is the reason that the report shows."""
+    """One file cannot be indexed; the message is the reason that the report shows.
+
+    `passing`: its content is not the cause, so that another attempt may succeed. `locked`: a password opens it.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, passing: bool = False, locked: bool = False) -> None:
+        super().__init__(message, hint)
+        self.passing, self.locked = passing, locked
 
 
 class NotLocal(LocalRagError):

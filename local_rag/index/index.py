@@ -123,6 +123,7 @@ class Index:
         clear_excludes: bool = False,
         secrets: bool = False,
         follow_links: bool | None = None,
+        retry: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
         """Take in what is new or changed below `paths`, and forget what is gone from there.
@@ -130,7 +131,8 @@ class Index:
         `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
         of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
-        again. What could not be seen is kept and reported, unless `prune`. Pages of the web are left as they are. One
+        again. What could not be seen is kept and reported, unless `prune`. `retry` reads again what could not be read,
+        which otherwise waits until its content or the parser changes. Pages of the web are left as they are. One
         process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
         Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
         file is written in one step.
@@ -149,7 +151,8 @@ class Index:
             if roots != known:
                 with self._store.writing() as db:
                     writes.set_roots(db, roots)
-            report = Sync(self._store, self.embedder, self._recipe, progress).run(roots, prune=prune)
+            work = Sync(self._store, self.embedder, self._recipe, progress, retry=retry)
+            report = work.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
                     writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])

@@ -35,7 +35,8 @@ class Request:
 
     `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
-    before); `prune` removes what cannot be seen any more; `reembed` makes new vectors from the stored text.
+    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
+    new vectors from the stored text.
     """
 
     paths: Sequence[Path] = ()
@@ -46,6 +47,7 @@ class Request:
     secrets: bool = False
     follow_links: bool | None = None
     prune: bool = False
+    retry: bool = False
     reembed: bool = False
 
 
@@ -181,6 +183,7 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
             secrets=request.secrets,
             follow_links=request.follow_links,
             prune=request.prune,
+            retry=request.retry,
             progress=progress,
         )
 

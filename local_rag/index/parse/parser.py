@@ -83,12 +83,12 @@ class Parser:
             self.close()  # a reply that comes later would be taken for the next file's
             raise
         if "skipped" in reply:
-            raise FileSkipped(reply["skipped"], hint=reply["hint"])
+            raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=reply.get("passing", False))
         return _PARSED.validate_python(reply)
 
     def _ask(self, path: Path) -> dict[str, Any]:
         if self._stopped.is_set():
-            return {"skipped": "was not read any more", "hint": ""}
+            return {"skipped": "was not read any more", "hint": "", "passing": True}
         if self._worker is None:
             self._worker = _Worker()
             if self._stopped.is_set():  # while the worker was starting
@@ -106,7 +106,7 @@ def _refuse(path: Path) -> None:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise FileSkipped("is a link that leads in a circle") from error
-        raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
+        raise FileSkipped(f"cannot be opened ({error.strerror or error})", passing=True) from error
     if not stat.S_ISREG(status.st_mode):
         raise FileSkipped("is not a regular file")
     refuse_large(path, status.st_size)
@@ -158,7 +158,8 @@ class _Worker:
                 return self._crashed()
             reply: dict[str, Any] = json.loads(line)
             return reply
-        return {"skipped": f"took longer than {seconds:g} s to read", "hint": "", "exhausted": True, "late": True}
+        late = f"took longer than {seconds:g} s to read"
+        return {"skipped": late, "hint": "", "passing": True, "exhausted": True, "late": True}
 
     def end(self) -> None:
         process = self.process
@@ -171,7 +172,7 @@ class _Worker:
     def _crashed(self) -> dict[str, Any]:
         code = self.process.wait()
         how = f"signal {-code}, {_signal_name(-code)}" if code < 0 else f"exit code {code}"
-        return {"skipped": f"the parser crashed ({how})", "hint": "", "exhausted": True}
+        return {"skipped": f"the parser crashed ({how})", "hint": "", "passing": True, "exhausted": True}
 
 
 def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:

@@ -1,7 +1,8 @@
 """The process that parses: `python -m local_rag.index.parse.worker`, a JSON request and a JSON reply per line.
 
-A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFile`, or {"skipped": reason, "hint": …}.
-"exhausted" in a reply asks for a fresh worker: this one ran out of memory, and what is left of it cannot be trusted.
+A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFile`, or {"skipped": reason, "hint": …}, with
+"passing" where the same content may be read another time. "exhausted" in a reply asks for a fresh worker: this one ran
+out of memory, and what is left of it cannot be trusted.
 """
 
 from __future__ import annotations
@@ -55,14 +56,21 @@ def parse(path: Path) -> dict[str, Any]:
     try:
         return asdict(load(path))
     except FileSkipped as skipped:
-        return {"skipped": str(skipped), "hint": skipped.hint}
+        passing = skipped.passing or _is_passing(skipped.__cause__)
+        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing}
     except MemoryError:
-        return {"skipped": f"needs more than {MEMORY >> 30} GB of memory to read", "hint": "", "exhausted": True}
+        reason = f"needs more than {MEMORY >> 30} GB of memory to read"
+        return {"skipped": reason, "hint": "", "exhausted": True, "passing": True}
     except RecursionError:
         return {"skipped": "is nested too deeply", "hint": ""}
     except Exception as error:  # any parser, any input: the reason travels, the traceback helps nobody here
         reason = ": ".join(filter(None, (type(error).__name__, shorten(printable(str(error)), 120))))
-        return {"skipped": f"the parser failed ({reason})", "hint": ""}
+        return {"skipped": f"the parser failed ({reason})", "hint": "", "passing": _is_passing(error)}
+
+
+def _is_passing(error: BaseException | None) -> bool:
+    """Whether the machine is the cause: no memory, no rights, a package that is not installed; else the content is."""
+    return isinstance(error, MemoryError | ImportError) or (isinstance(error, OSError) and error.errno is not None)
 
 
 def _receive(requests: IO[bytes], lines: queue.Queue[bytes]) -> None:

@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from local_rag.index.store import schema
-from local_rag.index.store.schema import FileRow, IndexedFile, Passage, Recipe, Root
+from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ def roots(db: Connection) -> list[Root]:
 def told(db: Connection) -> set[tuple[str, str]]:
     """What earlier syncs reported as skipped: (path, reason)."""
     return set(db.execute("SELECT path, reason FROM told"))
+
+
+def failures(db: Connection) -> dict[str, Failure]:
+    """Path -> why its content could not be read."""
+    return {row[0]: Failure(*row) for row in db.execute("SELECT path, sha256, parser, reason FROM failures")}
 
 
 def files(db: Connection) -> list[FileRow]:

@@ -138,6 +138,16 @@ class FileRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A file whose content, of this SHA-256, this version of the parser cannot read."""
+
+    path: str
+    sha256: str
+    parser: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk with its text. `key` names it for as long as its file keeps that text in that place."""
 

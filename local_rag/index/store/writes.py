@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.index.store import forgetting, schema
 from local_rag.index.store.reads import columns
-from local_rag.index.store.schema import FileRow, Recipe, Root
+from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
@@ -57,6 +57,15 @@ def set_told(db: Connection, told: Iterable[tuple[str, str]]) -> None:
 
 def forget_told(db: Connection, paths: Iterable[str]) -> None:
     db.executemany("DELETE FROM told WHERE path = ?", [(path,) for path in paths])
+
+
+def set_failures(db: Connection, failures: Iterable[Failure]) -> None:
+    rows = [(failure.path, failure.sha256, failure.parser, failure.reason) for failure in failures]
+    db.executemany("INSERT OR REPLACE INTO failures (path, sha256, parser, reason) VALUES (?, ?, ?, ?)", rows)
+
+
+def forget_failures(db: Connection, paths: Iterable[str]) -> None:
+    db.executemany("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
 
 
 def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> None:
@@ -114,6 +123,7 @@ def remove(db: Connection, paths: Iterable[str]) -> None:
                 "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)",
                 [(row, text[start:end], heading, title) for row, start, end, heading in rows],
             )
+        db.execute("DELETE FROM failures WHERE path = ?", (path,))
         if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
             set_meta(db, {forgetting.DUE: "1"})
 

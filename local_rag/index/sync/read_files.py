@@ -15,6 +15,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import FileRow, Recipe
+from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import file_state
 from local_rag.text.chunking import Chunk, chunk
 
@@ -53,25 +54,37 @@ class SameFile:
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """Nothing can be had from the file. `closed`: it could not even be opened, and may be well another time."""
+    """Nothing can be had from the file. `closed`: it could not even be opened, and may be well another time.
+
+    `sha256`: that of the content, where that is the cause and was not known to be before.
+    """
 
     path: str
     reason: str
     closed: bool = False
+    sha256: str = ""
 
 
-def read_files(
-    paths: Mapping[str, str], known: Mapping[str, FileRow], parser: Parser, embedder: Embedder, recipe: Recipe
-) -> Iterator[ReadFile | SameFile | UnreadFile]:
+@dataclass(frozen=True)
+class Reader:
+    """What files are read and cut with, and what is known of them."""
+
+    parser: Parser
+    embedder: Embedder
+    recipe: Recipe
+    known: Mapping[str, FileRow]
+    failures: Failures
+
+
+def read_files(paths: Mapping[str, str], reader: Reader) -> Iterator[ReadFile | SameFile | UnreadFile]:
     """What became of each of `paths` (path -> root), in their order. Raises Stopped."""
     for path, root in paths.items():
         cancel.check()
-        yield _read_file(path, root, known.get(path), parser, embedder, recipe)
+        yield _read_file(path, root, reader)
 
 
-def _read_file(
-    path: str, root: str, old: FileRow | None, parser: Parser, embedder: Embedder, recipe: Recipe
-) -> ReadFile | SameFile | UnreadFile:
+def _read_file(path: str, root: str, reader: Reader) -> ReadFile | SameFile | UnreadFile:
+    old = reader.known.get(path)
     try:
         row = fingerprinted(path, root)
     except OSError as error:
@@ -80,19 +93,21 @@ def _read_file(
         return _unread(path, error)
     if old is not None and old.sha256 == row.sha256:
         return SameFile(replace(row, warnings=old.warnings), old)
+    if reason := reader.failures.reason(path, row.sha256):
+        return UnreadFile(path, reason)
     try:
-        file = parser.parse(Path(path))
+        file = reader.parser.parse(Path(path))
         titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
-        documents = [(document, cut(document, embedder, recipe)) for document in titled]
+        documents = [(document, cut(document, reader.embedder, reader.recipe)) for document in titled]
         if not any(chunks for _, chunks in documents):
             raise FileSkipped("has no text in it")
     except FileSkipped as error:
-        return _unread(path, error)
+        return _unread(path, error, "" if error.passing else row.sha256)
     return ReadFile(replace(row, warnings=file.warnings), documents)
 
 
-def _unread(path: str, error: FileSkipped) -> UnreadFile:
-    return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error))
+def _unread(path: str, error: FileSkipped, sha256: str = "") -> UnreadFile:
+    return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error), sha256=sha256)
 
 
 def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:

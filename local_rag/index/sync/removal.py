@@ -30,8 +30,10 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
         gone.update(found)
     if not gone:
         return ()
+    unread = {path for paths in _below(store.read(reads.failures), folders.values()).values() for path in paths}
     with store.writing() as db:
         writes.remove(db, gone)
+        writes.forget_failures(db, unread)
         writes.forget_roots(db, gone)
         writes.forget_told(db, gone)
     store.refresh()

@@ -17,9 +17,10 @@ from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
+from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged
 from local_rag.index.sync.prefetch import Ahead
-from local_rag.index.sync.read_files import ReadFile, SameFile, UnreadFile, read_files
+from local_rag.index.sync.read_files import Reader, ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
 from local_rag.index.sync.walk import LEADS_OUT, walk
 from local_rag.index.sync.walked import Walk
@@ -50,9 +51,17 @@ class Sync:
     """One run over some roots. The caller holds the writer's lock."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, recipe: Recipe, progress: Callable[[Progress], None] | None
+        self,
+        store: Store,
+        embedder: Embedder,
+        recipe: Recipe,
+        progress: Callable[[Progress], None] | None,
+        *,
+        retry: bool = False,
     ) -> None:
+        """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed."""
         self._store, self._embedder, self._recipe, self._progress = store, embedder, recipe, progress
+        self._failures = Failures(store, retry)
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._sizes: dict[str, int] = {}
@@ -96,11 +105,13 @@ class Sync:
             self._tell(next(iter(changed)))
             try:
                 with Parser() as parser:
-                    files = read_files(changed, self._known, parser, self._embedder, self._recipe)
+                    reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures)
+                    files = read_files(changed, reader)
                     with Ahead(files, _weight, _AHEAD, parser.stop) as ahead:
                         self._store_all(ahead, prune)
             finally:
                 self._remove(self._unreadable)
+                self._failures.remember()
         if self._touched:
             with self._store.writing() as db:
                 writes.touch(db, self._touched)
@@ -134,6 +145,8 @@ class Sync:
             self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
         else:
             self._report.skipped.append(Skipped(file.path, file.reason))
+            if file.sha256:
+                self._failures.note(file.path, file.sha256, file.reason)
             if old is not None:  # a file that was seen and cannot be read any more must not answer with what it said
                 self._unreadable.append(file.path)
         self._finish(file.path)
@@ -197,6 +210,7 @@ class Sync:
             elif not _is_below(path, others):
                 gone.append(file)
         self._remove([file.path for file in gone])
+        self._failures.forget([p for p in self._failures.paths if p not in walked.files and _is_below(p, synced)])
         for file in gone:
             if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else ""):
                 self._report.forgotten.append(Skipped(file.path, reason))
