@@ -47,7 +47,7 @@ def single(schema):
 )
 def test_both_sides_take_the_way_of_the_case(ollama, tmp_path, only, graph, questions, ours, theirs):
     figures, shown = bench(ollama, tmp_path, only)
-    ((case,),) = [figures["facts"]["cases"]] if "facts" in figures else [figures["cases"]]
+    (case,) = figures["facts"]["cases"]
     assert [call for call, _ in case["list"][0]["calls"]] == ours
     assert [call for call, _ in case["each"][0]["calls"]] == theirs
     assert [one["way"] for one in case["list"]] == [one["way"] for one in case["each"]]
