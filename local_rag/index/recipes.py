@@ -71,7 +71,9 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
 
 
 def _mend(store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> int:
-    """Make the vectors that are missing or none, with the embedder that made the others."""
+    """Make the words of the full-text index anew, and the vectors that are missing or none."""
+    with store.writing() as db:
+        writes.restore_words(db)
     broken = store.read(checks.unusable_vectors, True)
     _embed(store, embedder, broken, progress, writes.set_vectors, vectors_change=True)
     if broken:

@@ -55,18 +55,24 @@ def damage(db: sqlite3.Connection) -> str:
         return f"it lacks the table {min(missing)}"
     if gap := reads.gap(db):
         return gap
-    chunks, words = db.execute("SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM words_docsize)").fetchone()
-    if chunks != words:
-        return f"{plural(chunks, 'passage')}, but {plural(words, 'row')} of words"
     dangling = Counter(row[0] for row in db.execute("PRAGMA foreign_key_check"))
     if dangling:
         return ", ".join(f"{plural(count, 'row')} of {table} belong to nothing" for table, count in dangling.items())
-    return _damage_of_words(db)
+    return ""
 
 
-def _damage_of_words(db: sqlite3.Connection) -> str:
-    """What FTS5 finds wrong with its own structure, "" where it may not look: the command counts as a change."""
-    try:
+def derived_damage(db: sqlite3.Connection, unit: bool = False) -> str:
+    """What is wrong with that which the stored texts can give again, vectors and the full-text index; "" if nothing.
+
+    `unit` as in `unusable_vectors`.
+    """
+    lost = unusable_vectors(db, unit)
+    if lost:
+        return f"{plural(len(lost), 'passage')} without a vector, or with one that is none"
+    chunks, words = db.execute("SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM words_docsize)").fetchone()
+    if chunks != words:
+        return f"{plural(chunks, 'passage')}, but {plural(words, 'row')} in the full-text index"
+    try:  # FTS5 compares its own parts with each other; where nothing may be written it refuses
         db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
     except sqlite3.DatabaseError as error:
         if (getattr(error, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_CORRUPT:

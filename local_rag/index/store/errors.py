@@ -9,7 +9,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, LocalRagError
@@ -50,7 +50,8 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
             hint=f"local-rag doctor --deep --index {quoted(folder)}",
         )
     if code in _DAMAGE:
-        return damaged(folder, str(error))
+        in_words = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+        return damaged(folder, str(error), in_words=in_words)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
         may_read = os.access(folder, os.R_OK | os.X_OK) and os.access(folder / DATABASE, os.R_OK)
         return LocalRagError(
@@ -60,8 +61,8 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
     return LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor")
 
 
-def damaged(folder: Path, why: str) -> LocalRagError:
-    """The error for what looked like damage to a reader.
+def damaged(folder: Path, why: str, *, in_words: bool = False) -> LocalRagError:
+    """The error for what looked like damage to a reader, of the full-text index if `in_words`.
 
     A check of the whole file, on a connection that sees every commit, decides what it is: damage, with the command that
     mends it; no index of ours; or what another process did in between.
@@ -71,30 +72,36 @@ def damaged(folder: Path, why: str) -> LocalRagError:
         if connection.unguarded:
             return _unchecked(folder, why)
         finding = connection.snapshot(checks.damage)
-        lost = not finding and bool(connection.snapshot(checks.unusable_vectors))
-        roots = connection.snapshot(reads.named) if finding or lost else []
+        derived = "" if finding else connection.snapshot(checks.derived_damage)
+        roots = _roots(connection) if finding else []
     except sqlite3.Error as error:
         if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _DAMAGE:
             return _unchecked(folder, why)
-        finding, lost, roots = str(error), False, []
+        finding, derived, roots = str(error), "", []
     except (OSError, LocalRagError):
         return _unchecked(folder, why)
     if finding and not is_index(folder):
         return LocalRagError(f"{folder / DATABASE} is no index of local-rag: {finding}", hint=anew(folder / "index"))
     if finding:
         return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=rebuild(folder, roots))
-    if lost:
-        return lost_vectors(folder)
+    if derived or in_words:
+        return mendable(folder, derived or why)
     return IndexBusy(
         f"the index at {folder} is whole, and was changed while it was read ({why})",
         hint="type the same command again",
     )
 
 
-def lost_vectors(folder: Path) -> IndexDamaged:
-    """The error for passages whose vectors are gone or no unit vectors: they are made anew from the stored text."""
+def _roots(connection: Connection) -> list[str]:
+    with suppress(sqlite3.Error, ValueError):
+        return connection.snapshot(reads.named)
+    return []
+
+
+def mendable(folder: Path, finding: str) -> IndexDamaged:
+    """The error for vectors or words that are gone or wrong: they are made anew from the stored text."""
     return IndexDamaged(
-        f"the index at {folder} lacks vectors, or holds some that are none",
+        f"the index at {folder} is damaged: {finding}",
         hint=f"local-rag index --reembed --index {quoted(folder)}",
     )
 

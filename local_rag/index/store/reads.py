@@ -44,8 +44,8 @@ def tables(db: Connection) -> set[str]:
 
 
 def meta(db: Connection) -> dict[str, str]:
-    """The rows of `meta`; what a commit renews may be missing, and is "" then."""
-    return {"generation": "", "epoch": "", **dict(db.execute("SELECT name, value FROM meta"))}
+    """The rows of `meta`; what a commit renews may be missing."""
+    return {"generation": "none", "epoch": "none", **dict(db.execute("SELECT name, value FROM meta"))}
 
 
 def gap(db: Connection) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from local_rag.index.store import checks
-from local_rag.index.store.errors import changed, damaged, lost_vectors
+from local_rag.index.store.errors import changed, damaged, mendable
 from local_rag.index.store.store import Store
 
 
@@ -12,8 +12,9 @@ def verify(store: Store, *, deep: bool = False) -> bool:
     finding = store.read(checks.damage)
     if finding:
         raise damaged(store.folder, finding)
-    if store.read(checks.unusable_vectors, deep):
-        raise lost_vectors(store.folder)
+    derived = store.read(checks.derived_damage, deep)
+    if derived:
+        raise mendable(store.folder, derived)
     if deep and (paths := store.read(checks.changed_passages)):
         raise changed(store.folder, paths)
     return store.mend_vectors_file(deep=deep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
@@ -110,22 +110,47 @@ def _state(file: FileRow) -> tuple[float, ...]:
 
 
 def remove(db: Connection, paths: Iterable[str]) -> None:
-    """Take files out, with everything that was made of them; FTS5 needs the words again to forget them."""
+    """Take files out, with everything that was made of them."""
+    certain = True
     for path in paths:
-        documents = db.execute(
-            "SELECT documents.id, documents.title, documents.text FROM documents"
-            " JOIN files ON files.id = documents.file WHERE files.path = ?",
-            (path,),
-        ).fetchall()
-        for number, title, text in documents:
-            rows = db.execute("SELECT id, start, end, heading FROM chunks WHERE document = ?", (number,)).fetchall()
-            db.executemany(
-                "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)",
-                [(row, text[start:end], heading, title) for row, start, end, heading in rows],
-            )
+        for document in db.execute(f"{_DOCUMENTS} WHERE files.path = ?", (path,)).fetchall():
+            certain = _remove_words(db, *document) and certain
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
         if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
             set_meta(db, {forgetting.DUE: "1"})
+    if not certain:
+        restore_words(db)
+
+
+_DOCUMENTS = """SELECT documents.id, CAST(title AS BLOB), CAST(text AS BLOB)
+FROM documents JOIN files ON files.id = documents.file"""
+"""As bytes: a damaged text may be none."""
+
+
+def _remove_words(db: Connection, document: int, title: bytes, text: bytes) -> bool:
+    """FTS5 needs the words again to forget them; False if they are not those that were stored."""
+    rows = list(_words(db, document, title, text))
+    if any(digest(chunk) != stored for _, chunk, _, _, stored in rows):
+        return False
+    sql = "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)"
+    db.executemany(sql, [row[:-1] for row in rows])
+    return True
+
+
+def _words(db: Connection, document: int, title: bytes, text: bytes) -> Iterator[tuple[int, str, str, str, bytes]]:
+    """(chunk, text, heading, title, stored digest) of each chunk of a document."""
+    whole, name = text.decode("utf-8", "replace"), title.decode("utf-8", "replace")
+    sql = "SELECT id, start, end, CAST(heading AS BLOB), digest FROM chunks WHERE document = ?"
+    for row, start, end, heading, stored in db.execute(sql, (document,)).fetchall():
+        yield row, whole[start:end], heading.decode("utf-8", "replace"), name, stored
+
+
+def restore_words(db: Connection) -> None:
+    """Make the full-text index anew from the stored texts."""
+    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
+    for document in db.execute(f"{_DOCUMENTS} ORDER BY documents.id"):
+        db.executemany(sql, [row[:-1] for row in _words(db, *document)])
 
 
 def set_vectors(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:

@@ -253,7 +253,7 @@ class TestStatus:
         index.verify()
         with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
             db.execute("DELETE FROM vectors")
-        with pytest.raises(IndexDamaged, match="lacks vectors"):
+        with pytest.raises(IndexDamaged, match="passages without a vector"):
             index.verify()
 
     def test_a_retriever_for_langchain(self, index):

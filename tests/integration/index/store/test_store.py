@@ -255,7 +255,7 @@ class TestTrouble:
             with opened.writing() as db:
                 db.execute(harm)
             assert opened.read(checks.damage) == "" and opened.read(checks.unusable_vectors) == [2]
-            with pytest.raises(IndexDamaged, match="lacks vectors") as caught:
+            with pytest.raises(IndexDamaged, match="1 passage without a vector") as caught:
                 opened.nearest(unit(1, 1, 1, 1), 2, None, ())
             assert caught.value.hint == f"local-rag index --reembed --index {opened.folder}"
 

@@ -351,5 +351,5 @@ class TestFile:
     def test_a_lost_vector_is_damage(self, large):
         with large.writing() as db:
             db.execute("DELETE FROM vectors WHERE chunk = 1502")
-        with pytest.raises(IndexDamaged, match="lacks vectors"):
+        with pytest.raises(IndexDamaged, match="1 passage without a vector"):
             by_a_new_reader(large.folder)
