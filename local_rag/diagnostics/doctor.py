@@ -171,7 +171,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
     conversion = embedder.conversion
     if conversion is None:
-        yield Check("runtime", "note", embedder.served_by)
+        yield Check("runtime", "note", *embedder.prospect)
     else:
         yield Check("runtime", "note" if conversion.why else "ok", conversion.describe)
 

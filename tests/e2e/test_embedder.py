@@ -61,3 +61,20 @@ def test_a_model_that_cannot_be_converted_says_why_once(converted, tmp_path, mon
     monkeypatch.setattr(conversion, "convert", lambda *_: pytest.fail("it was tried again"))
     assert embedder.embed_queries(["lamp"]).shape == (1, 384)
     assert embedder.served_by.startswith("sentence-transformers")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
+def test_a_disk_that_was_full_once_is_no_reason_for_ever(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        assert SentenceTransformerEmbedder(SPEC, disk).embed_queries(["lamp"]).shape == (1, 384)
+        assert "are needed to convert" in SentenceTransformerEmbedder(SPEC, disk).served_by
+        subprocess.run(["mount", "-o", "remount,size=400m", str(disk)], check=True)
+        again = SentenceTransformerEmbedder(SPEC, disk)
+        again.load()
+        assert again.served_by.startswith("OpenVINO") and SentenceTransformerEmbedder(SPEC, disk).ready
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -8,6 +8,7 @@ room, no time) is tried again.
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import importlib.util
 import json
@@ -20,9 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from local_rag.config.settings import CACHE_DIR
 from local_rag.core import child_process, process
 from local_rag.core.private_files import make_folder, replace_file
 from local_rag.index.embed import weights
+from local_rag.index.embed.room import free_bytes, take_room
+from local_rag.text.display import format_bytes
 
 Precision = Literal["f32", "bf16"]
 
@@ -33,6 +37,9 @@ SAME = 0.9999
 NEAR = 0.999
 """The same for bfloat16, which is for passages only."""
 SECONDS = 600.0
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_LEAST = 10_000_000
+"""Bytes for the structure of a model and what else comes with it."""
 _OLD = 86_400.0
 """Seconds after which a draft is nobody's any more."""
 
@@ -42,7 +49,7 @@ class Conversion:
     """A converted model that is whole, or `why` there is none.
 
     `cosine` and `cosine_bf16` are the least of the check's texts against the original; None for bfloat16 where the
-    processor has none. `longest` is in tokens, special ones included.
+    processor has none. `longest` is in tokens, special ones included. `passing`: the next load tries again.
     """
 
     folder: Path
@@ -53,6 +60,7 @@ class Conversion:
     pad_id: int = 0
     pad_token: str = ""
     why: str = ""
+    passing: bool = False
 
     @property
     def model(self) -> Path:
@@ -67,7 +75,8 @@ class Conversion:
     def describe(self) -> str:
         """What computes this model, and how near it is."""
         if self.why:
-            return f"sentence-transformers; it cannot be converted: {self.why}"
+            how = "was not converted this time" if self.passing else "cannot be converted"
+            return f"sentence-transformers; it {how}: {self.why}"
         return f"OpenVINO {self.openvino}, cosine {self.cosine:.6f} to sentence-transformers"
 
 
@@ -78,6 +87,8 @@ def find(folder: Path) -> Conversion | None:
         if (record.pop("format"), record.get("openvino")) != (FORMAT, version()):
             return None
         hashes = record.pop("sha256")
+        if record.get("why") and not record.pop("lasting", False):  # an earlier version took a full disk for a reason
+            return None
         if not record.get("why"):
             if not (record["longest"] > 0 and record["pad_id"] >= 0 and record["pad_token"]):
                 return None
@@ -98,26 +109,49 @@ def convert(folder: Path, converter: str, model: Path, longest: int) -> Conversi
     if not version():
         return Conversion(folder, why="OpenVINO is not installed")
     draft: Path | None = None
+    size = needed(model)
     try:
         make_folder(folder.parent)
         _delete_old_drafts(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-        return _adopted(draft, folder, _run(converter, model, longest, draft))
+        take_room(draft, size)
+        reply = _run(converter, model, longest, draft)
+        if reply.get("why"):  # libraries name other reasons for a file that was cut off
+            for file in draft.iterdir():
+                file.unlink()
+            take_room(draft, size)
+        return _adopted(draft, folder, reply)
     except OSError as error:
-        return Conversion(folder, why=f"{folder.parent} cannot be written ({error.strerror or error})")
+        why = f"{folder.parent} cannot be written ({error.strerror or error})"
+        if error.errno in _NO_ROOM:
+            why = f"{folder.parent} has no room for it ({format_bytes(size)} are needed)"
+        return Conversion(folder, why=why, passing=True)
     finally:
         if draft:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def prospect(cache: Path | None) -> str:
-    """What will compute where nothing was converted yet."""
+def needed(model: Path) -> int:
+    """Bytes that a conversion takes: the model in float32, and again as OpenVINO keeps it compiled."""
+    with suppress(OSError):
+        return 2 * (model / weights.WEIGHTS).stat().st_size + _LEAST
+    return _LEAST
+
+
+def prospect(cache: Path | None, size: int = 0) -> tuple[str, str]:
+    """What will compute where nothing was converted yet; and what to do about it where `size` bytes find no place."""
     if not version():
-        return "sentence-transformers; OpenVINO is not installed"
+        return "sentence-transformers; OpenVINO is not installed", ""
     above = next((path for path in (cache, *cache.parents) if path.exists()), None) if cache else None
     if above is None or not os.access(above, os.W_OK):
-        return f"sentence-transformers; the cache at {cache} cannot be written"
-    return "the next question or index converts the embedder for OpenVINO"
+        fix = f"make that folder yours, or name another one: export {CACHE_DIR}=FOLDER"
+        return f"sentence-transformers; the cache at {cache} cannot be written", fix
+    free = free_bytes(above)
+    if free is not None and free < size:
+        found = f"sentence-transformers; the cache at {cache} has {format_bytes(free)} free, and {format_bytes(size)}"
+        fix = f"free {format_bytes(size - free)} there, or name another folder: export {CACHE_DIR}=FOLDER"
+        return f"{found} are needed to convert the embedder for OpenVINO", f"{fix}; the next local-rag ask converts it"
+    return "the next question or index converts the embedder for OpenVINO", ""
 
 
 def version() -> str:
@@ -155,9 +189,9 @@ def _run(converter: str, model: Path, longest: int, draft: Path) -> dict[str, ob
 
 def _adopted(draft: Path, folder: Path, reply: dict[str, object]) -> Conversion:
     if reply.get("passing"):
-        return Conversion(folder, why=str(reply["passing"]))
+        return Conversion(folder, why=str(reply["passing"]), passing=True)
     names = [] if reply.get("why") else ["model.xml", "model.bin"]
-    record = {"format": FORMAT, "openvino": version(), **reply}
+    record = {"format": FORMAT, "openvino": version(), **reply} | ({"lasting": True} if reply.get("why") else {})
     record["sha256"] = {name: weights.sha256(draft / name) for name in names}
     replace_file(draft / RECORD, json.dumps(record, indent=1).encode())
     conversion = find(folder)
@@ -167,4 +201,4 @@ def _adopted(draft: Path, folder: Path, reply: dict[str, object]) -> Conversion:
         with suppress(OSError):
             draft.replace(folder)
         conversion = find(folder)
-    return conversion or Conversion(folder, why="what was written could not be read again")
+    return conversion or Conversion(folder, why="what was written could not be read again", passing=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,10 @@ TEXTS = (
 """Short and long, beyond the window, several scripts, code, figures, nothing at all."""
 
 
+_MEMORY = re.compile(r"alloc|memory", re.IGNORECASE)
+"""What PyTorch and OpenVINO say, as a RuntimeError, where there is not enough of it."""
+
+
 def run(convert: Callable[[Path, int, Path], dict[str, Any]]) -> None:
     """The whole life of a converting process.
 
@@ -48,7 +53,7 @@ def run(convert: Callable[[Path, int, Path], dict[str, Any]]) -> None:
     try:
         reply = convert(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
     except Exception as error:  # any model, any library: the reason travels
-        lasting = not isinstance(error, OSError | MemoryError | ImportError)
+        lasting = not isinstance(error, OSError | MemoryError | ImportError) and not _MEMORY.search(str(error))
         reply = {"why" if lasting else "passing": shorten(printable(f"{type(error).__name__}: {error}"), 160)}
     replies.write(json.dumps(reply).encode() + b"\n")
     replies.flush()
@@ -97,7 +102,10 @@ def write_openvino(module: Any, inputs: dict[str, Any], folder: Path) -> None:
         graph = openvino.convert_model(module, example_input=tuple(inputs.values()), input=[free] * len(inputs))
     for port, name in zip(graph.inputs, inputs, strict=True):
         port.get_tensor().set_names({name})
-    openvino.save_model(graph, str(folder / "model.xml"), compress_to_fp16=False)
+    try:
+        openvino.save_model(graph, str(folder / "model.xml"), compress_to_fp16=False)
+    except RuntimeError as error:
+        raise OSError(f"the model cannot be written: {error}") from error
 
 
 def least_cosine(conversion: Conversion, tokenizer: Any, precision: Precision, expected: Vectors) -> float:

@@ -99,7 +99,12 @@ class SentenceTransformerEmbedder:
     @property
     def served_by(self) -> str:
         """What computes the vectors here, or what will, and why. Raises ModelMissing."""
-        return self.conversion.describe if self.conversion else conversion.prospect(self._cache)
+        return self.conversion.describe if self.conversion else self.prospect[0]
+
+    @property
+    def prospect(self) -> tuple[str, str]:
+        """What will compute where nothing was converted yet, and what to do about it, if anything."""
+        return conversion.prospect(self._cache, conversion.needed(weights.folder(self.spec)))
 
     def forget(self) -> None:
         """Drop the questions that are kept."""
