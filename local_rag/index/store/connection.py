@@ -121,11 +121,11 @@ def create_database(folder: Path, recipe: Recipe) -> None:
     draft = folder / DRAFT
     with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
         draft.chmod(0o600)
-        db.execute("PRAGMA journal_mode = WAL")
         db.executescript(f"BEGIN; {schema.TABLES} {schema.NEW_TABLES} COMMIT;")
         writes.set_recipe(db, recipe)
         meta = {"schema": str(schema.VERSION), "generation": secrets.token_hex(8), "epoch": secrets.token_hex(8)}
         writes.set_meta(db, meta)
+        db.execute("PRAGMA journal_mode = WAL")  # last: what lies in a WAL would not come along, were there no room
     draft.replace(folder / DATABASE)
 
 
