@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMet
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from local_rag.core.disk import is_full
 from local_rag.core.errors import DiskFull, LocalRagError, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.text.display import joined
@@ -168,8 +169,9 @@ class _OneCheckpoint(SqliteSaver):
 
     def turns(self, name: str) -> list[Turn]:
         """The turns of a thread, oldest first; none where there is no such thread."""
-        kept = self.get_tuple({"configurable": {"thread_id": name}})
-        return _turns_of(kept.checkpoint) if kept else []
+        with _translated(self.path):
+            kept = self.get_tuple({"configurable": {"thread_id": name}})
+            return _turns_of(kept.checkpoint) if kept else []
 
     def put(
         self,
@@ -202,6 +204,8 @@ class _OneCheckpoint(SqliteSaver):
 
 def _turns_of(checkpoint: Checkpoint) -> list[Turn]:
     turns: list[Turn] = checkpoint["channel_values"].get("turns") or []
+    if not all(isinstance(turn, dict) for turn in turns):
+        raise TypeError("a turn that is none")
     return turns
 
 
@@ -232,10 +236,10 @@ def _translated(path: Path) -> Iterator[None]:
         message = str(error)
         if "locked" in message or "busy" in message:
             raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
-        if "full" in message:
-            raise DiskFull(f"cannot write to {path}: {message}", hint="free some space and ask again") from error
-        if "readonly" in message or "unable to open" in message or "closed" in message:
+        if "full" in message or ("I/O" in message and is_full(path.parent)):
+            raise DiskFull(f"no space left for the chats in {path}", hint="free some space and ask again") from error
+        if any(words in message for words in ("readonly", "unable to open", "closed", "I/O")):
             raise LocalRagError(f"chats cannot be stored in {path}: {message}", hint=f"ls -l '{path}'") from error
         raise _not_ours(path, message) from error
-    except (NotImplementedError, ValueError, KeyError, TypeError) as error:
+    except (NotImplementedError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_ours(path, f"a row of it cannot be read ({type(error).__name__}: {error})") from error

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from local_rag.core.disk import is_full
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, LocalRagError
 from local_rag.index.store import checks, reads
 from local_rag.index.store.checks import is_index
@@ -34,7 +35,8 @@ def translated_errors(folder: Path) -> Iterator[None]:
 def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     number = error.errno if isinstance(error, OSError) else None
-    if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT):
+    is_io = code == sqlite3.SQLITE_IOERR
+    if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT) or (is_io and is_full(folder)):
         return DiskFull(
             f"no space left for the index at {folder}; what it already holds is kept",
             hint="free some space on that disk, then type the same command again: it continues where it stopped",

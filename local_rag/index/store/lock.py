@@ -20,7 +20,7 @@ def write_lock(folder: Path) -> Iterator[None]:
         db = sqlite3.connect(folder / LOCK, timeout=connection.BUSY_SECONDS, isolation_level=None)
         try:
             (folder / LOCK).chmod(0o600)
-            db.execute("BEGIN EXCLUSIVE")
+            _lock(db)
         except BaseException:
             db.close()
             raise
@@ -36,7 +36,13 @@ def is_locked(folder: Path) -> bool:
         return False
     try:
         with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)) as db:
-            db.execute("BEGIN EXCLUSIVE")
+            _lock(db)
     except sqlite3.Error:
         return True
     return False
+
+
+def _lock(db: sqlite3.Connection) -> None:
+    """Nothing is ever written: without a journal on disk the lock can be had on a full one, too."""
+    db.execute("PRAGMA journal_mode = MEMORY")
+    db.execute("BEGIN EXCLUSIVE")
