@@ -332,6 +332,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
+        raise ConfigError(f"cannot read {path}: {error}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""

@@ -77,11 +77,16 @@ def _in_cache(name: str) -> Path | None:
 def sha256(file: Path) -> str:
     """SHA-256 of a file in hex. Raises OSError, and Stopped between two parts of it."""
     digest = hashlib.sha256()
-    with file.open("rb", buffering=0) as stream:
+    with open(file, "rb", buffering=0, opener=_without_waiting) as stream:  # Path has no opener
         while part := stream.read(_PART):
             cancel.check()
             digest.update(part)
     return digest.hexdigest()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that has just come into its place would be waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def remembered_sha256(file: Path, memory: Path | None) -> str:

@@ -160,6 +160,8 @@ def extent(path: Path) -> tuple[int, int]:
 
 
 def _header(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # a pipe would be waited for
+        return {}
     with path.open("rb") as stream:
         magic, line = stream.readline(len(_MAGIC)), stream.readline(_HEADER)
     header = json.loads(line) if magic == _MAGIC else {}

@@ -200,11 +200,16 @@ class Store:
     # --- the file of quantized vectors
 
     def refresh(self) -> None:
-        """Write a new file if the old one lacks much, or holds much that is gone; no room is no error."""
-        if not self.cache_is_fresh():
-            with self._lost_vectors_are_damage():
-                self._write_vectors_file()
-            self._vectors = None
+        """Write a new file if the old one lacks much, or holds much that is gone; no room is no error.
+
+        Files that a killed process left go. The caller holds the writer's lock.
+        """
+        if self.cache_is_fresh():
+            delete_other_vectors(self.folder, self.read(reads.meta).get("base", ""))
+            return
+        with self._lost_vectors_are_damage():
+            self._write_vectors_file()
+        self._vectors = None
 
     def mend_vectors_file(self, *, deep: bool = False) -> bool:
         """False if the file was not whole, and is made anew; `deep` compares all of it with the database."""
