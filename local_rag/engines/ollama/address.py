@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ DOWNLOAD = "https://ollama.com/download"
 
 PROBE_SECONDS = 0.5
 """Seconds that a probe waits for a connection to this machine; what takes longer is left to the client."""
+
+
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]*)(?::\d*)?", re.ASCII)
+"""A host with its port as an address may have it: a name, IPv4, or IPv6 in brackets; look-alike letters are none."""
+
+_FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +72,15 @@ def address(text: str) -> Address:
     beside = parts.username is not None or parts.query or parts.fragment or parts.path.strip("/")
     if parts.scheme not in ("http", "https") or beside or any(character.isspace() for character in given):
         raise wrong
-    if has_scheme and not parts.hostname:
+    if (has_scheme and not parts.hostname) or not _HOST.fullmatch(parts.netloc.rpartition("@")[2]):
         raise wrong
     usual = {"http": 80, "https": 443}[parts.scheme] if has_scheme else PORT
     host = (parts.hostname or "localhost").rstrip(".")
+    if _FOUR_NUMBERS.fullmatch(host):
+        try:
+            ipaddress.IPv4Address(host)
+        except ValueError as error:
+            raise wrong from error
     return Address(parts.scheme, {"0.0.0.0": LOOPBACK[0], "::": LOOPBACK[1]}.get(host, host), port or usual)
 
 

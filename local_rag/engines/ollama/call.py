@@ -33,7 +33,7 @@ from local_rag.engines.ollama.replies import (
     call_of,
     check_end,
 )
-from local_rag.engines.ollama.server import Server, project_error, refuses_thinking
+from local_rag.engines.ollama.server import Server, one_line, project_error, refuses_thinking
 from local_rag.engines.ollama.token_probabilities import Token, tokens_of
 from local_rag.engines.ollama.transport import Connection, over
 
@@ -174,7 +174,8 @@ class Caller:
                     if connection.aborted:
                         break
                     metadata = dict(chunk.response_metadata)
-                    for token in tokens_of(str(chunk.content), metadata.pop("logprobs", None)):
+                    text = str(chunk.content).encode("utf-8", "replace").decode()  # JSON may hold half a character
+                    for token in tokens_of(text, metadata.pop("logprobs", None)):
                         out.put((token, metadata))
             out.put(StopIteration())
         except BaseException as error:
@@ -249,7 +250,9 @@ class Caller:
             if refused := too_long(error.status_code, error.error):
                 return refused
             if error.status_code == -1:
-                return BrokenOff(f"{request.setup.model} failed in the middle of its reply: {error.error}", hint=AGAIN)
+                return BrokenOff(
+                    f"{request.setup.model} failed in the middle of its reply: {one_line(error.error)}", hint=AGAIN
+                )
             if request.setup.think and refuses_thinking(error.error):
                 refusal = project_error(error, self.server.address, request.setup.model)
                 return ThinkRefused(str(refusal), hint=refusal.hint)

@@ -15,9 +15,13 @@ from local_rag.engines.ollama.address import Address, address, down
 from local_rag.engines.ollama.clients import ollama
 from local_rag.engines.ollama.model_names import same_model
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport
+from local_rag.text.display import printable, shorten
 
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
+
+LONGEST_MESSAGE, LONGEST_VERSION = 300, 40
+"""Characters of what a server says that are shown."""
 
 PULLING = 600.0
 """Seconds without a word in a pull; checking the sum of a large file is silent."""
@@ -84,7 +88,7 @@ class Server:
         self._client.close()
 
     def version(self) -> str:
-        return str(self._get("/api/version").get("version", "unknown"))
+        return shorten(printable(str(self._get("/api/version").get("version", "unknown"))), LONGEST_VERSION)
 
     def cloud(self) -> Cloud:
         """GET /api/status; both recorded versions have it."""
@@ -100,9 +104,9 @@ class Server:
         return [
             Installed(
                 name=str(model.get("name") or model.get("model")),
-                size=int(model.get("size") or 0),
-                parameters=str((model.get("details") or {}).get("parameter_size", "")),
-                quantization=str((model.get("details") or {}).get("quantization_level", "")),
+                size=_number(model.get("size")),
+                parameters=str(_mapping(model.get("details")).get("parameter_size", "")),
+                quantization=str(_mapping(model.get("details")).get("quantization_level", "")),
                 remote_host=str(model.get("remote_host", "")),
                 digest=str(model.get("digest", "")),
             )
@@ -113,9 +117,9 @@ class Server:
         return [
             Loaded(
                 str(model.get("name") or model.get("model")),
-                int(model.get("size") or 0),
-                int(model.get("size_vram") or 0),
-                model.get("context_length"),
+                _number(model.get("size")),
+                _number(model.get("size_vram")),
+                _number(model.get("context_length")) or None,
             )
             for model in self._models("/api/ps")
         ]
@@ -123,12 +127,12 @@ class Server:
     def show(self, model: str) -> Shown:
         """POST /api/show. Raises ModelMissing for a model that the server does not have."""
         data = self._json("POST", "/api/show", model, json={"model": model})
-        details = data.get("model_info") or {}
+        details, capabilities = _mapping(data.get("model_info")), data.get("capabilities")
         window = details.get(f"{details.get('general.architecture')}.context_length")
         return Shown(
-            window=int(window) if window else None,
-            capabilities=tuple(data.get("capabilities") or ()),
-            family=str((data.get("details") or {}).get("family", "")),
+            window=window if isinstance(window, int) and window > 0 else None,
+            capabilities=tuple(map(str, capabilities)) if isinstance(capabilities, list) else (),
+            family=str(_mapping(data.get("details")).get("family", "")),
             remote_host=str(data.get("remote_host", "")),
         )
 
@@ -166,13 +170,21 @@ class Server:
             response = self._client.request(method, path, **options)
             response.raise_for_status()
             data = response.json()
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, ValueError, RecursionError) as error:
             raise project_error(error, self.address, model, path) from error
         if not isinstance(data, dict):
             raise EngineError(
                 f"the program at {self.address} is not an Ollama server: {path} gave {type(data).__name__}"
             )
         return data
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 LOGPROBS = (0, 12, 11)
@@ -254,13 +266,18 @@ def _message(response: httpx.Response) -> str:
     try:
         return _runner_message(str(response.json()["error"]))
     except (ValueError, KeyError, TypeError):
-        return response.text[:200] or response.reason_phrase
+        return one_line(response.text) or one_line(response.reason_phrase)
 
 
 def _runner_message(message: str) -> str:
     """New servers put the runner's own JSON into the string of an error."""
     try:
         inner = json.loads(message)["error"]
-        return str(inner["message"] if isinstance(inner, dict) else inner)
-    except (ValueError, KeyError, TypeError):
-        return message
+        return one_line(str(inner["message"] if isinstance(inner, dict) else inner))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return one_line(message)
+
+
+def one_line(message: str) -> str:
+    """What a server says went wrong, as a part of a line."""
+    return shorten(printable(message), LONGEST_MESSAGE)

@@ -12,11 +12,11 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
-from local_rag.core.errors import NotLocal
+from local_rag.core.errors import EngineError, NotLocal
 from local_rag.engines.ollama.address import LOOPBACK, Address, check_local
 
 CONNECT = 3.0
@@ -27,6 +27,10 @@ WHOLE = {"truncate": False, "shift": False}
 
 Neither client library can send them. `shift` must be the same in every call: a changed one loads the model again.
 """
+
+
+LONGEST_LINE = 32_000_000
+"""Bytes of a line of a reply, or of a reply without lines; the longest real ones describe a model, in under 2 MB."""
 
 
 class Connection:
@@ -95,7 +99,18 @@ class GuardedTransport(httpx.HTTPTransport):
                 f"{self._where} redirects to {target}, which is not followed",
                 hint="an Ollama server does not redirect: check which program uses that port",
             )
-        return response
+        if "content-encoding" in response.headers:
+            response.close()
+            raise EngineError(
+                f"the program at {self._where} compresses what it sends, which was not asked for",
+                hint="an Ollama server does not: check which program uses that port",
+            )
+        return httpx.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_Lines(cast("httpx.SyncByteStream", response.stream), self._where),
+            extensions=response.extensions,
+        )
 
     def _send(self, request: httpx.Request) -> httpx.Response:
         hosts = LOOPBACK if self._where.host == "localhost" else (self._where.host,)
@@ -103,6 +118,26 @@ class GuardedTransport(httpx.HTTPTransport):
             with suppress(httpx.ConnectError):
                 return super().handle_request(_to(request, host))
         return super().handle_request(_to(request, hosts[-1]))
+
+
+class _Lines(httpx.SyncByteStream):
+    """A body whose lines have an end: what reads it keeps a line in memory until it is whole."""
+
+    def __init__(self, body: httpx.SyncByteStream, where: Address) -> None:
+        self._body, self._where = body, where
+
+    def __iter__(self) -> Iterator[bytes]:
+        length = 0
+        for part in self._body:
+            length = len(part) - part.rfind(b"\n") - 1 if b"\n" in part else length + len(part)
+            if length > LONGEST_LINE:
+                raise EngineError(
+                    f"the program at {self._where} sends a line without end", hint="check which program uses that port"
+                )
+            yield part
+
+    def close(self) -> None:
+        self._body.close()
 
 
 class NoTransport(httpx.AsyncBaseTransport):
@@ -118,6 +153,7 @@ def _to(request: httpx.Request, host: str) -> httpx.Request:
         extensions["trace"] = connection.trace
     headers = request.headers.copy()
     headers.pop("authorization", None)  # OLLAMA_API_KEY is for ollama.com, which is never asked
+    headers["accept-encoding"] = "identity"
     return httpx.Request(
         request.method, request.url.copy_with(host=host), headers=headers, stream=request.stream, extensions=extensions
     )
