@@ -19,11 +19,12 @@ def bound_by_permissions(call):
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return call()
-    with ThreadPoolExecutor(1, initializer=_drop) as thread:
+    with ThreadPoolExecutor(1, initializer=give_up_rights) as thread:
         return thread.submit(call).result()
 
 
-def _drop():
+def give_up_rights():
+    """Let permissions bind this thread, and the threads that it starts, for good."""
     header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, 64 bits each in two halves
     library = ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,81 @@
+"""A person with an index of a few notes, and a process that runs commands for them under faults."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from support.faults import Commands, World
+
+BEDS = ["beans", "carrots", "leeks", "peas", "radishes", "spinach", "tomatoes", "turnips"]
+
+
+def harvest(year, each):
+    """A file of several passages, of which every one names the year: passages of two years are seen as a mix."""
+    beds = "".join(
+        f"## Bed {number}\n\nIn {year} the {crop} of bed {number} weighed {each + number} kilos. "
+        f"They were picked by hand, washed at the well and sold on the market of {year}.\n\n"
+        for number, crop in enumerate(BEDS, 1)
+    )
+    return f"# Harvest of {year}\n\n{beds}"
+
+
+def plan(costs, height):
+    return (
+        f"# Greenhouse\n\n## Costs\n\nThe greenhouse costs {costs} euros, glass and wood together.\n\n"
+        f"## Size\n\nThe greenhouse is {height} metres high.\n"
+    )
+
+
+OLD = {"harvest.md": harvest(2023, 100), "plan.md": plan("4,200", 3)}
+NEW = {"harvest.md": harvest(2024, 300), "plan.md": plan("5,900", 4)}
+"""Two files before and after they are changed."""
+
+STEADY = {
+    "letters/tenant.txt": "Dear tenant,\n\nthe notice period of your rental contract is three months.\n",
+    "letters/boat.txt": "The ferry to the island leaves at a quarter past seven from the northern pier.\n",
+    "bees.md": "# Bees\n\nThe bees of the orchard gave forty jars of honey.\n",
+}
+"""Files that nobody changes."""
+
+QUESTIONS = ["What does the greenhouse cost?", "When does the ferry to the island leave?", "How many jars of honey?"]
+
+
+def texts_of(contents):
+    """The words of a file; where its passages are cut does not matter."""
+    return " ".join(contents.split())
+
+
+@pytest.fixture(scope="module")
+def empty_world(tmp_path_factory, converted):
+    """The notes, not indexed yet."""
+    if sys.platform == "win32":
+        pytest.skip("forks and signals as POSIX has them")
+    world = World(tmp_path_factory.mktemp("world"))
+    for name, text in (OLD | STEADY).items():
+        world.write(name, text)
+    world.keep("unindexed")
+    return world
+
+
+@pytest.fixture(scope="module")
+def commands(empty_world):
+    with Commands(empty_world.env, empty_world.base / "commands") as commands:
+        yield commands
+
+
+@pytest.fixture(scope="module")
+def world(empty_world, commands):
+    """The notes, indexed; `reset` brings both back."""
+    done = commands.run("index", empty_world.notes, "--chunk-size", "60", constants=SMALL)
+    assert done.code == 0, done.err
+    empty_world.keep()
+    return empty_world
+
+
+SMALL = {
+    "local_rag.index.store.vector_index.TAIL": 0,
+    "local_rag.index.recipes.BATCH": 4,
+    "local_rag.index.sync.sync._SLICE": 4,
+}
+"""Constants as of a large index: a file of quantized vectors is written for a few, too, and batches are small."""
