@@ -42,7 +42,7 @@ def process(arguments, env, **options):
 
 def test_index_reports_what_it_did_and_the_script_is_the_same_command(world):
     _, notes, env = world
-    again = process(["index"], env)
+    again = process(["index", "--all-warnings"], env)
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.splitlines()[0] == "0 new, 0 updated, 2 unchanged, 0 removed, 1 skipped"
     assert re.search(r"empty\.txt: is empty", again.stdout)

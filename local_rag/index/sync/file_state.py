@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from local_rag.index.store.schema import FileRow
 
@@ -31,3 +32,11 @@ def looks_unchanged(old: FileRow) -> bool:
         return False
     racy = max(old.mtime_ns, old.ctime_ns) / 1e9 > old.indexed_at - _RACY
     return file_state(status) == (old.size, old.mtime_ns, old.ctime_ns, old.inode) and not racy
+
+
+def size_of(path: str) -> int:
+    """Bytes, 0 for a file that cannot be looked at."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0

@@ -18,7 +18,7 @@ from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.failures import Failures
-from local_rag.index.sync.file_state import looks_unchanged
+from local_rag.index.sync.file_state import looks_unchanged, size_of
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import Reader, ReadFile, SameFile, UnreadFile, read_files
 from local_rag.index.sync.report import GrowingReport, Progress
@@ -99,7 +99,7 @@ class Sync:
                     self._touched.append(replace(old, root=root))
             else:
                 changed[path] = root
-        self._sizes = {path: _size(path) for path in changed}
+        self._sizes = {path: size_of(path) for path in changed}
         self._all_bytes = sum(self._sizes.values())
         if changed:
             self._tell(next(iter(changed)))
@@ -251,13 +251,6 @@ def _why_kept_once(walked: Walk, file: FileRow, root: Root) -> tuple[str, str] |
 def _is_below(path: str, roots: Collection[str]) -> bool:
     """Whether one of the roots is a path or a folder above it."""
     return any(above in roots for above in (path, *map(str, Path(path).parents)))
-
-
-def _size(path: str) -> int:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return 0
 
 
 def _weight(file: ReadFile | SameFile | UnreadFile) -> int:

@@ -174,7 +174,7 @@ class TestIncremental:
 
             __radd__ = __add__
 
-        monkeypatch.setattr(syncing, "_size", lambda path: Counted(1))
+        monkeypatch.setattr(syncing, "size_of", lambda path: Counted(1))
         for number in range(300):
             (tmp_path / f"{number}.txt").touch()
         seen = []
