@@ -145,7 +145,7 @@ class Index:
             named = [_named(path, known) for path in paths or ()]
             taken = True if secrets else False if named else None
             options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
-            roots = asked_roots(named, known, options)
+            roots = asked_roots(named, known, self._store.read(reads.excluded), options)
             if not roots and not self._store.read(reads.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
             if roots != known:

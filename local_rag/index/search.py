@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.errors import UsageError
@@ -78,15 +78,20 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
 
 
 def chosen_files(store: Store, patterns: Sequence[str]) -> set[int] | None:
-    """The ids of the files that `within.matching` gives, None for all. Raises UsageError if there is none."""
+    """The ids of the files that `chosen_paths` gives, None for all."""
     if not patterns:
         return None
     ids = {file.path: file.id for file in store.read(reads.files)}
-    files = {ids[path] for path in within.matching(ids, patterns)}
-    if not files:
+    return {ids[path] for path in chosen_paths(ids, patterns)}
+
+
+def chosen_paths(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Those of the paths that `within.matching` gives. Raises UsageError if there is none."""
+    chosen = within.matching(paths, patterns)
+    if not chosen:
         names = joined(map(repr, patterns), "or")
         raise UsageError(f"no indexed file matches {names}", hint="local-rag files lists what is indexed")
-    return files
+    return chosen
 
 
 def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from local_rag.core.documents import Catalog
-from local_rag.index.search import chosen_files
+from local_rag.index.search import chosen_paths
 from local_rag.index.store import folder, reads
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
@@ -78,8 +78,8 @@ def inspect(store: Store) -> IndexStatus:
 def listed(store: Store, within: Sequence[str]) -> list[IndexedFile]:
     """The files that the patterns of `--in` match, all without any. Raises UsageError if none does."""
     files = store.read(reads.indexed_files)
-    chosen = chosen_files(store, within)
-    return files if chosen is None else [file for file in files if file.id in chosen]
+    chosen = set(chosen_paths([file.path for file in files], within)) if within else None
+    return [file for file in files if chosen is None or file.path in chosen]
 
 
 def catalog(store: Store) -> Catalog:

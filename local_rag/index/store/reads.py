@@ -91,6 +91,11 @@ def roots(db: Connection) -> list[Root]:
     ]
 
 
+def excluded(db: Connection) -> dict[str, tuple[str, ...]]:
+    """What was excluded from roots that were forgotten, by their paths."""
+    return {path: tuple(json.loads(excludes)) for path, excludes in db.execute("SELECT path, excludes FROM excluded")}
+
+
 def told(db: Connection) -> set[tuple[str, str]]:
     """What earlier syncs reported as skipped: (path, reason)."""
     return set(db.execute("SELECT path, reason FROM told"))
@@ -134,13 +139,13 @@ def named(db: Connection) -> list[str]:
 def indexed_files(db: Connection) -> list[IndexedFile]:
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
-        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns, files.id FROM files"
+        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns FROM files"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id GROUP BY files.id ORDER BY path"
     )
     return [
-        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9, number)
-        for path, size, documents, chunks, at, warnings, title, mtime_ns, number in rows
+        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9)
+        for path, size, documents, chunks, at, warnings, title, mtime_ns in rows
     ]
 
 

@@ -85,11 +85,13 @@ CREATE TABLE IF NOT EXISTS failures (
     reason TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS told (path TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (path, reason)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS excluded (path TEXT PRIMARY KEY, excludes TEXT NOT NULL) WITHOUT ROWID;
 """
 """The tables that schema 1 lacks.
 
 `failures` are files whose content a version of the parser cannot read, each with the reason. `told` is what earlier
-syncs reported as skipped.
+syncs reported as skipped. `excluded` is what a person excluded from roots that were forgotten since: where one is
+indexed again it holds as before.
 """
 
 
@@ -177,4 +179,3 @@ class IndexedFile:
     warnings: tuple[str, ...]
     title: str = ""
     modified: float = 0.0
-    id: int = 0

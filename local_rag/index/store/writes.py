@@ -39,14 +39,19 @@ def set_recipe(db: Connection, recipe: Recipe) -> None:
     set_meta(db, {name: str(value) for name, value in asdict(recipe).items()})
 
 
-def set_roots(db: Connection, roots: Iterable[Root]) -> None:
+def set_roots(db: Connection, roots: Sequence[Root]) -> None:
     rows = [(r.path, json.dumps(r.excludes), r.secrets, r.follow_links, r.links_told) for r in roots]
     sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links, links_told) VALUES (?, ?, ?, ?, ?)"
     db.executemany(sql, rows)
+    db.executemany("DELETE FROM excluded WHERE path = ?", [(root.path,) for root in roots])
 
 
 def forget_roots(db: Connection, paths: Iterable[str]) -> None:
-    db.executemany("DELETE FROM roots WHERE path = ?", [(path,) for path in paths])
+    """Forget roots, but not what a person excluded from them."""
+    rows = [(path,) for path in paths]
+    kept = "SELECT path, excludes FROM roots WHERE path = ? AND excludes != '[]'"
+    db.executemany(f"INSERT OR REPLACE INTO excluded (path, excludes) {kept}", rows)
+    db.executemany("DELETE FROM roots WHERE path = ?", rows)
 
 
 def set_told(db: Connection, told: Iterable[tuple[str, str]]) -> None:

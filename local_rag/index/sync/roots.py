@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,18 +28,26 @@ class WalkOptions:
     follow_links: bool | None = None
 
 
-def asked_roots(paths: Sequence[str], known: Sequence[Root], options: WalkOptions) -> list[Root]:
+def asked_roots(
+    paths: Sequence[str], known: Sequence[Root], excluded: Mapping[str, tuple[str, ...]], options: WalkOptions
+) -> list[Root]:
     """The roots at these absolute paths, or all that are known, with the options on top of what is remembered.
+
+    `excluded` is what was excluded from roots that are not known any more.
 
     Raises UsageError for a pattern that says nothing, and for one to be taken back that is not remembered.
     """
     remembered = {root.path: root for root in known}
-    roots = [remembered.get(path, Root(path)) for path in dict.fromkeys(paths)] if paths else list(known)
+    roots = (
+        [remembered.get(path) or Root(path, excluded.get(path, ())) for path in dict.fromkeys(paths)]
+        if paths
+        else list(known)
+    )
     check_patterns(options.excludes)
     for pattern in options.no_excludes:
         if not any(pattern in root.excludes for root in roots):
-            excluded = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
-            raise UsageError(f"{pattern!r} is not excluded; excluded is {excluded}", hint="local-rag status")
+            others = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
+            raise UsageError(f"{pattern!r} is not excluded; excluded is {others}", hint="local-rag status")
     return [_with_options(root, options) for root in roots]
 
 

@@ -382,6 +382,7 @@ ALTER TABLE files DROP COLUMN ctime_ns;
 ALTER TABLE files DROP COLUMN inode;
 DROP TABLE failures;
 DROP TABLE told;
+DROP TABLE excluded;
 UPDATE meta SET value = '1' WHERE name = 'schema';
 """
 

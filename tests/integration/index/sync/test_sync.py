@@ -229,6 +229,23 @@ class TestRoots:
         index.sync([notes / "sub"])
         assert indexed(index) == ["a.txt", "b.txt", "d.txt"]
 
+    @pytest.mark.parametrize("forget", ["remove", "prune"])
+    def test_what_is_excluded_stays_out_of_a_folder_that_was_forgotten(self, index, notes, forget):
+        index.sync([notes], excludes=["b.txt"])
+        if forget == "remove":
+            index.remove([notes])
+        else:
+            notes.rename(notes.with_name("away"))
+            index.sync(prune=True)
+            notes.with_name("away").rename(notes)
+        assert index.status().roots == ()
+        report = index.sync([notes])
+        assert indexed(index) == ["a.txt", "c.txt"] and report.excludes == {str(notes): ("b.txt",)}
+        index.sync(no_excludes=["b.txt"])
+        index.remove([notes])
+        index.sync([notes])
+        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
+
     @pytest.mark.parametrize("pattern", ["", "# notes", "[a", "!"])
     def test_a_pattern_that_leaves_nothing_out_is_an_error(self, index, notes, pattern):
         with pytest.raises(UsageError, match="leaves nothing out"):
