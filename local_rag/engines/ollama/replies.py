@@ -11,6 +11,7 @@ from local_rag.core.errors import EngineError
 from local_rag.core.usage import Call
 from local_rag.engines.ollama.context_window import Message, ModelSetup, PromptTooLong, was_cut
 from local_rag.engines.ollama.token_probabilities import Token
+from local_rag.text.display import plural
 
 AGAIN = "ask again; if it happens often, try another model: local-rag models"
 
@@ -87,9 +88,9 @@ def check_end(request: ChatRequest, text: str, last: Mapping[str, Any]) -> bool:
 
 
 def _empty(setup: ModelSetup, generated: int) -> Unusable:
-    """What it means that tokens came and no text: thoughts, or a model that ended at once."""
-    what = f"{setup.model} generated {generated} tokens and returned no text"
-    if setup.thinks is False:
+    """What it means that tokens came and no text: thoughts, or a model that ended at once, with a single one."""
+    what = f"{setup.model} generated {plural(generated, 'token')} and returned no text"
+    if setup.thinks is False or generated == 1:
         return BrokenOff(f"{what}: it ended its reply at once", hint=AGAIN)
     why = ": its thoughts left no room for it" if setup.think else ", as models do that think; it was told not to"
     return Empty(f"{what}{why}", hint="take another model: local-rag models")

@@ -9,11 +9,12 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, passage
 from support.ollama_engine import engine_on
 from support.ollama_mind import ONLY
-from support.ollama_server import no_done, say, tokens
+from support.ollama_server import Model, empty, error, no_done, say, tokens, too_long
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
+from local_rag.core.errors import EngineError
 from local_rag.core.events import Called, Done, Note, Token
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.runtime.engine_choice import Choice
@@ -294,3 +295,45 @@ def test_two_questions_at_once_get_their_own_answers(ollama):
             red, blue = pool.map(rag.ask, asked)
     assert "100 euros" in red.text and "200 euros" in blue.text
     assert red.status == blue.status == "grounded"
+
+
+# --- what goes wrong on the way ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
+def test_a_model_that_always_thinks_answers_at_the_first_question(ollama, graph):
+    ollama.models["tiny:latest"] = Model(capabilities=("completion", "thinking"), harmony=True)
+    ollama.script(grades("yyyy"), grades("yyyy"), ANSWER, GOOD)
+    answer, events = ask(ollama, graph)
+    assert (answer.status, answer.text) == ("grounded", "Passage 1 says that the plan costs 100 euros. [1]")
+    notes = [event.text for event in events if isinstance(event, Note)]
+    assert [note.partition(":")[0] for note in notes] == ["tiny thinks although it is told not to"]
+
+
+@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
+def test_a_model_without_one_usable_verdict_is_an_error_and_no_abstention(ollama, graph):
+    ollama.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
+    ollama.always = empty()
+    with pytest.raises(EngineError, match=r"no usable verdict on any of \d passages: tiny generated 14 tokens") as met:
+        ask(ollama, graph)
+    assert "local-rag models" in met.value.hint
+
+
+@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
+def test_an_answer_stands_when_the_server_fails_at_its_check(ollama, graph):
+    ollama.script(grades("yyyy"), ANSWER)
+    ollama.always = error(500, "CUDA error: out of memory")
+    answer, _ = ask(ollama, graph)
+    assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
+    assert answer.reason.startswith("the engine failed: Ollama could not run tiny: CUDA error: out of memory (take a")
+    assert answer.reason.endswith("; it could not be checked")
+
+
+def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
+    ollama.script(grades("yyyy"), ANSWER)
+    ollama.always = too_long("counts", n_prompt=5000, n_ctx=4096)
+    answer, _ = ask(ollama, "self-rag")
+    assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
+    assert answer.reason.startswith("1 of 1 sentence could not be checked: a prompt of 5,000 tokens")
+    assert [sentence.support for sentence in answer.sentences] == ["unparsed"]
+    assert [kind(body) for body in ollama.chats].count("answer") == 1, "writing again would not help"

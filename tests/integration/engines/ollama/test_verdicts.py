@@ -146,6 +146,14 @@ def test_a_model_that_cannot_think_and_says_nothing_is_asked_again(ollama):
     ollama.always = lambda body: empty(1)
     with soon(), engine_on(ollama) as engine, pytest.raises(EngineError, match="ended its reply at once"):
         answered(engine)
+    ollama.models = {"tiny:latest": THINKS}
+    with (
+        soon(),
+        engine_on(ollama) as engine,
+        pytest.raises(EngineError, match="1 token and returned no text: it ended"),
+    ):
+        answered(engine)
+    assert {body["think"] for body in ollama.chats} == {False}, "one token is no thought"
 
 
 def test_thoughts_without_an_opening_mark_are_wiped(ollama):
