@@ -1,18 +1,18 @@
 """The check of an answer: is each sentence supported by its passages, and does the whole answer the question?
 
-Where question, answer and the passages that it cites do not fit one prompt, the answer is checked in pieces: ever fewer
-sentences with what they cite. A sentence that fits no prompt stays `unparsed`, and says so.
+Where question, answer and the passages that it cites do not fit one prompt, the answer is checked in pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from local_rag.core.critique import SUPPORT, overall
+from local_rag.core.critique import overall
 from local_rag.core.verdicts import Check, Grade, Support
 from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
+from local_rag.engines.ollama.answer_pieces import Checked, cited_by, cited_first, in_pieces, unread
 from local_rag.engines.ollama.context_window import DoesNotFit, Message
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, Probabilities, support_score, usefulness_score
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
@@ -28,25 +28,6 @@ SUPPORTS = ("fully", "partially", "no")
 LEVELS = ("1", "2", "3", "4", "5")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a call said of the support of some sentences, one for each; `kept` are the passages that it was shown.
-
-    `probabilities` of the labels are None where they are not known.
-    """
-
-    supports: Sequence[Support]
-    probabilities: Sequence[Probabilities]
-    kept: Sequence[int] = ()
-    why: str = ""
-
-
-class CheckSupport(Protocol):
-    """One call about some sentences (their numbers from 0); `order` and `needed` as for `Task.verdict`."""
-
-    def __call__(self, sentences: Sequence[int], order: Sequence[int], needed: int) -> Checked: ...
-
-
 def check_at_once(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
     """Support sentence by sentence and usefulness in one call, or one of the two; in pieces where that does not fit."""
     if not claims(generation):
@@ -57,7 +38,7 @@ def check_at_once(task: Task, question: str, documents: Sequence[Document], gene
     except DoesNotFit as error:
         if check == "usefulness":
             return Grade("unparsed", 0, why=str(error))
-    grade = _in_pieces(answer.cited, answer.layout, answer.support)
+    grade = in_pieces(answer.cited, answer.layout, answer.support)
     return _with_usefulness(grade, answer) if check == "both" else grade
 
 
@@ -78,7 +59,7 @@ class _Answer:
         self._task, self._question = task, question
         self._text = layout.theirs(generation)
         self._sentences = claims(self._text)
-        self.cited = [_cited(layout, sentence) for sentence in self._sentences]
+        self.cited = [cited_by(layout, sentence) for sentence in self._sentences]
 
     def whole(self, check: Check) -> Grade:
         """In one call, which must show all that is cited. Raises DoesNotFit."""
@@ -86,7 +67,7 @@ class _Answer:
         schema = base if check == "usefulness" else schemas.of_length(base, len(self._sentences))
         cited = set().union(*self.cited)
         needed = 0 if check == "usefulness" else max(1, len(cited))
-        verdict = self._ask(check, label, schema, _first(self.layout, cited), needed, None)
+        verdict = self._ask(check, label, schema, cited_first(self.layout, cited), needed, None)
         level = getattr(verdict.reply, "usefulness", 0)
         useful = usefulness_score(verdict.probabilities(LEVELS, "u")) if level else None
         if not isinstance(verdict.reply, schemas.GradeSupport):
@@ -101,7 +82,7 @@ class _Answer:
         schema = schemas.of_length(base, len(sentences))
         verdict = self._ask("support", label, schema, order, needed, [self._sentences[n] for n in sentences])
         if not isinstance(verdict.reply, schemas.GradeSupport):
-            return _unread(len(sentences), verdict.why)
+            return unread(len(sentences), verdict.why)
         known = _probabilities(verdict, len(sentences))
         return Checked(verdict.reply.support, known, verdict.kept, verdict.why)
 
@@ -146,71 +127,6 @@ def _probabilities(verdict: ParsedVerdict[schemas.Reply], count: int) -> list[Pr
     return [verdict.probabilities(SUPPORTS, "s", number) for number in range(count)]
 
 
-# --- in pieces --------------------------------------------------------------------------------------------------------
-
-
-def _in_pieces(cited: Sequence[set[int]], layout: Layout, ask: CheckSupport) -> Grade:
-    """The support of every sentence, each checked against what it cites; `cited` are the positions of that."""
-    found = list(_halved(range(len(cited)), cited, layout, ask))
-    supports = tuple(support for piece in found for support in piece.supports)
-    known = [probabilities for piece in found for probabilities in piece.probabilities]
-    why = "; ".join(dict.fromkeys(piece.why for piece in found if piece.why))
-    return Grade(overall(supports), 0, supports, why, support_score=support_score(known))
-
-
-def _halved(
-    sentences: Sequence[int], cited: Sequence[set[int]], layout: Layout, ask: CheckSupport
-) -> Iterator[Checked]:
-    """The sentences together with all that they cite, or where that does not fit one half after the other."""
-    passages = set().union(*(cited[number] for number in sentences))
-    anything = any(not cited[number] for number in sentences)
-    order = _first(layout, passages)[: len(layout.used) if anything else len(passages)]
-    if len(sentences) == 1:
-        yield _against_each(sentences, order, ask)
-        return
-    try:
-        yield ask(sentences, order, max(1, len(passages)))
-    except DoesNotFit:
-        half = len(sentences) // 2
-        yield from _halved(sentences[:half], cited, layout, ask)
-        yield from _halved(sentences[half:], cited, layout, ask)
-
-
-def _against_each(sentence: Sequence[int], order: Sequence[int], ask: CheckSupport) -> Checked:
-    """One sentence against these passages, as many at a time as fit; the best support counts."""
-    best, left = _unread(1, ""), list(order)
-    while left and best.supports[0] != "fully":
-        try:
-            found = ask(sentence, left, 1)
-        except DoesNotFit as error:
-            best = replace(best, why=best.why or str(error))
-            left = left[1:]
-            continue
-        left = [position for position in left if position not in found.kept] if found.kept else []
-        if _worth(found) > _worth(best):
-            best = found
-    return best
-
-
-def _worth(checked: Checked) -> float:
-    return SUPPORT.get(checked.supports[0], -1.0)
-
-
-def _unread(count: int, why: str) -> Checked:
-    """Nothing is known of so many sentences."""
-    return Checked(["unparsed"] * count, [None] * count, why=why)
-
-
-def _cited(layout: Layout, sentence: Claim) -> set[int]:
-    """The positions of the passages that a sentence cites, as the prompt numbers them."""
-    return {number - 1 for number in sentence.numbers} & set(layout.used)
-
-
-def _first(layout: Layout, cited: set[int]) -> list[int]:
-    """All positions in the order in which a check wants them: what is cited comes first."""
-    return sorted(layout.order, key=lambda position: position not in cited)
-
-
 # --- the tutorials' two graders ---------------------------------------------------------------------------------------
 
 
@@ -240,7 +156,7 @@ def check_one_by_one(task: Task, question: str, documents: Sequence[Document], g
 def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Grade:
     """The hallucination grader: on the whole generation, or sentence by sentence where that does not fit."""
     layout, found = Layout.plain(documents), claims(generation)
-    cited = [_cited(layout, sentence) for sentence in found]
+    cited = [cited_by(layout, sentence) for sentence in found]
 
     def ask(text: str, order: Sequence[int], needed: int, more: bool) -> ParsedVerdict[schemas.GradeHallucinations]:
         return task.verdict(
@@ -259,15 +175,15 @@ def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Gra
         text = "\n".join(found[number].span.of(generation) for number in sentences)
         verdict = ask(text, order, needed, more=True)
         if verdict.reply is None:
-            return _unread(len(sentences), verdict.error)
+            return unread(len(sentences), verdict.error)
         supported = _of_yes_no(verdict)
         return Checked([supported] * len(sentences), [None] * len(sentences), verdict.kept, verdict.why)
 
     everything: set[int] = set().union(*cited)
     try:
-        verdict = ask(generation, _first(layout, everything), max(1, len(everything)), more=False)
+        verdict = ask(generation, cited_first(layout, everything), max(1, len(everything)), more=False)
     except DoesNotFit as error:
-        return _in_pieces(cited, layout, piece) if found else Grade("unparsed", 0, why=str(error))
+        return in_pieces(cited, layout, piece) if found else Grade("unparsed", 0, why=str(error))
     if verdict.reply is None:
         return Grade("unparsed", 0, why=verdict.error)
     return Grade(_of_yes_no(verdict), 0, why=verdict.why, support_score=verdict.yes("s"))

@@ -10,12 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+from pydantic import ValidationError
+
 from local_rag.core.critique import SUPPORT, USEFULNESS
+from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama.context_window import Message
 from local_rag.engines.ollama.replies import Reply
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.token_probabilities import label_probabilities
-from local_rag.text.display import shorten
+from local_rag.text.display import plural, shorten
+from local_rag.text.fences import fenced
 
+QUOTED = 400
+"""Characters of a reply that cannot be used which the retry is shown."""
 Probabilities = Mapping[str, float] | None
 """Probabilities by label, None where they are not known."""
 
@@ -66,3 +73,23 @@ def support_score(sentences: Sequence[Probabilities]) -> float | None:
 def usefulness_score(probabilities: Probabilities) -> float | None:
     """s(ISUSE) in [-1, 1]: the weights of the levels that can be seen, by their probabilities."""
     return sum(USEFULNESS[int(level)] * p for level, p in probabilities.items()) if probabilities else None
+
+
+def corrected(messages: Sequence[Message], rejected: str, wrong: str, schema: type[schemas.Reply]) -> Sequence[Message]:
+    """The prompt of a retry: after a reply that could not be used, with what was wrong with it."""
+    if not rejected:
+        return messages
+    shape = prompts.shape([str(field.alias) for field in schema.model_fields.values()])
+    return [*messages, ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, shape))]
+
+
+def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
+    """The reply in the form of its schema, else what is wrong with it."""
+    if reply.cut:
+        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
+    try:
+        return schema.model_validate_json(reply.text), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"

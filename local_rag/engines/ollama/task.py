@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import ValidationError
-
 from local_rag.config.models import Role
 from local_rag.core import cancel
 from local_rag.core.generation import Rewrite
@@ -16,13 +14,12 @@ from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
+from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, corrected, parsed_reply
 from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, ThinkRefused, Unusable, first_line
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.thinking import Thinking
 from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
-from local_rag.text.display import plural, shorten
-from local_rag.text.fences import fenced
+from local_rag.text.display import plural
 from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
@@ -33,8 +30,6 @@ TRIES = 2
 """How often a line is asked for."""
 Reasons = Literal["one", "each"]
 """One reason for the verdict, or one for each verdict of a list."""
-QUOTED = 400
-"""Characters of a reply that cannot be used which the retry is shown."""
 
 
 class AskOtherwise(Exception):
@@ -220,11 +215,11 @@ class Task:
                 return None, None, wrong
             else:
                 rejected = reply.text
-                parsed, wrong = _parsed(reply, schema)
+                parsed, wrong = parsed_reply(reply, schema)
                 if parsed is not None:
                     return parsed, reply, ""
-            corrected = _corrected(messages, rejected, wrong, schema)
-            request = replace(request, messages=corrected, variant=0 if rejected else 1, logprobs=None)
+            again = corrected(messages, rejected, wrong, schema)
+            request = replace(request, messages=again, variant=0 if rejected else 1, logprobs=None)
         return None, None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[Token | None]:
@@ -280,23 +275,3 @@ def _with_reasons(
 def _note_of(error: Unusable) -> str:
     """A failure as a note: what happened, and if there is one the remedy."""
     return f"{error}; {error.hint}" if isinstance(error, Empty) else str(error)
-
-
-def _corrected(
-    messages: Sequence[Message], rejected: str, wrong: str, schema: type[schemas.Reply]
-) -> Sequence[Message]:
-    if not rejected:
-        return messages
-    shape = prompts.shape([str(field.alias) for field in schema.model_fields.values()])
-    return [*messages, ("assistant", fenced(shorten(rejected, QUOTED))), ("user", prompts.correction(wrong, shape))]
-
-
-def _parsed(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
-    if reply.cut:
-        return None, f"it was cut off after {plural(reply.call.output_tokens, 'token')}"
-    try:
-        return schema.model_validate_json(reply.text), ""
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"
