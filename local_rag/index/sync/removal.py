@@ -28,14 +28,15 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
         if not (found or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone.update(found)
-    if not gone:
+    told = {path for path, _ in store.read(reads.told)} | set(store.read(reads.failures))
+    unread = {path for paths in _below(told, folders.values()).values() for path in paths}
+    if not (gone or unread):
         return ()
-    unread = {path for paths in _below(store.read(reads.failures), folders.values()).values() for path in paths}
     with store.writing() as db:
         writes.remove(db, gone)
         writes.forget_failures(db, unread)
         writes.forget_roots(db, gone)
-        writes.forget_told(db, gone)
+        writes.forget_told(db, unread)
     store.refresh()
     return tuple(path for path in files if path in gone)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +48,11 @@ def asked_roots(
     for pattern in options.no_excludes:
         if not any(pattern in root.excludes for root in roots):
             others = joined(sorted({repr(each) for root in roots for each in root.excludes})) or "nothing"
-            raise UsageError(f"{pattern!r} is not excluded; excluded is {others}", hint="local-rag status")
+            elsewhere = any(pattern in root.excludes for root in known)
+            raise UsageError(
+                f"{pattern!r} is not excluded{' from there' if paths else ''}; excluded is {others}",
+                hint=f"local-rag index --no-exclude {shlex.quote(pattern)}" if elsewhere else "local-rag status",
+            )
     return [_with_options(root, options) for root in roots]
 
 

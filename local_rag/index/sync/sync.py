@@ -225,16 +225,20 @@ class Sync:
 
     def _conclude(self, roots: Sequence[Root]) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
+        report = self._report
         synced = {root.path for root in roots}
-        others = {root.path for root in self._store.read(reads.roots)} - synced
+        around = {str(above) for path in synced for above in (path, *Path(path).parents)}
+        known = self._store.read(reads.roots)
+        report.excludes = {root.path: root.excludes for root in known if root.excludes and root.path in around}
         before = self._store.read(reads.told)
-        self._report.excludes = {root.path: root.excludes for root in roots if root.excludes}
-        skipped = self._report.skipped
-        self._report.skipped = [replace(file, new=(file.path, file.reason) not in before) for file in skipped]
-        elsewhere = {told for told in before if _is_below(told[0], others) and not _is_below(told[0], synced)}
+        told = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
+        for files in (report.skipped, report.kept):
+            files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
+        others = {root.path for root in known} - synced
+        told |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
         with self._store.writing() as db:
             writes.set_meta(db, {"last_sync": str(time.time())})
-            writes.set_told(db, elsewhere | {(file.path, file.reason) for file in skipped})
+            writes.set_told(db, told)
 
     def _remove(self, paths: Sequence[str]) -> None:
         if paths:

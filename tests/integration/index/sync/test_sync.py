@@ -217,7 +217,7 @@ class TestRoots:
         assert indexed(index) == ["a.txt"]
         assert report.excludes == {str(notes): ("b.txt", "sub/")}
         assert counts(index.sync([notes])) == (0, 0, 1, 0)
-        with pytest.raises(UsageError, match=r"'c.txt' is not excluded; excluded is 'b.txt' and 'sub/'"):
+        with pytest.raises(UsageError, match=r"'c.txt' is not excluded from there; excluded is 'b.txt' and 'sub/'"):
             index.sync([notes], no_excludes=["b.txt", "c.txt"])
         assert counts(index.sync(no_excludes=["b.txt"])) == (1, 0, 1, 0)
         assert counts(index.sync([notes], clear_excludes=True)) == (1, 0, 2, 0)
@@ -226,8 +226,14 @@ class TestRoots:
     def test_what_is_excluded_stays_out_of_a_folder_that_is_named_later(self, index, notes):
         index.sync([notes], excludes=["c.txt"])
         (notes / "sub" / "d.txt").write_text("The letter d.", encoding="utf-8")
-        index.sync([notes / "sub"])
+        report = index.sync([notes / "sub"])
         assert indexed(index) == ["a.txt", "b.txt", "d.txt"]
+        assert report.excludes == {str(notes): ("c.txt",)}
+        with pytest.raises(UsageError, match=r"'c\.txt' is not excluded from there; excluded is nothing") as caught:
+            index.sync([notes / "sub"], no_excludes=["c.txt"])
+        assert caught.value.hint == "local-rag index --no-exclude c.txt"
+        index.sync([notes / "sub" / "c.txt"])
+        assert "c.txt" in indexed(index)
 
     @pytest.mark.parametrize("forget", ["remove", "prune"])
     def test_what_is_excluded_stays_out_of_a_folder_that_was_forgotten(self, index, notes, forget):
