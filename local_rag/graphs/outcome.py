@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Status
-from local_rag.core.errors import DeadlineExceeded, EngineError
+from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
@@ -44,7 +44,7 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
     }
 
 
-def engine_failed(state: State, deps: Deps, error: EngineError) -> Update:
+def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing) -> Update:
     """What a node returns whose engine failed: the best there is, with the reason; any next node passes it on.
 
     Raises the error where there is nothing to show.

@@ -9,6 +9,8 @@ BROKEN = "‹"
 """Stands in place of the bracket that would begin a fence."""
 
 _FENCE = re.compile(r"<(?=\s*+/?+\s*+(?:passage|answer)\b)", re.IGNORECASE)
+_BRACKET = re.compile("[<＜﹤]")
+"""What NFKC reads as the bracket of a fence: these and no others."""
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -28,6 +30,8 @@ def fenced(text: str) -> str:
     if text.isascii():
         return _FENCE.sub(BROKEN, text)
     text = _HIDDEN.sub("", text)
+    if not _BRACKET.search(text):
+        return text
     read, origins = _as_read(text)
     starts = {match.start() for match in _FENCE.finditer(text)}
     starts |= {origins[match.start()] for match in _FENCE.finditer(read)}

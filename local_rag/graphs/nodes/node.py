@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.errors import DeadlineExceeded, EngineError
+from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
 from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
@@ -48,7 +48,7 @@ def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Calla
                     update = {} if state.get("failed") else _worked(work, state, deps, emit)
             except DeadlineExceeded:
                 update, in_time = outcome.out_of_time(state, deps), False
-            except EngineError as error:
+            except (EngineError, ModelMissing) as error:
                 update, in_time = outcome.engine_failed(state, deps, error), False
             update = {"generation": state.get("generation", ""), **update, "spent": _exhausted(state, update, deps)}
             decisions, usage = update.get("decisions", []), update.get("usage", Usage())

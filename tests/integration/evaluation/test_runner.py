@@ -539,3 +539,17 @@ def test_an_answer_that_ran_late_is_an_answer(started):
     (record,) = runner.folder.records
     assert "error" not in record
     assert (record["answer"]["status"], record["answer"]["reason"]) == ("partial", "no time was left to check it")
+
+
+class BrokenCheck(ScriptedEngine):
+    """Fails while the answer is checked."""
+
+    def grade(self, question, documents, generation, *, check="both"):
+        raise EngineError("the model broke off")
+
+
+def test_an_answer_whose_check_failed_is_a_failure_and_asked_again(started):
+    runner = started(BrokenCheck(drafts=["The blue pump costs 100 euros [1]."]), Plan(("self-rag",), ()), CASES[:1])
+    runner.run()
+    (record,) = runner.folder.records
+    assert record["error"].startswith("the engine failed: the model broke off")
