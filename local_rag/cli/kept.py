@@ -41,9 +41,10 @@ def kept(
         hint = "local-rag kept PATH --delete   or   local-rag kept --index NAME --delete"
         raise UsageError("name what to delete", hint=hint)
     everything = found.kept(settings)
-    if paths or index is not None:
-        named = places(paths or ())
-        everything = found.about(everything, named, named, settings.index_path if index is not None else None)
+    if paths:
+        everything = found.about(everything, named := places(paths), named)
+    if index is not None:
+        everything = found.about(everything, index=settings.index_path)
     if not everything or not delete:
         nothing = "Nothing quotes it." if paths or index is not None else "Nothing is kept besides the indexes."
         write_result(everything, [kept_table(everything) if everything else nothing], as_json=json)

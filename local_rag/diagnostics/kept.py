@@ -158,7 +158,7 @@ def _quoted(path: Path) -> set[str]:
                 for match in set(_QUOTED.findall(line)):
                     with suppress(ValueError):
                         found.add(str(json.loads(match)))
-    return found
+    return found - {""}
 
 
 def _delete_run(path: Path) -> None:

@@ -82,6 +82,8 @@ def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, capsys):
     assert set(everything(capsys, "notes")) == {*of_the_plan, ("chat", "flat")}
     assert everything(capsys, "flat") == [("chat", "flat")]
     assert everything(capsys, "--index", "another") == []
+    (trace,) = [one for one in json.loads(said(capsys, "kept", "--json")) if one["kind"] == "trace"]
+    assert trace["sources"] == [str(here / "notes/plan.md")]
     table = said(capsys, "kept")
     assert "trace.jsonl" in table and "garden" in table
 
