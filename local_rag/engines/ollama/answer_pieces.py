@@ -6,7 +6,7 @@ A sentence that fits no prompt stays `unparsed`, and says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from local_rag.core.critique import SUPPORT, overall
@@ -48,7 +48,10 @@ def in_pieces(cited: Sequence[set[int]], layout: Layout, ask: CheckSupport) -> G
 def _halved(
     sentences: Sequence[int], cited: Sequence[set[int]], layout: Layout, ask: CheckSupport
 ) -> Iterator[Checked]:
-    """The sentences together with all that they cite, or where that does not fit one half after the other."""
+    """The sentences together with all that they cite, or where that does not fit one half after the other.
+
+    One that cites nothing may be supported by any passage.
+    """
     passages = set().union(*(cited[number] for number in sentences))
     anything = any(not cited[number] for number in sentences)
     order = cited_first(layout, passages)[: len(layout.used) if anything else len(passages)]
@@ -56,7 +59,7 @@ def _halved(
         yield _against_each(sentences, order, ask)
         return
     try:
-        yield ask(sentences, order, max(1, len(passages)))
+        yield ask(sentences, order, len(order))
     except DoesNotFit:
         half = len(sentences) // 2
         yield from _halved(sentences[:half], cited, layout, ask)
@@ -64,19 +67,22 @@ def _halved(
 
 
 def _against_each(sentence: Sequence[int], order: Sequence[int], ask: CheckSupport) -> Checked:
-    """One sentence against these passages, as many at a time as fit; the best support counts."""
-    best, left = unread(1, ""), list(order)
+    """One sentence against these passages, as many at a time as fit; the best support counts.
+
+    Where one of them could not be read and no other supports the sentence, nothing is known of it.
+    """
+    best, left, unknown = unread(1, ""), list(order), ""
     while left and best.supports[0] != "fully":
         try:
             found = ask(sentence, left, 1)
         except DoesNotFit as error:
-            best = replace(best, why=best.why or str(error))
-            left = left[1:]
+            left, unknown = left[1:], str(error)
             continue
-        left = [position for position in left if position not in found.kept] if found.kept else []
-        if _worth(found) > _worth(best):
-            best = found
-    return best
+        if not found.kept:
+            return unread(1, found.why)
+        left = [position for position in left if position not in found.kept]
+        best = max(best, found, key=_worth)
+    return unread(1, unknown) if unknown and best.supports[0] != "fully" else best
 
 
 def _worth(checked: Checked) -> float:

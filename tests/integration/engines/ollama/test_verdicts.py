@@ -535,6 +535,23 @@ def test_a_sentence_whose_passages_do_not_fit_together_is_checked_against_each(o
     assert [numbers_in(body) for body in ollama.chats[:2]] == [[1], [2]]
 
 
+@pytest.mark.parametrize(("said", "support"), [("no", "unparsed"), ("partially", "unparsed"), ("fully", "fully")])
+def test_a_sentence_is_not_refuted_by_half_of_what_it_cites(ollama, said, support):
+    ollama.script(json.dumps({"s": said}))
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        documents = [*passages(1), passages(2, 2000)[1]]
+        grade = engine.grade(QUESTION, documents, "It costs 100 euros [1, 2].", check="support")
+    assert grade.sentences == (support,)
+    assert ("does not fit" in grade.why) == (support == "unparsed")
+
+
+def test_a_piece_without_a_usable_reply_stays_unchecked(ollama):
+    ollama.script('{"s": "no"}', "Sure!", "Sure!", '{"u": 4}')
+    with soon(), engine_on(ollama, num_ctx=1024) as engine:
+        grade = engine.grade(QUESTION, passages(2, WORDS * 2), "It costs 100 euros [1, 2].")
+    assert (grade.support, grade.usefulness) == ("unparsed", 4)
+
+
 @pytest.mark.parametrize("grading", ["list", "each"])
 def test_what_fits_no_prompt_stays_unchecked_and_says_so(ollama, grading):
     ollama.always = lambda body: checking(body) if "pattern" in str(body["format"]) else say(_yes(body))
