@@ -43,7 +43,9 @@ class SyncOptions(IndexOptions):
     retry: Annotated[
         bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
     ] = False
-    reembed: Annotated[bool, typer.Option("--reembed", help="Compute new vectors from the stored text.")] = False
+    reembed: Annotated[bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")] = (
+        False
+    )
 
     def settings(self, **flags: Any) -> Settings:
         shared = IndexOptions(

@@ -182,7 +182,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     try:
         with open_index(settings) as index:
             codes_are_whole = index.verify(deep=deep)
-            status = index.status()
+            status, forgotten = index.status(), index.has_forgotten()
     except IndexMissing as error:
         yield Check("index", "note", str(error), error.hint)
         return
@@ -191,7 +191,15 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
     if not codes_are_whole:
-        yield Check("vectors", "note", "the file that finds near vectors was damaged; it has been made anew")
+        yield Check(
+            "vectors",
+            "note",
+            "the file that finds near vectors was damaged; it is made anew",
+        )
+    if not forgotten:
+        which = shlex.quote(str(status.path))
+        details = "bytes of what was removed are still in its files: a reader or a stop held that up"
+        yield Check("forgetting", "note", details, f"local-rag index --index {which}")
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 

@@ -16,7 +16,7 @@ from local_rag.index import search as searches
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
-from local_rag.index.store import folder, reads, writes
+from local_rag.index.store import folder, forgetting, reads, writes
 from local_rag.index.store.errors import translated_errors
 from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
@@ -224,7 +224,9 @@ class Index:
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
-            return recipes.reembed(self._store, self.embedder, self._recipe, progress)
+            count = recipes.reembed(self._store, self.embedder, self._recipe, progress)
+            self._store.forget()
+            return count
 
     # --- searching it
 
@@ -298,6 +300,10 @@ class Index:
         their codes. Raises IndexDamaged.
         """
         return verify(self._store, deep=deep)
+
+    def has_forgotten(self) -> bool:
+        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
+        return not self._store.read(forgetting.is_due)
 
     def files(self) -> list[IndexedFile]:
         return self._store.read(reads.indexed_files)

@@ -90,7 +90,7 @@ def chosen_paths(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
     chosen = within.matching(paths, patterns)
     if not chosen:
         names = joined(map(repr, patterns), "or")
-        raise UsageError(f"no indexed file matches {names}", hint="local-rag files lists what is indexed")
+        raise UsageError(f"no indexed file matches {names}", hint="local-rag files")
     return chosen
 
 

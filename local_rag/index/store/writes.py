@@ -28,7 +28,7 @@ def upgrade(db: Connection) -> None:
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
     for statement in filter(str.strip, schema.NEW_TABLES.split(";")):
         db.execute(statement)
-    set_meta(db, {"schema": str(schema.VERSION)})
+    set_meta(db, {"schema": str(schema.VERSION), forgetting.DUE: "1"})  # earlier removals left words behind
 
 
 def set_meta(db: Connection, values: Mapping[str, str]) -> None:
@@ -152,6 +152,7 @@ def _words(db: Connection, document: int, title: bytes, text: bytes) -> Iterator
 
 def restore_words(db: Connection) -> None:
     """Make the full-text index anew from the stored texts."""
+    set_meta(db, {forgetting.DUE: "1"})
     db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
     for document in db.execute(f"{_DOCUMENTS} ORDER BY documents.id"):

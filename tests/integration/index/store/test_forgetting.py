@@ -138,7 +138,20 @@ def test_what_a_reader_holds_up_is_done_later(index, notes, monkeypatch):
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM files").fetchone()
         index.sync()
-        assert holds(index)
+        assert holds(index) and not index.has_forgotten()
+    index.sync()
+    assert holds(index) == set() and index.has_forgotten()
+
+
+def test_what_an_earlier_version_removed_is_forgotten_with_the_upgrade(index, notes):
+    diary(notes).unlink()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(forgetting, "is_due", lambda db: False)
+        index.sync()
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
+        db.execute("DELETE FROM meta WHERE name = ?", (forgetting.DUE,))
+        db.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
+    assert holds(index)
     index.sync()
     assert holds(index) == set()
 

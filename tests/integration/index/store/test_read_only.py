@@ -169,14 +169,15 @@ def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
         assert writer.wait(60) == 0
     for file in folder.iterdir():
         file.chmod(0o666)
-    writable = {folder / "index.sqlite": 0o666}
-    trouble, seen = [], []
+    trouble, seen, committed = [], [], [1]
 
     def read():
         reader = Store(folder)
         while not done.is_set():
             try:
+                at_least = committed[-1]
                 seen.append(reader.read(rounds))
+                assert min(seen[-1]) >= at_least, "superseded"
                 if len(seen) % 10 == 0:
                     reader.close()
             except Exception as error:
@@ -187,8 +188,7 @@ def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
     done = threading.Event()
     with subprocess.Popen(command, env=environment, **pipes) as writer:
         assert writer.stdout.readline() == "open\n"
-        for file in writable:
-            file.chmod(0o444)
+        (folder / "index.sqlite").chmod(0o444)
         folder.chmod(0o555)
         try:
             thread = threading.Thread(target=bound_by_permissions, args=[read])
@@ -196,7 +196,7 @@ def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
             for _ in range(10):
                 if os.geteuid() != 0:
                     break  # a writer that may not write to the folder either
-                say(writer, 20)
+                committed.append(say(writer, 20))
             done.set()
             thread.join()
         finally:
@@ -214,6 +214,7 @@ def say(writer, times):
     writer.stdin.flush()
     while not (line := writer.stdout.readline()).strip().isdigit():
         assert line == "open\n"
+    return int(line)
 
 
 def rounds(db):

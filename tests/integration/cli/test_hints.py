@@ -1,0 +1,133 @@
+"""What an error tells a person to type works when it is typed, and nothing is lost that was whole."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support.garden import enter, notes_in
+
+from local_rag.cli.app import run
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """A folder with notes, and one with their index under the name of default."""
+    base = tmp_path_factory.mktemp("indexed")
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes_in(base))]) == 0
+    return base
+
+
+@pytest.fixture
+def index(indexed, tmp_path, monkeypatch):
+    """A copy of the index in a home of its own, in the folder of the notes."""
+    shutil.copytree(indexed / "data", tmp_path / "data")
+    enter(monkeypatch, tmp_path)
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.chdir(indexed / "notes")
+    return tmp_path / "data" / "indexes" / "default"
+
+
+def sql(index, statement):
+    with closing(sqlite3.connect(index / "index.sqlite")) as db, db:
+        db.execute(statement)
+
+
+def empty(index):
+    (index / "index.sqlite").write_bytes(b"")
+    (index / "writer.lock").unlink()
+
+
+def foreign(index):
+    shutil.rmtree(index)
+    index.mkdir()
+    sql(index, "CREATE TABLE photos (a)")
+
+
+NAN = "UPDATE vectors SET vector = CAST(zeroblob(1532) || x'0000c07f' AS BLOB)"
+
+HARMS = {
+    "gone": (shutil.rmtree, ["status"]),
+    "empty, without a lock": (empty, ["status"]),
+    "no database": (lambda index: (index / "index.sqlite").write_bytes(b"no database" * 999), ["status"]),
+    "half a database": (lambda index: (index / "index.sqlite").write_bytes(b"\0" * 9999), ["search", "rent"]),
+    "a table is missing": (lambda index: sql(index, "DROP TABLE chunks"), ["search", "rent"]),
+    "a row of meta is missing": (lambda index: sql(index, "DELETE FROM meta WHERE name = 'size'"), ["status"]),
+    "vectors are no numbers": (lambda index: sql(index, NAN), ["search", "rent"]),
+    "vectors are missing": (lambda index: sql(index, "DELETE FROM vectors"), ["search", "rent"]),
+    "words are malformed": (
+        lambda index: sql(index, "DELETE FROM words_data WHERE id > 10"),
+        ["search", "greenhouse"],
+    ),
+    "text is not UTF-8": (lambda index: sql(index, "UPDATE documents SET text = CAST(x'ff' AS TEXT)"), ["search", "a"]),
+    "database of others": (foreign, ["status"]),
+    "other passages": (lambda index: None, ["index", "--chunk-size", "100"]),
+    "unknown path": (lambda index: None, ["remove", "nothing.txt"]),
+    "unknown part": (lambda index: None, ["search", "rent", "--in", "nothing.txt"]),
+    "nothing to remove": (shutil.rmtree, ["remove", "--index", "default"]),
+    "a folder of other things": (lambda index: None, ["index", ".", "--index", "."]),
+    "an index that is a file": (lambda index: None, ["index", ".", "--index", "./plan.md"]),
+}
+
+
+@pytest.mark.parametrize(("harm", "command"), HARMS.values(), ids=HARMS)
+def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
+    harm(index)
+    assert run(command) != 0
+    shown = capsys.readouterr().err.splitlines()
+    hint = shown[-1].removeprefix("hint: ")
+    assert shown[-1] != hint and shown[-2].startswith("error: ")
+    for typed in hint.replace("NAME", "other").split(" && "):
+        words = shlex.split(typed.replace("PATH…", ".").replace("FOLDER", ".").replace("…", shlex.join(command[:2])))
+        assert words[0] == "local-rag"
+        code = run(words[1:])
+        assert code == 0 or "doctor" in words, f"{typed}: {capsys.readouterr().err}"
+    if command[0] in ("status", "search") and "--in" not in command and harm is not foreign and "doctor" not in hint:
+        assert run(command) == 0
+    assert (indexed / "notes" / "plan.md").is_file()
+
+
+def test_doctor_says_what_to_type_about_text_that_has_changed(index, capsys):
+    sql(index, "UPDATE documents SET text = replace(text, 'euros', 'cents')")
+    run(["doctor", "--json"])
+    assert {check["name"]: check["state"] for check in json.loads(capsys.readouterr().out)}["index"] == "ok"
+    assert run(["doctor", "--deep", "--json"]) == 1
+    fix = {check["name"]: check["fix"] for check in json.loads(capsys.readouterr().out)}["index"]
+    for typed in fix.split(" && "):
+        assert run(shlex.split(typed)[1:]) == 0
+    capsys.readouterr()
+    run(["doctor", "--deep"])
+    assert "every row is as it was stored" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("harm", [empty, lambda index: (index / "index.sqlite").unlink()])
+def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, capsys, harm):
+    for command in (["index", "."], ["remove", "--index", "default"]):
+        again = index.with_name(command[0])
+        shutil.copytree(index, again)
+        harm(again)
+        arguments = ["--index", command[0]] if command[0] == "index" else []
+        assert run([*command[:-1], command[0]] if command[0] == "remove" else [*command, *arguments]) == 0
+    assert not index.with_name("remove").exists()
+
+
+def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, capsys, monkeypatch):
+    from local_rag.index.store import vector_index
+
+    monkeypatch.setattr(vector_index, "TAIL", 0)
+    assert run(["index", "."]) == 0
+    (file,) = index.glob("vectors.cache.*")
+    file.write_bytes(file.read_bytes()[:-9] + b"harm here")
+    capsys.readouterr()
+    run(["doctor"])
+    assert "vectors: the file that finds near vectors was damaged; it is made anew" in capsys.readouterr().out
+    run(["doctor", "--deep"])
+    assert "vectors:" not in capsys.readouterr().out
