@@ -143,11 +143,6 @@ def test_a_deleted_file_is_whole_or_gone(world, commands, counted, moment):
 # --- the whole index
 
 
-def with_a_backup(world):
-    world.reset("kept")
-    (world.index / "index.sqlite.backup-2025").write_text("mine")
-
-
 @moments(5)
 def test_a_removed_index_is_whole_or_can_be_removed_again(world, commands, counted, moment):
     arguments = ("remove", "--index", "default")
@@ -155,11 +150,24 @@ def test_a_removed_index_is_whole_or_can_be_removed_again(world, commands, count
     if (world.index / "index.sqlite").exists():
         each_is_one_of(world, look(commands), OLD | STEADY)
     done = commands.run(*arguments)
-    assert done.code == 0 or not world.index.exists(), done.err
-    assert not world.index.exists()
+    assert not world.index_files(), done.err
     assert commands.run("index", world.notes, "--chunk-size", "60", constants=SMALL).code == 0
     assert len(each_is_one_of(world, look(commands), OLD | STEADY)) == 5
     nothing_is_left_over(world)
+
+
+def with_a_backup(world):
+    world.reset("kept")
+    (world.index / "index.sqlite.backup-2025").write_text("mine")
+
+
+@moments(3)
+def test_a_removal_leaves_the_files_of_others(world, commands, counted, moment):
+    arguments = ("remove", "--index", "default")
+    killed(world, commands, counted, arguments, moment, with_a_backup)
+    commands.run(*arguments)
+    assert world.index_files() == ["index.sqlite.backup-2025"]
+    assert (world.index / "index.sqlite.backup-2025").read_text() == "mine"
 
 
 # --- another embedder

@@ -20,8 +20,7 @@ from support.hostile import (
     make_zip,
 )
 
-from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.loaders import load
+from local_rag.index.parse.worker import parse
 
 CANARY = "canary-of-another-file"
 MOST = 1_000_000
@@ -169,7 +168,7 @@ def an_object_that_is_itself(path):
 
 
 def a_stream_of_zeros(path):
-    bomb = zlib.compress(bytes(300_000_000), 9)
+    bomb = zlib.compress(bytes(80_000_000), 6)
     stream = b"<< /Filter /FlateDecode /Length %d >>\nstream\n%b\nendstream" % (len(bomb), bomb)
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>"
     pdf(path, CATALOG, b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, stream)
@@ -178,9 +177,12 @@ def a_stream_of_zeros(path):
 def actions_of_a_pdf(path):
     make_pdf(path.with_suffix(".pdf"), [SENTENCE])
     from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
     writer = PdfWriter(PdfReader(path.with_suffix(".pdf")))
-    writer.add_js("app.launchURL('http://box.test/')")
+    call = TextStringObject("app.launchURL('http://box.test/')")
+    script = {NameObject("/S"): NameObject("/JavaScript"), NameObject("/JS"): call}
+    writer.root_object[NameObject("/OpenAction")] = DictionaryObject(script)
     writer.add_attachment("outside.txt", CANARY.encode())
     with path.with_suffix(".pdf").open("wb") as file:
         writer.write(file)
@@ -188,7 +190,7 @@ def actions_of_a_pdf(path):
 
 def parts_within_parts(path):
     lines = ["From: a@example.org", "MIME-Version: 1.0"]
-    for number in range(2_000):
+    for number in range(400):
         lines += [f'Content-Type: multipart/mixed; boundary="b{number}"', "", f"--b{number}"]
     path.with_suffix(".eml").write_text("\n".join([*lines, "Content-Type: text/plain", "", SENTENCE, ""]))
 
@@ -259,7 +261,7 @@ def a_page_in_utf7(path):
 
 
 def attributes_without_end(path):
-    attributes = " ".join(f"a{number}='x'" for number in range(20_000))
+    attributes = " ".join(f"a{number}='x'" for number in range(2_000))
     path.with_suffix(".html").write_text(f"<p {attributes}>{SENTENCE}</p><!--{'-' * 50_000}<![CDATA[{']' * 50_000}")
 
 
@@ -285,16 +287,16 @@ def test_a_document_that_was_made_to_harm(make, tmp_path, monkeypatch):
     before = {path.name for path in tmp_path.iterdir()}
     (path,) = [path for path in tmp_path.iterdir() if path.stem == "document" and path.suffix != ".zip"]
     limit = sys.getrecursionlimit()
-    try:
-        parsed = load(path)
-    except FileSkipped as skipped:
-        assert str(skipped) and len(str(skipped)) < 500 and "\x1b" not in str(skipped)
+    reply = parse(path)
+    if "skipped" in reply:
+        assert reply["skipped"] and len(reply["skipped"]) < 500 and "\x1b" not in reply["skipped"]
+        assert not reply.get("passing"), "the content is to blame"
     else:
-        text = "\n".join(part for document in parsed.documents for part in (document.title, document.text))
+        text = "\n".join(part for document in reply["documents"] for part in (document["title"], document["text"]))
         assert SENTENCE in text
         assert CANARY not in text
         assert len(text) < MOST
-        assert "\x1b" not in json.dumps(parsed.warnings)
+        assert "\x1b" not in json.dumps(reply["warnings"])
     assert sys.getrecursionlimit() == limit
     assert {path.name for path in tmp_path.iterdir()} == before, "something was written"
     assert not list(tmp_path.parent.glob("evil*"))
