@@ -43,6 +43,10 @@ class SyncOptions(IndexOptions):
     retry: Annotated[
         bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
     ] = False
+    passwords: Annotated[
+        bool,
+        typer.Option("--passwords", help="Ask for passwords of encrypted PDFs, or take them from the keyring."),
+    ] = False
     reembed: Annotated[bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")] = (
         False
     )
@@ -66,6 +70,7 @@ class SyncOptions(IndexOptions):
             follow_links=self.follow_links,
             prune=self.prune,
             retry=self.retry,
+            passwords=self.passwords,
             reembed=self.reembed,
         )
 
@@ -96,11 +101,12 @@ def index(
     from local_rag.runtime.indexing import index_files, named
     from local_rag.terminal.console import write_result
     from local_rag.terminal.index_report import report_parts
+    from local_rag.terminal.password_prompt import password_prompt
 
     files, pages = named(paths or [], urls)
     settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
     delete_old(settings)
-    report, pages_left = index_files(settings, options.request(files, pages), stderr_display())
+    report, pages_left = index_files(settings, options.request(files, pages), stderr_display(), ask=password_prompt())
     labels = PathLabels(Index.inspect(settings.index_path).roots)
     plain = to_plain(report) | {"pages_left": pages_left}
     write_result(plain, report_parts(report, pages_left, labels, all_warnings=all_warnings), as_json=json)

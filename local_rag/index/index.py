@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
+    from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
 
@@ -124,6 +125,7 @@ class Index:
         secrets: bool = False,
         follow_links: bool | None = None,
         retry: bool = False,
+        passwords: Passwords | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
         """Take in what is new or changed below `paths`, and forget what is gone from there.
@@ -132,26 +134,22 @@ class Index:
         of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept and reported, unless `prune`. `retry` reads again what could not be read,
-        which otherwise waits until its content or the parser changes. Pages of the web are left as they are. One
-        process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
+        which otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs. Pages of the web
+        are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
         Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
         file is written in one step.
         """
-        from local_rag.index.sync.roots import WalkOptions, asked_roots
         from local_rag.index.sync.sync import Sync
 
         with self._locked():
             known = self._store.read(reads.roots)
-            named = [_named(path, known) for path in paths or ()]
-            taken = True if secrets else False if named else None
-            options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
-            roots = asked_roots(named, known, self._store.read(reads.excluded), options)
+            roots = self._asked(paths or (), known, excludes, no_excludes, clear_excludes, secrets, follow_links)
             if not roots and not self._store.read(reads.page_count):
                 raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
             if roots != known:
                 with self._store.writing() as db:
                     writes.set_roots(db, roots)
-            work = Sync(self._store, self.embedder, self._recipe, progress, retry=retry)
+            work = Sync(self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords)
             report = work.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
@@ -159,6 +157,42 @@ class Index:
                 self._store.refresh()
             self._store.forget()
             return report
+
+    def locked_files(
+        self,
+        paths: Sequence[Path] | None = None,
+        *,
+        excludes: Sequence[str] = (),
+        no_excludes: Sequence[str] = (),
+        clear_excludes: bool = False,
+        secrets: bool = False,
+        follow_links: bool | None = None,
+    ) -> list[str]:
+        """The PDFs that `sync` would take in if it had their passwords; nothing is changed. Raises as `sync` does."""
+        from local_rag.index.sync.locked_files import locked_files
+
+        with self._locked():
+            known = self._store.read(reads.roots)
+            roots = self._asked(paths or (), known, excludes, no_excludes, clear_excludes, secrets, follow_links)
+            return list(locked_files(self._store, roots))
+
+    def _asked(
+        self,
+        paths: Sequence[Path],
+        known: Sequence[Root],
+        excludes: Sequence[str],
+        no_excludes: Sequence[str],
+        clear_excludes: bool,
+        secrets: bool,
+        follow_links: bool | None,
+    ) -> list[Root]:
+        """The roots that a person means."""
+        from local_rag.index.sync.roots import WalkOptions, asked_roots
+
+        named = [_named(path, known) for path in paths]
+        taken = True if secrets else False if named else None
+        options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
+        return asked_roots(named, known, self._store.read(reads.excluded), options)
 
     def sync_pages(self, urls: Iterable[str], read: ReadPage, *, prune: bool = False) -> SyncReport:
         """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
@@ -19,8 +19,10 @@ from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
+    from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
+    from local_rag.runtime.passwords import Ask
     from local_rag.web.fetch import Fetcher
 
 LEAST_SHARE = 0.02
@@ -35,8 +37,8 @@ class Request:
 
     `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
-    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
-    new vectors from the stored text.
+    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
+    those of encrypted PDFs; `reembed` makes new vectors from the stored text.
     """
 
     paths: Sequence[Path] = ()
@@ -48,33 +50,82 @@ class Request:
     follow_links: bool | None = None
     prune: bool = False
     retry: bool = False
+    passwords: bool = False
     reembed: bool = False
+
+    @property
+    def roots(self) -> list[Path]:
+        """The paths, absolute."""
+        return [path.expanduser().absolute() for path in self.paths]
+
+    @property
+    def walk_options(self) -> dict[str, Any]:
+        """How folders are walked."""
+        return {
+            "excludes": self.excludes,
+            "no_excludes": self.no_excludes,
+            "clear_excludes": self.clear_excludes,
+            "secrets": self.secrets,
+            "follow_links": self.follow_links,
+        }
 
 
 def index_files(
-    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None = None
+    settings: Settings,
+    request: Request,
+    display: Display,
+    fetcher: Fetcher | None = None,
+    ask: Ask | None = None,
 ) -> tuple[SyncReport, int]:
     """Bring the index up to date; what changed, and how many pages were left as they are.
 
     Pages are fetched only when they are named; tests give a `fetcher` of their own. Ctrl-C is answered at once, and
-    nothing new begins; what is in hand may end. Raises UsageError for a path that does not exist and is not indexed
-    either, and for URLs where the settings keep this index from the web.
+    nothing new begins; what is in hand may end. `ask` is asked for passwords before the long work begins. Raises
+    UsageError for a path that does not exist and is not indexed either, for URLs where the settings keep this index
+    from the web, and where there is no way to get passwords.
     """
-    return cancel.stoppable(
-        lambda: _index_files(settings, request, display, fetcher),
-        lambda: display.say("stopping: what is in hand is finished, nothing new begins…"),
-    )
+
+    def stopping() -> None:
+        display.say("stopping: what is in hand is finished, nothing new begins…")
+
+    passwords = None
+    if request.passwords:
+        from local_rag.runtime.passwords import PasswordSource
+
+        source = PasswordSource(ask, display)
+        passwords = source.passwords(cancel.stoppable(lambda: _locked_files(settings, request, display), stopping))
+    return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher, passwords), stopping)
+
+
+def _locked_files(settings: Settings, request: Request, display: Display) -> list[str]:
+    with _opened(settings, request, display) as index, display.progress("looking for files with a password…"):
+        return index.locked_files(request.roots or None, **request.walk_options)
 
 
 def _index_files(
-    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None
+    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None, passwords: Passwords | None
 ) -> tuple[SyncReport, int]:
+    roots, urls = request.roots, request.urls
+    with _opened(settings, request, display) as index:
+        if request.reembed:
+            with sync_progress(display) as progress:
+                index.reembed(progress)
+        report = SyncReport()
+        if roots or not urls:
+            report = sync(index, request, display, passwords)
+        if urls:
+            report = _joined(report, index.sync_pages(urls, reader(settings, display, fetcher), prune=request.prune))
+        return report, 0 if roots or urls else index.status().pages
+
+
+@contextmanager
+def _opened(settings: Settings, request: Request, display: Display) -> Iterator[Index]:
+    """The index that is asked for, once nothing is wrong with the request."""
     from local_rag.index.sync.roots import check_patterns
 
-    urls = request.urls
+    roots, urls = request.roots, request.urls
     if urls:
         _may_go_to_the_web(settings)
-    roots = [path.expanduser().absolute() for path in request.paths]
     check_patterns(request.excludes)
     if not (settings.index_path / "index.sqlite").exists():
         if roots and not any(path.exists() for path in roots):
@@ -88,15 +139,7 @@ def _index_files(
         for path in roots:
             if not path.exists() and str(path) not in index.status().roots:
                 raise _no_such_path(path)
-        if request.reembed:
-            with sync_progress(display) as progress:
-                index.reembed(progress)
-        report = SyncReport()
-        if roots or not urls:
-            report = sync(index, request, display)
-        if urls:
-            report = _joined(report, index.sync_pages(urls, reader(settings, display, fetcher), prune=request.prune))
-        return report, 0 if roots or urls else index.status().pages
+        yield index
 
 
 def _no_such_path(path: Path) -> UsageError:
@@ -171,19 +214,15 @@ def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
     return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
 
 
-def sync(index: Index, request: Request, display: Display) -> SyncReport:
+def sync(index: Index, request: Request, display: Display, passwords: Passwords | None = None) -> SyncReport:
     """One sync with its progress shown."""
-    roots = [path.expanduser().absolute() for path in request.paths]
     with sync_progress(display) as progress:
         return index.sync(
-            roots or None,
-            excludes=request.excludes,
-            no_excludes=request.no_excludes,
-            clear_excludes=request.clear_excludes,
-            secrets=request.secrets,
-            follow_links=request.follow_links,
+            request.roots or None,
+            **request.walk_options,
             prune=request.prune,
             retry=request.retry,
+            passwords=passwords,
             progress=progress,
         )
 

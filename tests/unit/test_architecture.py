@@ -38,6 +38,7 @@ HOME_OF = {
     "tokenizers": {"index/embed"},
     "transformers": {"index/embed"},
     "torch": {"index/embed/converter"},
+    "keyring": {"runtime/passwords"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
     "typer": {"cli"},

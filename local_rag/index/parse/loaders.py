@@ -66,13 +66,15 @@ def loader(path: Path) -> Loader | None:
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
 
 
-def load(path: Path) -> ParsedFile:
-    """The documents of a file. One without a known suffix is read as text if it is text.
+def load(path: Path, password: str = "") -> ParsedFile:
+    """The documents of a file. One without a known suffix is read as text if it is text; a password is for PDF.
 
     Raises FileSkipped with the reason when nothing can be read of it.
     """
     load_it = loader(path)
     try:
+        if load_it is load_pdf:
+            return checked(load_pdf(path, password))
         return checked(load_it(path) if load_it else _unknown(path))
     except OSError as error:
         raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error

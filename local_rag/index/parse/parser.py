@@ -12,13 +12,14 @@ import stat
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import TypeAdapter
 
-from local_rag.core import child_process
+from local_rag.core import cancel, child_process
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.text.display import format_bytes
@@ -67,33 +68,43 @@ class Parser:
         """The id of the worker process; None before the first file."""
         return self._worker.process.pid if self._worker else None
 
-    def parse(self, path: Path) -> ParsedFile:
+    def parse(self, path: Path, password: str = "") -> ParsedFile:
         """The documents of a file. Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
 
         A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
         """
-        path = path.absolute()
+        reply = self._reply(path.absolute(), {"password": password} if password else {})
+        if "skipped" in reply:
+            passing, locked = reply.get("passing", False), reply.get("locked", False)
+            raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, locked=locked)
+        return _PARSED.validate_python(reply)
+
+    def is_locked(self, path: Path, password: str = "") -> bool:
+        """Whether a PDF needs a password, and another one than this. Raises FileSkipped where it cannot be opened."""
+        reply = self._reply(path.absolute(), {"locked": True, "password": password})
+        return bool(reply.get("locked", False))
+
+    def _reply(self, path: Path, more: Mapping[str, Any]) -> dict[str, Any]:
         _refuse(path)
         fresh = self._worker is None
+        request = {"path": str(path), "seconds": self.seconds, **more}
         try:
-            reply = self._ask(path)
+            reply = self._ask(request)
             if reply.get("exhausted") and not reply.get("late") and not fresh:
-                reply = self._ask(path)
+                reply = self._ask(request)
         except BaseException:
             self.close()  # a reply that comes later would be taken for the next file's
             raise
-        if "skipped" in reply:
-            raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=reply.get("passing", False))
-        return _PARSED.validate_python(reply)
+        return reply
 
-    def _ask(self, path: Path) -> dict[str, Any]:
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._stopped.is_set():
             return {"skipped": "was not read any more", "hint": "", "passing": True}
         if self._worker is None:
             self._worker = _Worker()
             if self._stopped.is_set():  # while the worker was starting
                 self._worker.process.kill()
-        reply = self._worker.ask(path, self.seconds)
+        reply = self._worker.ask(request, self.seconds)
         if reply.get("exhausted"):
             self.close()
         return reply
@@ -139,17 +150,20 @@ class _Worker:
         self._replies: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=_receive, args=(self.process.stdout, self._replies), daemon=True).start()
 
-    def ask(self, path: Path, seconds: float) -> dict[str, Any]:
-        """The worker's reply, or one in its place: "exhausted" when it crashed or did not answer in time."""
-        request = json.dumps({"path": str(path), "seconds": seconds}).encode() + b"\n"
+    def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """The worker's reply, or one in its place: "exhausted" when it crashed or did not answer in time.
+
+        Raises Stopped.
+        """
         assert self.process.stdin
         try:
-            self.process.stdin.write(request)
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
             return self._crashed()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
+            cancel.check()
             try:
                 line = self._replies.get(timeout=_POLL)
             except queue.Empty:

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,12 @@ class Page:
     failed: bool = False
 
 
-def load_pdf(path: Path) -> ParsedFile:
+def load_pdf(path: Path, password: str = "") -> ParsedFile:
     """The pages that have text, numbered from 1; the others are named in the warnings.
 
-    Raises FileSkipped for a real password, for damage, and when no page has a text layer.
+    Raises FileSkipped for another password than this one, for damage, and when no page has a text layer.
     """
-    title, pages = _read(path)
+    title, pages = _read(path, password)
     if not pages:
         raise FileSkipped("is damaged (no pages in it)")
     known = _vocabulary(page.text for page in pages)
@@ -56,6 +57,20 @@ def load_pdf(path: Path) -> ParsedFile:
         warnings.append(f"{ranges(failed)} could not be read (damaged)")
     documents = (document(text, title, page=number) for number, text in enumerate(texts, 1) if text)
     return ParsedFile(tuple(documents), tuple(warnings))
+
+
+def is_locked(path: Path, password: str = "") -> bool:
+    """Whether the file needs a password, and another one than this. Damage is told when it is read."""
+    import pypdfium2
+
+    with suppress(pypdfium2.PdfiumError):
+        pypdfium2.PdfDocument(path, password=password or None).close()
+        return False
+    try:
+        _read_by_pypdf(path, password)
+    except FileSkipped as skipped:
+        return skipped.locked
+    return False
 
 
 def _nothing(pages: int, failed: int, blank: int) -> str:
@@ -76,20 +91,20 @@ def ranges(numbers: list[int]) -> str:
     return f"page{'s' if len(numbers) > 1 else ''} {', '.join(runs)}"
 
 
-def _read(path: Path) -> tuple[str, list[Page]]:
+def _read(path: Path, password: str) -> tuple[str, list[Page]]:
     import pypdfium2
 
     try:
-        file = pypdfium2.PdfDocument(path)
+        file = pypdfium2.PdfDocument(path, password=password or None)
     except pypdfium2.PdfiumError:
-        return _read_by_pypdf(path)
+        return _read_by_pypdf(path, password)
     try:
         title = file.get_metadata_dict().get("Title", "")
         pages = _limited(_pdfium_page(file, number) for number in range(len(file)))
     finally:
         file.close()
     if pages and all(page.failed for page in pages):
-        return _read_by_pypdf(path)
+        return _read_by_pypdf(path, password)
     return _title(title), pages
 
 
@@ -104,14 +119,16 @@ def _pdfium_page(file: Any, number: int) -> Page:
         return Page("", failed=True)
 
 
-def _read_by_pypdf(path: Path) -> tuple[str, list[Page]]:
+def _read_by_pypdf(path: Path, password: str) -> tuple[str, list[Page]]:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
     try:
         reader = PdfReader(path, strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise FileSkipped("is encrypted with a password", hint="qpdf --decrypt --password=… in.pdf out.pdf")
+        if reader.is_encrypted and not reader.decrypt(password):
+            raise FileSkipped(
+                "is encrypted with a password", hint="local-rag index --passwords asks for it", locked=True
+            )
         title = str((reader.metadata and reader.metadata.title) or "")
         pages = _limited(_pypdf_page(reader, number) for number in range(len(reader.pages)))
     except FileSkipped:

@@ -2,7 +2,8 @@
 
 A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFile`, or {"skipped": reason, "hint": …}, with
 "passing" where the same content may be read another time. "exhausted" in a reply asks for a fresh worker: this one ran
-out of memory, and what is left of it cannot be trusted.
+out of memory, and what is left of it cannot be trusted. "password" in a request opens a PDF, and "locked" in a reply
+says that it takes another one; {"path": …, "seconds": …, "locked": true} asks for that alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import IO, Any
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.loaders import load
+from local_rag.index.parse.pdf import is_locked
 from local_rag.text.display import printable, shorten
 
 MEMORY = 2 << 30
@@ -36,7 +38,8 @@ def main() -> None:
     while True:
         request = json.loads(lines.get())
         end_after(request["seconds"])
-        reply = parse(Path(request["path"]))
+        path, password = Path(request["path"]), request.get("password", "")
+        reply = {"locked": is_locked(path, password)} if request.get("locked") else parse(path, password)
         end_after(0)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
@@ -51,20 +54,21 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
     return requests, replies
 
 
-def parse(path: Path) -> dict[str, Any]:
-    """The reply about a file, whatever is in it."""
+def parse(path: Path, password: str = "") -> dict[str, Any]:
+    """The reply about a file, whatever is in it. No message of a library is passed on beside a password."""
     try:
-        return asdict(load(path))
+        return asdict(load(path, password))
     except FileSkipped as skipped:
         passing = skipped.passing or _is_passing(skipped.__cause__)
-        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing}
+        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing, "locked": skipped.locked}
     except MemoryError:
         reason = f"needs more than {MEMORY >> 30} GB of memory to read"
         return {"skipped": reason, "hint": "", "exhausted": True, "passing": True}
     except RecursionError:
         return {"skipped": "is nested too deeply", "hint": ""}
     except Exception as error:  # any parser, any input: the reason travels, the traceback helps nobody here
-        reason = ": ".join(filter(None, (type(error).__name__, shorten(printable(str(error)), 120))))
+        message = "" if password else shorten(printable(str(error)), 120)
+        reason = ": ".join(filter(None, (type(error).__name__, message)))
         return {"skipped": f"the parser failed ({reason})", "hint": "", "passing": _is_passing(error)}
 
 

@@ -14,6 +14,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser, refuse_large
+from local_rag.index.parse.passwords import Passwords
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import file_state
@@ -54,7 +55,7 @@ class SameFile:
 
 @dataclass(frozen=True)
 class UnreadFile:
-    """Nothing can be had from the file. `closed`: it could not even be opened, and may be well another time.
+    """Nothing can be had from the file. `closed`: it could not even be opened, and may be another time.
 
     `sha256`: that of the content, where that is the cause and was not known to be before.
     """
@@ -74,6 +75,7 @@ class Reader:
     recipe: Recipe
     known: Mapping[str, FileRow]
     failures: Failures
+    passwords: Passwords
 
 
 def read_files(paths: Mapping[str, str], reader: Reader) -> Iterator[ReadFile | SameFile | UnreadFile]:
@@ -96,18 +98,19 @@ def _read_file(path: str, root: str, reader: Reader) -> ReadFile | SameFile | Un
     if reason := reader.failures.reason(path, row.sha256):
         return UnreadFile(path, reason)
     try:
-        file = reader.parser.parse(Path(path))
+        file = reader.parser.parse(Path(path), reader.passwords.of(path))
         titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
         documents = [(document, cut(document, reader.embedder, reader.recipe)) for document in titled]
         if not any(chunks for _, chunks in documents):
             raise FileSkipped("has no text in it")
     except FileSkipped as error:
-        return _unread(path, error, "" if error.passing else row.sha256)
+        return _unread(path, error, "" if error.passing or error.locked else row.sha256)
     return ReadFile(replace(row, warnings=file.warnings), documents)
 
 
 def _unread(path: str, error: FileSkipped, sha256: str = "") -> UnreadFile:
-    return UnreadFile(path, f"{error}: {error.hint}" if error.hint else str(error), sha256=sha256)
+    reason = f"{error}: {error.hint}" if error.hint else str(error)
+    return UnreadFile(path, reason, closed=error.locked, sha256=sha256)
 
 
 def cut(document: LoadedDocument, embedder: Embedder, recipe: Recipe) -> list[Chunk]:

@@ -14,6 +14,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.parser import Parser
+from local_rag.index.parse.passwords import Passwords
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
@@ -58,8 +59,10 @@ class Sync:
         progress: Callable[[Progress], None] | None,
         *,
         retry: bool = False,
+        passwords: Passwords | None = None,
     ) -> None:
         """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed."""
+        self._passwords = passwords or Passwords()
         self._store, self._embedder, self._recipe, self._progress = store, embedder, recipe, progress
         self._failures = Failures(store, retry)
         self._report = GrowingReport()
@@ -105,7 +108,7 @@ class Sync:
             self._tell(next(iter(changed)))
             try:
                 with Parser() as parser:
-                    reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures)
+                    reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures, self._passwords)
                     files = read_files(changed, reader)
                     with Ahead(files, _weight, _AHEAD, parser.stop) as ahead:
                         self._store_all(ahead, prune)

@@ -92,7 +92,7 @@ def test_headings_pages_and_hints_survive_the_pipe(parser, tmp_path):
     make_hostile(tmp_path / "bad")
     with pytest.raises(FileSkipped) as skipped:
         parser.parse(tmp_path / "bad" / "password.pdf")
-    assert skipped.value.hint.startswith("qpdf --decrypt")
+    assert skipped.value.hint.startswith("local-rag index --passwords")
 
 
 def test_what_is_no_file_is_skipped_without_a_worker(tmp_path):
