@@ -178,11 +178,13 @@ class Web(_Section):
 
 
 class Threads(_Section):
-    keep_days: int = Field(0, ge=0, description="days after its last question that a chat is kept; 0: for ever")
+    keep_days: int = Field(
+        0, ge=0, le=36_500, description="days after its last question that a chat is kept; 0: for ever"
+    )
 
 
 class Traces(_Section):
-    keep_days: int = Field(0, ge=0, description="days that a trace (--trace-file) is kept; 0: for ever")
+    keep_days: int = Field(0, ge=0, le=36_500, description="days that a trace (--trace-file) is kept; 0: for ever")
 
 
 class Values(_Section):

@@ -30,16 +30,8 @@ if TYPE_CHECKING:
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 """Where records, traces and cases name a file."""
 
-_OF_A_RUN = (
-    run_folder.CASES,
-    run_folder.RECORDS,
-    run_folder.LOCK,
-    "report.json",
-    "report.md",
-    "report.html",
-    run_folder.MANIFEST,
-)
-"""The files of a run, the one by which it is known last."""
+_OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "report.html")
+"""What a run holds besides its lock and its manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +154,16 @@ def _quoted(path: Path) -> set[str]:
 
 
 def _delete_run(path: Path) -> None:
-    """A run's own files, and its folder if nothing else lies there."""
+    """A run's own files, and its folder if nothing else lies there. Raises UsageError where it is just being added to.
+
+    What it is known by goes last, so that a run of which some could not be deleted is found again.
+    """
     if not (path / run_folder.MANIFEST).is_file():
         raise LocalRagError(f"{path} holds no run of local-rag eval any more", hint="local-rag kept")
-    for name in _OF_A_RUN:
+    with run_folder.held(path):
+        for name in _OF_A_RUN:
+            (path / name).unlink(missing_ok=True)
+    for name in (run_folder.LOCK, run_folder.MANIFEST):
         (path / name).unlink(missing_ok=True)
     with suppress(OSError):
         path.rmdir()

@@ -202,8 +202,8 @@ class Deps:
         )
 
     def limit(self, kind: BudgetKind) -> int:
-        """The budget of a kind; none for the web where it is off, so no edge leads there."""
-        if kind == "web_searches" and not self.web.enabled:
+        """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there."""
+        if kind == "web_searches" and (not self.web.enabled or (self.folder and self.kept_from_web(self.folder))):
             return 0
         return int(getattr(self.limits, kind))
 

@@ -15,6 +15,7 @@ from support.evaluation_cases import cases_file, notes_in
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
+from local_rag.evaluation.folder import held
 from local_rag.graphs.threads import Threads
 from local_rag.runtime.written import FILE, enter, written
 from local_rag.web.search_cache import SearchCache
@@ -131,6 +132,12 @@ def test_a_run_keeps_what_others_put_beside_it(here, capsys):
     (here / "run" / "my notes.txt").write_text("mine")
     said(capsys, "kept", str(here / "run"), "--delete")
     assert [path.name for path in (here / "run").iterdir()] == ["my notes.txt"]
+
+
+def test_a_run_that_is_being_added_to_stays(here, capsys):
+    with held(here / "run"):
+        assert "another local-rag eval is writing" in said(capsys, "kept", str(here / "run"), "--delete", code=2)
+    assert (here / "run/records.jsonl").exists() and ("run", "run") in everything(capsys)
 
 
 def test_nothing_is_deleted_that_is_not_named(here, capsys):
