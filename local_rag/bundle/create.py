@@ -30,6 +30,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store.checks import must_be_index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime.opening import missing
+from local_rag.runtime.written import enter
 from local_rag.text.display import format_bytes
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
@@ -113,6 +114,7 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
         say(f"copying the index {order.index_name}: {format_bytes(order.index.bytes)}")
         with translated(folder / path):
             copied = snapshot(order.index.path, folder / path, say)
+        enter(order.settings.data_folder, "bundle", folder, index=order.index.path)
         contents["index"] = {
             "name": order.index_name,
             "embedder": copied.embedder,

@@ -96,10 +96,11 @@ def index(
 
     A web page is fetched only when you name it.
     """
+    from local_rag.cli.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.indexing import index_files, named
-    from local_rag.terminal.console import write_result
+    from local_rag.terminal.console import stderr, write_result
     from local_rag.terminal.index_report import report_parts
     from local_rag.terminal.password_prompt import password_prompt
 
@@ -110,4 +111,6 @@ def index(
     labels = PathLabels(Index.inspect(settings.index_path).roots)
     plain = to_plain(report) | {"pages_left": pages_left}
     write_result(plain, report_parts(report, pages_left, labels, all_warnings=all_warnings), as_json=json)
+    for line in what_quotes(settings, report.removed) if report.removed else ():
+        stderr().print(line, soft_wrap=True, highlight=False, markup=False)
     return 0

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from local_rag.cli.options import IndexOption, JsonOption, delete_old, settings_of
-from local_rag.core.errors import UsageError
+from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
+
+FEW = 5
+"""Files that a command names; of more, all that is kept is listed."""
 
 
 def kept(
@@ -60,7 +63,7 @@ def kept(
         write_result({"deleted": gone, "left": left}, [], as_json=True)
     else:
         write(*parts)
-    return 1 if any(one.kind != "cases" for one in left) else 0
+    return 1 if any(one.kind not in found.LEFT for one in left) else 0
 
 
 def places(paths: Sequence[str]) -> list[str]:
@@ -80,16 +83,26 @@ def places(paths: Sequence[str]) -> list[str]:
 def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[str] = ()) -> list[str]:
     """What still quotes files that have left an index, in a line, and the command that deletes it.
 
-    `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone.
+    `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone. A bundle has a
+    copy of the whole index.
     """
     from local_rag.diagnostics import kept as found
     from local_rag.terminal.kept import counted
 
+    try:
+        everything = found.kept(settings)
+    except LocalRagError as error:
+        return [f"Chats may quote it, and cannot be read: {error}"]
     named = places(typed)
-    asked = None if typed else settings.index_path
-    quoting = found.about(found.kept(settings), [*named, *gone], named, asked)
+    whole = found.about(everything, index=settings.index_path)
+    quoting = found.about(everything, [*named, *gone], named) if gone or typed else whole
+    quoting = [one for one in quoting if one.kind != "bundle"]
+    bundles = [found.why_left(one) for one in whole if one.kind == "bundle"] if gone or not typed else []
     if not quoting:
-        return []
-    what = shlex.join(typed) if typed else f"--index {shlex.quote(settings.values.index)}"
-    it = "it" if len(gone) == 1 or not typed else "them"
-    return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what} --delete"]
+        return bundles
+    what = f"--index {shlex.quote(settings.values.index)} --delete"
+    if gone or typed:
+        quoted = typed or [file for file in gone if found.about(quoting, [file])]
+        what = f"{shlex.join(quoted)} --delete" if len(quoted) <= FEW else "  lists all"
+    it = "them" if len(gone) > 1 else "it"
+    return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what}", *bundles]

@@ -1,4 +1,4 @@
-"""What is kept about a person's files besides their indexes: chats, traces, evaluation runs, exports, proposed cases.
+"""What is kept about a person's files besides their indexes: chats, traces, evaluation runs, exports, cases, bundles.
 
 All of it quotes files, and none of it goes when a file leaves the index. What quotes a file is found by the paths that
 stand in it, what was asked of an index by the index that it names.
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 """Where records, traces and cases name a file."""
 
+LEFT = ("cases", "bundle")
+"""What is named and never deleted: there is more in it than what local-rag has taken from files."""
+
 _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "report.html")
 """What a run holds besides its lock and its manifest."""
 
@@ -38,7 +41,7 @@ _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "
 class Kept:
     """One of them: a chat by its name, anything else by its path. `indexes` are folders, empty where not known."""
 
-    kind: Literal["chat", "trace", "run", "export", "cases"]
+    kind: Literal["chat", "trace", "run", "export", "cases", "bundle"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ def _quotes(one: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete these for good; those that are left, by `why_left`. Raises OSError."""
-    left = [one for one in chosen if one.kind == "cases"]
+    left = [one for one in chosen if one.kind in LEFT]
     chats = [one.name for one in chosen if one.kind == "chat"]
     if chats:
         with _threads(settings) as threads:
@@ -88,6 +91,8 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
 
 def why_left(one: Kept) -> str:
     """Why something was not deleted: a person writes in their cases, and another file may lie in a trace's place."""
+    if one.kind == "bundle":
+        return f"a bundle with a copy of the index is left for you: rm -r {shlex.quote(one.name)}"
     if one.kind == "cases":
         return f"left for you, because it may hold questions of your own: rm {shlex.quote(one.name)}"
     return f"left alone, because it is no {one.kind} any more: {one.name}"
@@ -129,7 +134,7 @@ def _looked_into(entry: Written) -> Kept:
         indexes |= {str(Path(manifest["index"]["path"]).resolve())} if "index" in manifest else set()
         for name in (run_folder.RECORDS, run_folder.CASES):
             sources |= _quoted(path / name)
-    elif entry.kind != "export":
+    elif entry.kind in ("trace", "cases"):
         sources |= _quoted(path)
     return Kept(entry.kind, entry.path, at, tuple(sorted(indexes)), tuple(sorted(sources)))
 

@@ -1,4 +1,4 @@
-"""What local-rag has written where a person said: traces, evaluation runs, exported chats, proposed cases.
+"""What local-rag has written where a person said: traces, evaluation runs, exported chats, proposed cases, bundles.
 
 All of it quotes their files. Each is entered in a list in the data folder, so that it can be found and deleted when a
 file is removed, wherever it lies.
@@ -18,7 +18,7 @@ from typing import Literal
 from local_rag.core.private_files import make_folder, replace_file
 
 FILE = "written.jsonl"
-Kind = Literal["trace", "run", "export", "cases"]
+Kind = Literal["trace", "run", "export", "cases", "bundle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,30 @@ def enter(data_folder: Path, kind: Kind, path: Path, *, index: Path | None = Non
 
 
 def written(data_folder: Path) -> list[Written]:
-    """What is still there of all that was entered, the newest last; each path once."""
+    """What is still there of all that was entered; each path once, as it was entered last."""
+    return [entry for entry in _entered(data_folder) if os.path.lexists(entry.path)]
+
+
+def forget_deleted(data_folder: Path) -> None:
+    """Leave out of the list what was deleted: names of files are a person's own, too.
+
+    What lies on a disk that is not there just now stays in it.
+    """
+    if (data_folder / FILE).exists():
+        entered = _entered(data_folder)
+        there = [one for one in entered if os.path.lexists(one.path) or not Path(one.path).parent.exists()]
+        replace_file(data_folder / FILE, b"".join(map(_line, there)))
+
+
+def _entered(data_folder: Path) -> list[Written]:
     entries: dict[str, Written] = {}
     known = {field.name for field in fields(Written)}
     with suppress(FileNotFoundError):
         for line in (data_folder / FILE).read_bytes().splitlines():
             with suppress(ValueError, TypeError, AttributeError):
                 entry = Written(**{name: value for name, value in json.loads(line).items() if name in known})
-                entries[str(entry.path)] = entry
-    return [entry for path, entry in entries.items() if os.path.lexists(path)]
-
-
-def forget_deleted(data_folder: Path) -> None:
-    """Leave out of the list what is there no more: names of files are a person's own, too."""
-    if (data_folder / FILE).exists():
-        replace_file(data_folder / FILE, b"".join(map(_line, written(data_folder))))
+                entries[str(entry.path)] = entry  # a later line about the same path counts
+    return list(entries.values())
 
 
 def _line(entry: Written) -> bytes:

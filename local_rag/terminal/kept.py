@@ -9,7 +9,14 @@ from local_rag.diagnostics.kept import Kept
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import joined, plural, short_path
 
-NOUNS = {"chat": "chat", "trace": "trace", "run": "evaluation run", "export": "exported chat", "cases": "file of cases"}
+NOUNS = {
+    "chat": "chat",
+    "trace": "trace",
+    "run": "evaluation run",
+    "export": "exported chat",
+    "cases": "file of cases",
+    "bundle": "bundle",
+}
 MANY = {"cases": "files of cases"}
 
 

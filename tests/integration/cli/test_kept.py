@@ -17,7 +17,7 @@ from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.evaluation.folder import held
 from local_rag.graphs.threads import Threads
-from local_rag.runtime.written import FILE, enter, written
+from local_rag.runtime.written import FILE, enter, forget_deleted, written
 from local_rag.web.search_cache import SearchCache
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -191,6 +191,38 @@ def test_old_traces_are_deleted_where_the_settings_say_so(here, capsys, monkeypa
     assert not (here / "trace.jsonl").exists()
     assert (here / "mine.txt").exists() and (here / "young.jsonl").exists() and (here / "run/records.jsonl").exists()
     assert str(here / "trace.jsonl") not in [entry.path for entry in written(data)]
+
+
+def test_a_file_that_goes_by_itself_is_named_too(here, capsys):
+    (here / "notes/plan.md").unlink()
+    report = said(capsys, "index")
+    (hint,) = re.findall("still quote it: (.*)", report)
+    assert "deleted 1 chat, 1 trace" in said(capsys, *shlex.split(hint)[1:])
+    assert "still quote" not in said(capsys, "index")
+
+
+def test_a_bundle_with_a_copy_of_the_index_is_named_and_left(here, capsys):
+    (here / "stick").mkdir()
+    enter(here / "data", "bundle", here / "stick", index=here / "data/indexes/default")
+    bundle = f"rm -r {here / 'stick'}"
+    assert bundle in said(capsys, "remove", "notes/plan.md")
+    assert bundle in said(capsys, "remove", "--index", "default")
+    assert bundle in said(capsys, "kept", "--index", "default", "--delete") and (here / "stick").exists()
+
+
+def test_what_lies_on_a_disk_that_is_not_there_now_is_not_forgotten(tmp_path):
+    for name in ("stick/trace.jsonl", "here.jsonl"):
+        enter(tmp_path / "data", "trace", tmp_path / name)
+    forget_deleted(tmp_path / "data")
+    (tmp_path / "stick").mkdir()
+    (tmp_path / "stick/trace.jsonl").touch()
+    assert [entry.path for entry in written(tmp_path / "data")] == [str(tmp_path / "stick/trace.jsonl")]
+
+
+def test_chats_that_cannot_be_read_do_not_fail_a_removal(here, capsys):
+    (here / "data/threads.sqlite").write_bytes(b"not a database, by any means" * 99)
+    report = said(capsys, "remove", "notes/plan.md")
+    assert "1 file removed" in report and "Chats may quote it, and cannot be read" in report
 
 
 def test_a_page_that_is_removed_takes_its_stored_searches_along(tmp_path):
