@@ -85,8 +85,9 @@ def system_keyring() -> Callable[[str], str | None] | None:
 
     def look_up(path: str) -> str | None:
         try:
-            return keyring.get_password(SERVICE, path)
+            found: str | None = keyring.get_password(SERVICE, path)
         except KeyringError:  # the person did not open it
             return None
+        return found
 
     return look_up
