@@ -189,6 +189,7 @@ class Remembered:
 
 def child(request, pipes, known):
     folder, wrong = Path(request["out"]), ""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests are not for the command
     events = Events(pipes[0], request["fault"])
     try:
         Remembered.use()

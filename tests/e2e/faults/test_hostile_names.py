@@ -30,15 +30,15 @@ NAMES = {
     "SQL": "'; DROP TABLE files; --.md",
     "FTS": '" OR NEAR(a b) text:*.md',
     "JSON": '{"a": "b\\"}.md',
-    "a backslash": "..\\..\\etc\\passwd.md",
-    "blanks": "  leading and trailing  .md ",
+    "a backslash": "a\\..\\..\\etc\\passwd.md",
+    "blanks": "  leading and  inside  .md",
     "a percent": "%2e%2e%2f%s%n%00.md",
     "a URL": "https:example.org?x=1#y.md",
     "decomposed": unicodedata.normalize("NFD", "Ångström é.md"),
     "emoji": "👩‍👩‍👧‍👦 ☠️ note.md",
     "255 bytes": "x" * 252 + ".md",
     "a device": "con.aux.nul.md",
-    "dots": "...a....md",
+    "dots": "a...b....md",
     "a number": "1e309.md",
 }
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
