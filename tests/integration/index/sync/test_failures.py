@@ -37,7 +37,7 @@ def notes(tmp_path):
 def parsed(monkeypatch):
     """The names of the files that the parser was given."""
     names, parse = [], Parser.parse
-    monkeypatch.setattr(Parser, "parse", lambda self, path: names.append(path.name) or parse(self, path))
+    monkeypatch.setattr(Parser, "parse", lambda self, path, *more: names.append(path.name) or parse(self, path, *more))
     return names
 
 
@@ -122,7 +122,7 @@ def test_what_took_too_long_is_always_tried_again(index, notes, parsed, monkeypa
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_content_made_fail(monkeypatch, tmp_path, error, passing):
-    def load(path):
+    def load(path, password):
         raise error
 
     monkeypatch.setattr(worker, "load", load)
