@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from local_rag.core.progress import Display
 from local_rag.core.usage import Usage
 from local_rag.text.display import printable
 from local_rag.text.marks import marks
+from local_rag.text.words import content_stems
+from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -41,6 +44,16 @@ CATALOG = Catalog(
 )
 HISTORY = (Turn("When does the library open on Saturdays?", "At 10:00."),)
 FOLLOW_UP = "And on weekdays?"
+
+FACTS = (
+    (r"\b(?:10|ten)\b", "the library opens on Saturdays"),
+    (r"\b(?:5|five)\b", "a lost library card is replaced, it costs so many euros"),
+)
+"""What the passages say of the question: the number, and the words that it stands among."""
+SHARED = 2
+"""Content words that a text about the example shares with it."""
+OWN = 2 / 3
+"""The largest part of its content words that may be others."""
 
 GOOD = 4
 """The least usefulness of 1 to 5 that the good answer should get."""
@@ -149,19 +162,30 @@ def _grade(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
 
 def _reason(engine: OllamaEngine, documents: Sequence[Document]) -> _Reply:
     thought = engine.reason(QUESTION, documents, ())
-    right = "10" in thought.text or "5" in thought.text
-    return thought.text, "a sentence with 10:00 or 5 euros", right, thought.usage
+    right = any(re.search(number, thought.text, re.I) and is_about(thought.text, words) for number, words in FACTS)
+    return thought.text, "a sentence on Saturdays and 10:00, or on lost cards and 5 euros", right, thought.usage
 
 
 def _rewrite(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     query = engine.rewrite(QUESTION, [QUESTION], "vectorstore")
-    return query.text, "another query", bool(query.text), query.usage
+    right = words_of(query.text) != words_of(QUESTION) and is_about(query.text, QUESTION)
+    return query.text, "another query that shares words with the question", right, query.usage
 
 
 def _standalone(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     whole = engine.standalone(FOLLOW_UP, HISTORY)
     words = whole.text.casefold()
     return whole.text, "names the library and weekdays", "library" in words and "week" in words, whole.usage
+
+
+def is_about(text: str, matter: str) -> bool:
+    """Whether a text shares its words with a matter, as noise does not: some of them, among few others.
+
+    Words of the example count as no others.
+    """
+    own = set(content_stems(text))
+    example = set(content_stems(" ".join([QUESTION, *(passage for _, passage in PASSAGES)])))
+    return len(own & set(content_stems(matter))) >= SHARED and len(own - example) <= OWN * len(own)
 
 
 _TASKS: dict[str, Callable[[OllamaEngine, Sequence[Document]], _Reply]] = {

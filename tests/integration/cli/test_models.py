@@ -363,6 +363,31 @@ def test_verdicts_in_the_wrong_form_are_told_and_fail(there, capsys):
     assert "  -> local-rag models   lists others" in shown
 
 
+@pytest.mark.parametrize(
+    ("task", "reply", "right"),
+    [
+        ("rewrite", "library weekend hours and fee for a missing card", True),
+        ("rewrite", "When is the library open on a Saturday? Price of a replacement card", True),
+        ("rewrite", "Tebegin Ensure focus 5 lost quire 10 harmful measured library datum evidence rational", False),
+        ("rewrite", "granite pier lighthouse", False),
+        ("rewrite", "When does the library open on Saturdays, and what does a lost card cost", False),
+        ("reason", "On Saturdays the library opens at 10:00.", True),
+        ("reason", "Replacing a lost card costs five euros.", True),
+        ("reason", "mis arguments Zou 5 decisioning designed Location lammis 10 rationales", False),
+        ("reason", "lost 5 arguments card decisioning designed location lammis rationales begin", False),
+        ("reason", "The lighthouse is 5 metres high.", False),
+        ("reason", "The library opens on Saturdays.", False),
+    ],
+)
+def test_noise_is_never_as_expected(there, capsys, task, reply, right):
+    number = {"reason": 5, "rewrite": 6}[task]
+    said = json.dumps({"t": reply, "d": False}) if task == "reason" else reply
+    there.script(*GOOD[:number], said, *GOOD[number + 1 :])
+    assert run(["models", "try", "--json"]) == 0
+    (tried,) = [one for one in json.loads(capsys.readouterr().out)["tried"] if one["task"] == task]
+    assert tried["right"] is right
+
+
 def test_a_call_that_fails_names_its_task(there, capsys):
     there.script(*GOOD[:2], error(500, "CUDA error: out of memory"))
     assert run(["models", "try"]) == 1
