@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.llama_endpoint import HOST_CACHE, NAME, Endpoint
 from benchmarks.llama_model import LAYERS, WIDTH, model_file
+from benchmarks.ollama_relay import Relay
 from benchmarks.question_texts import QUESTIONS, Passages, Web, pieces
 from benchmarks.report import Report, Table
 
@@ -58,7 +59,8 @@ CASES = (
 class Cost:
     """What one question cost: seconds, and of its calls the tokens read and written, and of what kind they were.
 
-    `busy` are processor seconds of the server: other programs on the machine do not change them much.
+    `busy` are processor seconds of the server: other programs on the machine do not change them much. `way` is every
+    verdict and label in turn.
     """
 
     seconds: float
@@ -67,12 +69,13 @@ class Cost:
     unique: int | None
     wrote: int
     loads: list[float]
+    way: list[str]
     calls: list[tuple[str, float]] = field(default_factory=list)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this benchmark."""
-    parser.add_argument("--ollama", metavar="MODEL", help="ask this model of a running Ollama instead")
+    parser.add_argument("--ollama", metavar="MODEL", help="have this model of a running Ollama generate it instead")
     parser.add_argument("--text", type=Path, metavar="FILE", help="take the passages from this text")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of llama.cpp (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each case, in turn; the fastest counts")
@@ -90,24 +93,30 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     report = Report("question", "the calls and the prompts of the LangGraph tutorials (`grading: each`)")
     passages = Passages(pieces(options.text))
     cases = [one for one in CASES if options.only in f"{one.graph} {one.k} {one.named}"]
-    if options.ollama:
-        found = [_both(case, passages, None, options) for case in cases]
-    else:
-        host_cache = 0 if options.old else HOST_CACHE
-        with Endpoint.start(model_file(data), options.threads, host_cache) as endpoint:
-            _asked(Case("plain", 1, "warm"), "list", passages, endpoint, options)
-            found = [_both(case, passages, endpoint, options) for case in cases]
+    with _endpoint(options, data) as endpoint:
+        _asked(Case("plain", 1, "warm"), "list", passages, endpoint, options)
+        found = [_both(case, passages, endpoint, options) for case in cases]
     report.tables += [_table(cases, found), *_second_table(cases, found), _kinds(cases, found)]
-    report.notes += _notes(options)
+    report.notes += [*_notes(options), *_different(cases, found)]
     report.facts = {"cases": [_facts(case, both) for case, both in zip(cases, found, strict=True)]}
     return report
+
+
+def _endpoint(options: argparse.Namespace, data: Path) -> Endpoint | Relay:
+    """What the product talks to: a llama.cpp of our own, or the Ollama that runs here, through a relay."""
+    if not options.ollama:
+        return Endpoint.start(model_file(data), options.threads, 0 if options.old else HOST_CACHE)
+    from local_rag.config.settings import Settings
+    from local_rag.engines.ollama.address import address
+
+    return Relay.start(address(Settings.load().values.ollama.host).url.partition("//")[2], options.ollama)
 
 
 Both = dict[Grading, list[Cost]]
 """The costs of a case's questions, one after the other."""
 
 
-def _both(case: Case, passages: Passages, endpoint: Endpoint | None, options: argparse.Namespace) -> Both:
+def _both(case: Case, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace) -> Both:
     """The fastest run of each, taken in turn."""
     best: Both = {}
     for turn in range(options.repeat):
@@ -124,13 +133,12 @@ def _seconds(costs: Sequence[Cost]) -> float:
 
 
 def _asked(
-    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | None, options: argparse.Namespace
+    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace
 ) -> list[Cost]:
     from langgraph.checkpoint.memory import InMemorySaver
 
+    endpoint.begin([passages.texts[place][:60] for place in case.rejected])
     with _rag(case, grading, passages, endpoint, options) as rag:
-        if endpoint:
-            endpoint.begin([passages.texts[place][:60] for place in case.rejected])
         graph = rag.graph(case.graph, checkpointer=InMemorySaver() if case.asked > 1 else None)
         costs, before = [], 0
         for question in QUESTIONS[: case.asked]:
@@ -139,14 +147,14 @@ def _asked(
             began = time.perf_counter()
             state = graph.invoke({"question": question}, config, context=rag.context(graph=case.graph))
             seconds = time.perf_counter() - began
-            calls = endpoint.calls() if endpoint else []
-            costs.append(_cost(seconds, state["usage"], calls[before:], calls, endpoint))
+            calls = endpoint.calls()
+            costs.append(_cost(seconds, state, calls[before:], endpoint))
             before = len(calls)
         return costs
 
 
 def _rag(
-    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | None, options: argparse.Namespace
+    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace
 ) -> Rag:
     """The product, with fixed passages in place of an index. The model is in memory already."""
     from local_rag.config.models import ROLES, OllamaModelSpec
@@ -156,10 +164,9 @@ def _rag(
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.rag import Rag
 
-    named = {"ollama__host": endpoint.host} if endpoint else {}
     settings = Settings.load(
         k=case.k, graph=case.graph, ollama__grading=grading, ollama__idle_seconds=PATIENCE,
-        limits__seconds=PATIENCE, **named,
+        limits__seconds=PATIENCE, ollama__host=endpoint.host,
     )  # fmt: skip
     ollama = settings.values.ollama
     spec = OllamaModelSpec(name=options.ollama or NAME)
@@ -172,8 +179,8 @@ def _rag(
     return rag
 
 
-def _cost(seconds: float, usage: Any, calls: list[dict[str, Any]], whole: list[dict[str, Any]], endpoint: Any) -> Cost:
-    log = [call for call in usage.log if call.role != "preload"]
+def _cost(seconds: float, state: Any, calls: list[dict[str, Any]], endpoint: Any) -> Cost:
+    log = [call for call in state["usage"].log if call.role != "preload"]
     return Cost(
         seconds=seconds,
         busy=sum(call["busy"] for call in calls) if calls else None,
@@ -181,6 +188,7 @@ def _cost(seconds: float, usage: Any, calls: list[dict[str, Any]], whole: list[d
         unique=endpoint.count(sorted(_unique(calls))) if calls else None,
         wrote=sum(call.output_tokens for call in log),
         loads=[call.load_seconds for call in log],
+        way=[f"{one.kind} {one.chunk_id or ''} {one.verdict}" for one in state["decisions"]],
         calls=[(call.role, call.seconds) for call in log],
     )
 
@@ -252,7 +260,11 @@ def _notes(options: argparse.Namespace) -> list[str]:
         "the web is on offer, so that Adaptive asks its router; passages have about 250 tokens",
     ]
     if options.ollama:
-        return [*notes, "real weights: the two may take different ways, and what was evaluated is not known"]
+        return [
+            *notes,
+            "real weights: the model generates fixed verdicts and answers under schemas with a single value, and is "
+            "unloaded before each run; which tokens of a prompt it had in memory is not known",
+        ]
     memory = "one prompt only" if options.old else "earlier prompts, too"
     return [
         *notes,
@@ -261,6 +273,13 @@ def _notes(options: argparse.Namespace) -> list[str]:
         "verdicts and answers are fixed and generated token by token under a grammar: both read and write what a "
         "model would that agrees with them",
     ]
+
+
+def _different(cases: Sequence[Case], found: Sequence[Both]) -> list[str]:
+    """The cases whose figures compare two different things."""
+    ways = [{tuple(" / ".join(cost.way) for cost in costs) for costs in both.values()} for both in found]
+    named = [f"{case.graph}, {case.k}, {case.named}" for case, way in zip(cases, ways, strict=True) if len(way) > 1]
+    return [f"DIFFERENT WAYS, so the figures say nothing: {'; '.join(named)}"] if named else []
 
 
 def _facts(case: Case, both: Both) -> dict[str, Any]:
