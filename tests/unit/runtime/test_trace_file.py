@@ -70,7 +70,7 @@ def test_the_state_after_each_node_is_there(tmp_path):
 
 
 @pytest.mark.parametrize("graph", ["plain", "crag", "adaptive"])
-@pytest.mark.parametrize("relevant", ["y", "n", "?"])
+@pytest.mark.parametrize("relevant", ["y", "n", "?y"])
 def test_every_graph_can_be_written(tmp_path, graph, relevant):
     flags = {"self_rag__candidates": 2, "crag__refine": True, "adaptive__complexity": "multi"}
     lines = traced(tmp_path / "run.jsonl", opened(ScriptedEngine(relevant=[relevant]), **flags), graph)
