@@ -154,8 +154,10 @@ def test_a_folder_of_somebody_else(made_with, tmp_path):
 
 
 def test_an_index_that_is_not_there_and_those_that_are(home):
-    (home / "data" / "indexes" / "notes").mkdir(parents=True)
-    with pytest.raises(IndexMissing, match="there are notes") as caught:
+    for name in ("notes", "leftovers"):
+        (home / "data" / "indexes" / name).mkdir(parents=True)
+    (home / "data" / "indexes" / "notes" / "index.sqlite").write_bytes(b"an index")
+    with pytest.raises(IndexMissing, match=r"there are notes$") as caught:
         order(Settings.load(index="nope"), Target.of(None, None), index=True)
     assert caught.value.hint == "local-rag index FOLDER --index nope"
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from local_rag.config.settings import Settings
 from local_rag.core.documents import SyncReport
-from local_rag.core.errors import IndexMismatch, IndexMissing, UsageError
+from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.index import Index
 from local_rag.runtime.indexing import Request, sync
-from local_rag.runtime.opening import open_embedder, open_index
+from local_rag.runtime.opening import open_embedder, open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"
 INDEX = "demo"
@@ -27,16 +28,16 @@ def index_demo(settings: Settings, display: Display) -> SyncReport:
     An older demo's index is made anew where its embedder or chunk size differs. Raises UsageError where the index
     holds other files.
     """
-    try:
-        if set(Index.inspect(settings.index_path).roots) - {str(DOCUMENTS.resolve())}:
-            raise UsageError(
-                f"the index '{INDEX}' holds other files, so the demo cannot use that name",
-                hint=f"local-rag remove --index {INDEX}",
-            )
-        open_index(settings).close()
-    except IndexMissing:
-        pass
-    except IndexMismatch:
-        Index.destroy(settings.index_path)
+    path, status = settings.index_path, status_of(settings)
+    if status and set(status.roots) - {str(DOCUMENTS.resolve())}:
+        raise UsageError(
+            f"the index '{INDEX}' holds other files, so the demo cannot use that name",
+            hint=f"mv {shlex.quote(str(path))} {shlex.quote(f'{path}-mine')} && local-rag demo",
+        )
+    if status:
+        try:
+            open_index(settings).close()
+        except IndexMismatch:
+            Index.destroy(path)
     with open_index(settings, open_embedder(settings, display), create=True) as index:
         return sync(index, Request([DOCUMENTS]), display)

@@ -60,7 +60,8 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
             f"you have no permission to {'write' if may_read else 'read'} the index at {folder}",
             hint="make that folder yours, or put the index elsewhere: --index PATH",
         )
-    return LocalRagError(f"the index at {folder} cannot be used: {error}", hint="local-rag doctor")
+    hint = f"local-rag doctor --index {quoted(folder)}"
+    return LocalRagError(f"the index at {folder} cannot be used: {error}", hint=hint)
 
 
 def damaged(folder: Path, why: str, *, in_words: bool = False) -> LocalRagError:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from local_rag.core.errors import LocalRagError
 from local_rag.index.store import connection
 from local_rag.index.store.errors import translated_errors
-from local_rag.index.store.folder import LOCK
+from local_rag.index.store.folder import LOCK, quoted
 
 
 @contextmanager
@@ -21,8 +22,10 @@ def write_lock(folder: Path) -> Iterator[None]:
         try:
             (folder / LOCK).chmod(0o600)
             _lock(db)
-        except BaseException:
+        except BaseException as error:
             db.close()
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+                raise _no_lock(folder / LOCK) from error
             raise
     try:
         yield
@@ -40,6 +43,12 @@ def is_locked(folder: Path) -> bool:
     except sqlite3.Error:
         return True
     return False
+
+
+def _no_lock(file: Path) -> LocalRagError:
+    return LocalRagError(
+        f"{file} is empty as long as it is ours, and now it is not", hint=f"rm {quoted(file)}   then the same command"
+    )
 
 
 def _lock(db: sqlite3.Connection) -> None:

@@ -6,12 +6,17 @@ import json
 import shlex
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 
 import pytest
 from support.garden import enter, notes_in
 
 from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMismatch, UsageError
+from local_rag.core.progress import Silent
+from local_rag.diagnostics.demo import index_demo
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -131,3 +136,21 @@ def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, capsys, monkeyp
     assert "vectors: the file that finds near vectors was damaged; it is made anew" in capsys.readouterr().out
     run(["doctor", "--deep"])
     assert "vectors:" not in capsys.readouterr().out
+
+
+class TestTheDemo:
+    def test_an_index_of_others_by_its_name_is_put_aside(self, index, capsys):
+        demo = index.rename(index.with_name("demo"))
+        with pytest.raises(UsageError, match="holds other files") as caught:
+            index_demo(Settings.load(index="demo"), Silent())
+        move, again = caught.value.hint.split(" && ")
+        assert again == "local-rag demo"
+        assert subprocess.run(shlex.split(move)).returncode == 0 and not demo.exists()
+        assert run(["status", "--index", "demo-mine"]) == 0
+
+    def test_an_index_of_a_later_version_is_left_alone(self, index):
+        demo = index.rename(index.with_name("demo"))
+        sql(demo, "UPDATE meta SET value = '99' WHERE name = 'schema'")
+        with pytest.raises(IndexMismatch, match="newer"):
+            index_demo(Settings.load(index="demo"), Silent())
+        assert (demo / "index.sqlite").is_file()

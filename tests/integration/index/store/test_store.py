@@ -13,7 +13,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from local_rag.core.documents import LoadedDocument
-from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, UsageError
+from local_rag.core.errors import (
+    DiskFull,
+    IndexBusy,
+    IndexDamaged,
+    IndexMismatch,
+    IndexMissing,
+    LocalRagError,
+    UsageError,
+)
 from local_rag.index.store import bm25, checks, connection, reads, schema, vector_index, writes
 from local_rag.index.store.folder import VECTORS
 from local_rag.index.store.lock import write_lock
@@ -280,6 +288,15 @@ class TestTrouble:
         opened.connection.execute("PRAGMA max_page_count = 1000000")
         put(opened, "/b", "the boat")
         assert len(ids_of(opened, "boat")) == 1
+
+    def test_a_lock_that_is_none(self, opened):
+        (opened.folder / "writer.lock").write_bytes(b"no database " * 500)
+        with pytest.raises(LocalRagError, match="now it is not") as caught, opened.locked():
+            pass
+        assert caught.value.hint.startswith(f"rm {opened.folder / 'writer.lock'}")
+        (opened.folder / "writer.lock").unlink()
+        with opened.locked():
+            pass
 
     def test_another_writer(self, opened, monkeypatch):
         monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
