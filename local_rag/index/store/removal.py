@@ -19,7 +19,8 @@ def destroy(folder: Path) -> None:
 
     Raises IndexMissing and IndexBusy.
     """
-    must_be_index(folder)
+    with translated_errors(folder):
+        must_be_index(folder)
     database, locks = folder / DATABASE, [*sides(folder / LOCK), folder / LOCK]
     with write_lock(folder), translated_errors(folder):
         _empty_the_wal(folder)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.permissions import bound_by_permissions
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexMissing, LocalRagError
@@ -158,6 +160,19 @@ def test_an_index_without_its_lock_is_one(folder):
     (folder / "writer.lock").unlink()
     destroy(folder)
     assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes there")
+@pytest.mark.parametrize("act", [destroy, Store, lambda folder: Store.create(folder, RECIPE)])
+def test_a_folder_that_nobody_may_enter(tmp_path, act):
+    folder = tmp_path / "index"
+    Store.create(folder, RECIPE).close()
+    folder.chmod(0)
+    try:
+        with pytest.raises(LocalRagError, match="no permission to read the index"):
+            bound_by_permissions(lambda: act(folder))
+    finally:
+        folder.chmod(0o700)
 
 
 class TestOfOtherPrograms:
