@@ -91,6 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, Abort):
         goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command continues where it stopped" if goes_on else ""
+        _show_cursor()
         return _say("stopped", hint, INTERRUPTED)
     except TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -103,6 +104,13 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         hint = "" if debug else "the same command with --debug shows where"
         return _say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
+
+
+def _show_cursor() -> None:
+    """A progress bar hides it, and a second Ctrl-C does not wait for the end of the bar."""
+    from local_rag.terminal.console import stderr
+
+    stderr().show_cursor()
 
 
 def _must_be_somewhere() -> None:

@@ -9,53 +9,12 @@ import time
 
 import pytest
 from support.hostile import SENTENCE, make_pdf
+from support.terminal_process import Terminal
 
 pytestmark = [
     pytest.mark.usefixtures("converted"),
     pytest.mark.skipif(sys.platform == "win32", reason="a terminal as Unix has it"),
 ]
-
-AT_TERMINAL = """
-import fcntl, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from local_rag.cli.app import main
-main()
-"""
-
-
-class Terminal:
-    """A process whose terminal this is; `shown` is all that stood on it."""
-
-    def __init__(self, arguments, env):
-        self.ours, theirs = os.openpty()
-        command = [sys.executable, "-c", AT_TERMINAL, *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True
-        )
-        os.close(theirs)
-        self.shown = ""
-
-    def read_until(self, words, times):
-        until = time.monotonic() + 120
-        while self.shown.count(words) < times:
-            assert time.monotonic() < until and self._read(), self.shown
-
-    def type(self, line):
-        os.write(self.ours, f"{line}\n".encode())
-
-    def end(self):
-        while self._read():
-            pass
-        os.close(self.ours)
-        return self.process.wait(120)
-
-    def _read(self):
-        try:
-            part = os.read(self.ours, 4096).decode("utf-8", "replace")
-        except OSError:  # Linux: the other end is closed
-            return ""
-        self.shown += part
-        return part
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 from support.commands import stopped
+from support.terminal_process import Terminal
 
 pytestmark = [
     pytest.mark.usefixtures("converted"),
@@ -72,3 +74,29 @@ def test_while_a_large_text_is_read(env, tmp_path, work):
     assert time.monotonic() - started < 40
     (notes / "b.txt").unlink()
     assert index(env, str(notes))["unchanged"] == 1
+
+
+DEAF = """
+import sys, time
+from local_rag.cli.app import main
+from local_rag.index.sync import read_files
+
+def cut(*arguments):
+    time.sleep(0.5)  # the bar is drawn by then
+    print("NOW", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+read_files.cut = cut
+main()
+"""
+
+
+def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(env, tmp_path):
+    (tmp_path / "a.txt").write_text("The keeper lights the lamp.")
+    terminal = Terminal(["index", str(tmp_path / "a.txt")], env | {"TERM": "xterm"}, DEAF)
+    terminal.read_until("NOW", 1)
+    terminal.process.send_signal(signal.SIGINT)
+    terminal.read_until("stopping", 1)
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l") >= 0, "the cursor is seen again"
