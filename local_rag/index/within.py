@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -21,11 +20,11 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
     the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in 'notes/*.md'` work
     in any folder. A URL is read in the same way, and is absolute.
     """
-    posix = {path: path.replace(os.sep, "/") for path in paths}
+    posix = {path: path.replace("\\", "/") for path in paths}
     matched: set[str] = set()
     for pattern in within:
         readings = ({path for path, name in posix.items() if regex.fullmatch(name)} for regex in _regexes(pattern))
-        matched |= next((hits for hits in readings if hits), set())
+        matched |= {pattern} if pattern in posix else next((hits for hits in readings if hits), set())
     return [path for path in posix if path in matched]
 
 

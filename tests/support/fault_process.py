@@ -25,7 +25,7 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 90
 """A command that takes longer hangs; the system ends it."""
 
 CHANGES = re.compile(

@@ -57,6 +57,8 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
 def parse(path: Path, password: str = "") -> dict[str, Any]:
     """The reply about a file, whatever is in it. No message of a library is passed on beside a password."""
     try:
+        if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
+            raise FileSkipped("is not a regular file")
         return asdict(load(path, password))
     except FileSkipped as skipped:
         passing = skipped.passing or _is_passing(skipped.__cause__)
