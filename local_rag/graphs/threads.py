@@ -165,13 +165,15 @@ class _OneCheckpoint(SqliteSaver):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As LangGraph's. Raises LocalRagError for a row that is damaged or of a kind that is not read."""
         with _translated(self.path):
-            return super().get_tuple(config)
+            kept = super().get_tuple(config)
+            if kept is not None:
+                _turns_of(kept.checkpoint)
+            return kept
 
     def turns(self, name: str) -> list[Turn]:
         """The turns of a thread, oldest first; none where there is no such thread."""
-        with _translated(self.path):
-            kept = self.get_tuple({"configurable": {"thread_id": name}})
-            return _turns_of(kept.checkpoint) if kept else []
+        kept = self.get_tuple({"configurable": {"thread_id": name}})
+        return _turns_of(kept.checkpoint) if kept else []
 
     def put(
         self,
