@@ -64,14 +64,15 @@ def main() -> None:
     """
     process.prepare_streams()
     process.prepare_own_process(process.CONVERTING)
+    code = 0
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
     except process.StreamClosed:
         code = BROKEN_PIPE
-    except OSError as error:
-        code = _say(f"error: the result cannot be written ({error.strerror})", "", 1)
+    except LocalRagError as error:
+        code = code or _say(f"error: {error}", error.hint, 1)
     os._exit(code)
 
 

@@ -21,7 +21,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
+
+from local_rag.core.errors import LocalRagError
 
 GARBAGE = 100_000
 """New objects between two looks for garbage; Python's own number is 700."""
@@ -64,14 +66,26 @@ class StreamClosed(BaseException):
     """
 
 
-class _Stream(io.FileIO):
-    """Stdout or stderr, where it is a pipe or a file."""
+class _Stream(io.TextIOWrapper):
+    """Stdout or stderr, where it is a pipe or a file. Raises StreamClosed, and LocalRagError for a full disk."""
 
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data) or 0
-        except BrokenPipeError as error:
-            raise StreamClosed from error
+    def write(self, text: str, /) -> int:
+        with _writing():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with _writing():
+            super().flush()
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise StreamClosed from error
+    except OSError as error:
+        raise LocalRagError(f"the result cannot be written ({error.strerror})") from error
 
 
 def prepare_streams() -> None:
@@ -91,8 +105,7 @@ def prepare_streams() -> None:
             stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
         elif number and not stream.isatty():
-            raw = io.BufferedWriter(_Stream(number, "wb", closefd=False))
-            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=number == 2))
+            setattr(sys, name, _Stream(stream.buffer, stream.encoding, stream.errors, line_buffering=number == 2))
 
 
 @contextmanager
