@@ -34,7 +34,7 @@ def kept(
 
     With --index only what was asked of that index.
     """
-    from local_rag.diagnostics import kept as found
+    from local_rag.diagnostics import kept as keeping
     from local_rag.terminal.console import confirm, stderr, write, write_result
     from local_rag.terminal.kept import counted, kept_table
 
@@ -43,11 +43,11 @@ def kept(
     if delete and not paths and index is None:
         hint = "local-rag kept PATH --delete   or   local-rag kept --index NAME --delete"
         raise UsageError("name what to delete", hint=hint)
-    everything = found.kept(settings)
+    everything = keeping.kept(settings)
     if paths:
-        everything = found.about(everything, named := places(paths), named)
+        everything = keeping.about(everything, named := locations(paths), named)
     if index is not None:
-        everything = found.about(everything, index=settings.index_path)
+        everything = keeping.about(everything, index=settings.index_path)
     if not everything or not delete:
         nothing = "Nothing quotes it." if paths or index is not None else "Nothing is kept besides the indexes."
         write_result(everything, [kept_table(everything) if everything else nothing], as_json=json)
@@ -55,18 +55,18 @@ def kept(
     stderr().print(kept_table(everything))
     if not confirm(f"Delete {counted(everything)}?"):
         return 1
-    left = found.delete(settings, everything)
-    gone = [one for one in everything if one not in left]
+    left = keeping.delete(settings, everything)
+    gone = [item for item in everything if item not in left]
     parts = [f"deleted {counted(gone)}"] if gone else []
-    parts += map(found.why_left, left)
+    parts += map(keeping.why_left, left)
     if json:
         write_result({"deleted": gone, "left": left}, [], as_json=True)
     else:
         write(*parts)
-    return 1 if any(one.kind not in found.LEFT for one in left) else 0
+    return 1 if any(item.kind not in keeping.LEFT for item in left) else 0
 
 
-def places(paths: Sequence[str]) -> list[str]:
+def locations(paths: Sequence[str]) -> list[str]:
     """Files and folders as an index names them, and URLs and names as they are."""
     from local_rag.text.urls import is_url, normal
 
@@ -86,23 +86,23 @@ def what_quotes(settings: Settings, gone: Sequence[str] = (), typed: Sequence[st
     `gone` are the files, `typed` what a person wrote for them; neither where the whole index is gone. A bundle has a
     copy of the whole index.
     """
-    from local_rag.diagnostics import kept as found
+    from local_rag.diagnostics import kept as keeping
     from local_rag.terminal.kept import counted
 
     try:
-        everything = found.kept(settings)
+        everything = keeping.kept(settings)
     except LocalRagError as error:
         return [f"Chats may quote it, and cannot be read: {error}"]
-    named = places(typed)
-    whole = found.about(everything, index=settings.index_path)
-    quoting = found.about(everything, [*named, *gone], named) if gone or typed else whole
-    quoting = [one for one in quoting if one.kind != "bundle"]
-    bundles = [found.why_left(one) for one in whole if one.kind == "bundle"] if gone or not typed else []
+    named = locations(typed)
+    whole = keeping.about(everything, index=settings.index_path)
+    quoting = keeping.about(everything, [*named, *gone], named) if gone or typed else whole
+    quoting = [item for item in quoting if item.kind != "bundle"]
+    bundles = [keeping.why_left(item) for item in whole if item.kind == "bundle"] if gone or not typed else []
     if not quoting:
         return bundles
     what = f"--index {shlex.quote(settings.values.index)} --delete"
     if gone or typed:
-        quoted = typed or [file for file in gone if found.about(quoting, [file])]
+        quoted = typed or [file for file in gone if keeping.about(quoting, [file])]
         what = f"{shlex.join(quoted)} --delete" if len(quoted) <= FEW else "  lists all"
     it = "them" if len(gone) > 1 else "it"
     return [f"{counted(quoting)} still quote{'s' if len(quoting) == 1 else ''} {it}: local-rag kept {what}", *bundles]

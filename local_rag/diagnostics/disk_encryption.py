@@ -71,18 +71,18 @@ def _linux(folder: Path) -> Encryption:
 
 def mount_of(folder: Path, mountinfo: str) -> Mount:
     """The mount that a folder lies on; of several on one point the last one. Raises OSError where there is none."""
-    found = None
+    nearest = None
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
         parts, about = fields.split(), rest.split()
         if len(parts) < 5 or len(about) < 2:
             continue
         mount = Mount(_unescaped(parts[4]), parts[2], about[0], _unescaped(about[1]))
-        if folder.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):
-            found = mount
-    if found is None:
+        if folder.is_relative_to(mount.point) and (nearest is None or len(mount.point) >= len(nearest.point)):
+            nearest = mount
+    if nearest is None:
         raise OSError(f"nothing is mounted for {folder}")
-    return found
+    return nearest
 
 
 def disk_state(mount: Mount, root: Path) -> Encryption:
@@ -128,7 +128,7 @@ def _below(device: Path) -> Encryption:
 
 def _worst(states: Sequence[Encryption]) -> Encryption:
     order: Sequence[State] = ("plain", "unknown", "encrypted")
-    return min(states, key=lambda found: order.index(found.state))
+    return min(states, key=lambda encryption: order.index(encryption.state))
 
 
 def _unescaped(text: str) -> str:
@@ -157,28 +157,30 @@ def _fscrypt(folder: Path) -> bool:
 def _file_vault(folder: Path) -> Encryption:
     if folder.is_relative_to("/Volumes"):
         return Encryption("unknown", "FileVault says it of the startup disk alone")
-    return file_vault_state(_said("/usr/bin/fdesetup", "status"))
+    return file_vault_state(_output_of("/usr/bin/fdesetup", "status"))
 
 
-def file_vault_state(said: str) -> Encryption:
+def file_vault_state(reply: str) -> Encryption:
     """What `fdesetup status` says of the startup disk."""
-    if "in progress" in said:
+    if "in progress" in reply:
         return Encryption("plain", "FileVault is at work on it and not done")
-    if "FileVault is On" in said:
+    if "FileVault is On" in reply:
         return Encryption("encrypted", "FileVault")
-    return Encryption("plain") if "FileVault is Off" in said else Encryption("unknown", "fdesetup does not say")
+    return Encryption("plain") if "FileVault is Off" in reply else Encryption("unknown", "fdesetup does not say")
 
 
 def _bit_locker(folder: Path) -> Encryption:
     if not re.fullmatch("[A-Za-z]:", folder.drive):
         return Encryption("unknown", "it is on no drive of this machine")
     shell = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32/WindowsPowerShell/v1.0/powershell.exe"
-    asked = f"(New-Object -ComObject Shell.Application).NameSpace('{folder.drive}').Self"
-    said = _said(str(shell), "-NoProfile", "-Command", f"{asked}.ExtendedProperty('System.Volume.BitLockerProtection')")
-    return bit_locker_state(said)
+    volume = f"(New-Object -ComObject Shell.Application).NameSpace('{folder.drive}').Self"
+    reply = _output_of(
+        str(shell), "-NoProfile", "-Command", f"{volume}.ExtendedProperty('System.Volume.BitLockerProtection')"
+    )
+    return bit_locker_state(reply)
 
 
-def bit_locker_state(said: str) -> Encryption:
+def bit_locker_state(reply: str) -> Encryption:
     """What Windows's shell says of a drive to everybody; `manage-bde -status` says it to administrators only."""
     states = {
         "1": Encryption("encrypted", "BitLocker"),
@@ -189,9 +191,9 @@ def bit_locker_state(said: str) -> Encryption:
         "6": Encryption("encrypted", "BitLocker"),
         "8": Encryption("plain", "BitLocker waits to be activated"),
     }
-    return states.get(said.strip(), Encryption("unknown", "Windows does not say"))
+    return states.get(reply.strip(), Encryption("unknown", "Windows does not say"))
 
 
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False)
     return done.stdout.decode("utf-8", "replace")

@@ -50,7 +50,7 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    return sorted([*_chats(settings), *_files(settings)], key=lambda one: one.at)
+    return sorted([*_chats(settings), *_files(settings)], key=lambda item: item.at)
 
 
 def about(
@@ -59,43 +59,43 @@ def about(
     """Of these, what quotes one of the files (or URLs) or a file below a folder, is one of them, or asked the index."""
     names, asked = set(files), str(index.resolve()) if index else ""
     below = tuple(folder.rstrip("/\\") + os.sep for folder in folders)
-    return [one for one in everything if asked in one.indexes or one.name in names or _quotes(one, names, below)]
+    return [item for item in everything if asked in item.indexes or item.name in names or _quotes(item, names, below)]
 
 
-def _quotes(one: Kept, names: set[str], below: tuple[str, ...]) -> bool:
+def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
     """Cases name a file by the end of its path, too."""
-    if not names.isdisjoint(one.sources) or any(source.startswith(below) for source in one.sources):
+    if not names.isdisjoint(item.sources) or any(source.startswith(below) for source in item.sources):
         return True
-    ends = tuple(f"/{source}" for source in one.sources if not is_url(source) and not Path(source).is_absolute())
+    ends = tuple(f"/{source}" for source in item.sources if not is_url(source) and not Path(source).is_absolute())
     return any(name.replace("\\", "/").endswith(ends) for name in names)
 
 
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete these for good; those that are left, by `why_left`. Raises OSError."""
-    left = [one for one in chosen if one.kind in LEFT]
-    chats = [one.name for one in chosen if one.kind == "chat"]
+    left = [item for item in chosen if item.kind in LEFT]
+    chats = [item.name for item in chosen if item.kind == "chat"]
     if chats:
         with _threads(settings) as threads:
             for name in chats:
                 threads.delete(name)
-    for one in chosen:
-        if one.kind == "run":
-            _delete_run(Path(one.name))
-        elif one.kind == "trace":
-            left += [] if retention.delete_trace(Path(one.name)) else [one]
-        elif one.kind == "export":
-            Path(one.name).unlink(missing_ok=True)
+    for item in chosen:
+        if item.kind == "run":
+            _delete_run(Path(item.name))
+        elif item.kind == "trace":
+            left += [] if retention.delete_trace(Path(item.name)) else [item]
+        elif item.kind == "export":
+            Path(item.name).unlink(missing_ok=True)
     forget_deleted(settings.data_folder)
     return left
 
 
-def why_left(one: Kept) -> str:
+def why_left(item: Kept) -> str:
     """Why something was not deleted: a person writes in their cases, and another file may lie in a trace's place."""
-    if one.kind == "bundle":
-        return f"a bundle with a copy of the index is left for you: rm -r {shlex.quote(one.name)}"
-    if one.kind == "cases":
-        return f"left for you, because it may hold questions of your own: rm {shlex.quote(one.name)}"
-    return f"left alone, because it is no {one.kind} any more: {one.name}"
+    if item.kind == "bundle":
+        return f"a bundle with a copy of the index is left for you: rm -r {shlex.quote(item.name)}"
+    if item.kind == "cases":
+        return f"left for you, because it may hold questions of your own: rm {shlex.quote(item.name)}"
+    return f"left alone, because it is no {item.kind} any more: {item.name}"
 
 
 def _chats(settings: Settings) -> Iterator[Kept]:
@@ -141,21 +141,21 @@ def _looked_into(entry: Written) -> Kept:
 
 def _manifest(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        found = json.loads((path / run_folder.MANIFEST).read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
+        manifest = json.loads((path / run_folder.MANIFEST).read_text(encoding="utf-8"))
+        return manifest if isinstance(manifest, dict) else {}
     return {}
 
 
 def _quoted(path: Path) -> set[str]:
     """The files that a file of JSON lines names."""
-    found: set[str] = set()
+    sources: set[str] = set()
     if path.is_file():
         with path.open("rb") as lines:
             for line in lines:
                 for match in set(_QUOTED.findall(line)):
                     with suppress(ValueError):
-                        found.add(str(json.loads(match)))
-    return found - {""}
+                        sources.add(str(json.loads(match)))
+    return sources - {""}
 
 
 def _delete_run(path: Path) -> None:

@@ -31,17 +31,17 @@ class PasswordSource:
 
     def passwords(self, paths: Sequence[str]) -> Passwords:
         """Those of these files that could be had; each is tried. Nobody is asked for one that the keyring has."""
-        found: dict[str, str] = {}
+        passwords: dict[str, str] = {}
         with Parser() as parser:
             for path in paths:
                 password = self._of(parser, Path(path))
                 if password:
-                    found[path] = password
-        missing = len(paths) - len(found)
+                    passwords[path] = password
+        missing = len(paths) - len(passwords)
         if missing and self._ask is None:
             which = plural(missing, "file")
             self._display.say(f"the keyring has no password for {which}: keyring set {SERVICE} PATH stores one")
-        return Passwords(found)
+        return Passwords(passwords)
 
     def _of(self, parser: Parser, path: Path) -> str:
         known = self._keyring(str(path)) if self._keyring else None
@@ -85,9 +85,9 @@ def system_keyring() -> Callable[[str], str | None] | None:
 
     def look_up(path: str) -> str | None:
         try:
-            found: str | None = keyring.get_password(SERVICE, path)
+            password: str | None = keyring.get_password(SERVICE, path)
         except KeyringError:  # the person did not open it
             return None
-        return found
+        return password
 
     return look_up

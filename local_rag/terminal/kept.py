@@ -23,13 +23,13 @@ MANY = {"cases": "files of cases"}
 def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """A row for each, the oldest first."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
-    for one in everything:
-        name = one.name if one.kind == "chat" else short_path(one.name)
-        table.add_row(one.kind, one.at[:16].replace("T", " "), plural(len(one.sources), "file"), name)
+    for item in everything:
+        name = item.name if item.kind == "chat" else short_path(item.name)
+        table.add_row(item.kind, item.at[:16].replace("T", " "), plural(len(item.sources), "file"), name)
     return table
 
 
 def counted(everything: Sequence[Kept]) -> str:
     """2 chats and 3 traces."""
-    counts = Counter[str](one.kind for one in everything)
+    counts = Counter[str](item.kind for item in everything)
     return joined(plural(counts[kind], noun, MANY.get(kind, "")) for kind, noun in NOUNS.items() if counts[kind])

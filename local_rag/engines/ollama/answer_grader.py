@@ -76,14 +76,14 @@ class _Answer:
         supported = support_score(_probabilities(verdict, len(supports)))
         return Grade(overall(supports), level, supports, verdict.why, support_score=supported, usefulness_score=useful)
 
-    def support(self, sentences: Sequence[int], order: Sequence[int], needed: int) -> Checked:
+    def support(self, numbers: Sequence[int], order: Sequence[int], needed: int) -> Checked:
         """Of these sentences alone. Raises DoesNotFit."""
         base, label = _CHECKS["support"]
-        schema = schemas.of_length(base, len(sentences))
-        verdict = self._ask("support", label, schema, order, needed, [self._sentences[n] for n in sentences])
+        schema = schemas.of_length(base, len(numbers))
+        verdict = self._ask("support", label, schema, order, needed, [self._sentences[number] for number in numbers])
         if not isinstance(verdict.reply, schemas.GradeSupport):
-            return unread(len(sentences), verdict.why)
-        known = _probabilities(verdict, len(sentences))
+            return unread(len(numbers), verdict.why)
+        known = _probabilities(verdict, len(numbers))
         return Checked(verdict.reply.support, known, verdict.kept, verdict.why)
 
     def _ask(
@@ -155,8 +155,8 @@ def check_one_by_one(task: Task, question: str, documents: Sequence[Document], g
 
 def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Grade:
     """The hallucination grader: on the whole generation, or sentence by sentence where that does not fit."""
-    layout, found = Layout.plain(documents), claims(generation)
-    cited = [cited_by(layout, sentence) for sentence in found]
+    layout, sentences = Layout.plain(documents), claims(generation)
+    cited = [cited_by(layout, sentence) for sentence in sentences]
 
     def ask(text: str, order: Sequence[int], needed: int, more: bool) -> ParsedVerdict[schemas.GradeHallucinations]:
         return task.verdict(
@@ -171,19 +171,19 @@ def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Gra
             reasons="one",
         )
 
-    def piece(sentences: Sequence[int], order: Sequence[int], needed: int) -> Checked:
-        text = "\n".join(found[number].span.of(generation) for number in sentences)
+    def piece(numbers: Sequence[int], order: Sequence[int], needed: int) -> Checked:
+        text = "\n".join(sentences[number].span.of(generation) for number in numbers)
         verdict = ask(text, order, needed, more=True)
         if verdict.reply is None:
-            return unread(len(sentences), verdict.error)
+            return unread(len(numbers), verdict.error)
         supported = _of_yes_no(verdict)
-        return Checked([supported] * len(sentences), [None] * len(sentences), verdict.kept, verdict.why)
+        return Checked([supported] * len(numbers), [None] * len(numbers), verdict.kept, verdict.why)
 
     everything: set[int] = set().union(*cited)
     try:
         verdict = ask(generation, cited_first(layout, everything), max(1, len(everything)), more=False)
     except DoesNotFit as error:
-        return in_pieces(cited, layout, piece) if found else Grade("unparsed", 0, why=str(error))
+        return in_pieces(cited, layout, piece) if sentences else Grade("unparsed", 0, why=str(error))
     if verdict.reply is None:
         return Grade("unparsed", 0, why=verdict.error)
     return Grade(_of_yes_no(verdict), 0, why=verdict.why, support_score=verdict.yes("s"))

@@ -31,17 +31,17 @@ class Checked:
 
 
 class CheckSupport(Protocol):
-    """One call about some sentences (their numbers from 0); `order` and `needed` as for `Task.verdict`."""
+    """One call about some sentences, by their numbers from 0; `order` and `needed` as for `Task.verdict`."""
 
-    def __call__(self, sentences: Sequence[int], order: Sequence[int], needed: int) -> Checked: ...
+    def __call__(self, numbers: Sequence[int], order: Sequence[int], needed: int) -> Checked: ...
 
 
 def in_pieces(cited: Sequence[set[int]], layout: Layout, ask: CheckSupport) -> Grade:
     """The support of every sentence, each checked against what it cites; `cited` are the positions of that."""
-    found = list(_halved(range(len(cited)), cited, layout, ask))
-    supports = tuple(support for piece in found for support in piece.supports)
-    known = [probabilities for piece in found for probabilities in piece.probabilities]
-    why = "; ".join(dict.fromkeys(piece.why for piece in found if piece.why))
+    pieces = list(_halved(range(len(cited)), cited, layout, ask))
+    supports = tuple(support for piece in pieces for support in piece.supports)
+    known = [probabilities for piece in pieces for probabilities in piece.probabilities]
+    why = "; ".join(dict.fromkeys(piece.why for piece in pieces if piece.why))
     return Grade(overall(supports), 0, supports, why, support_score=support_score(known))
 
 
@@ -74,14 +74,14 @@ def _against_each(sentence: Sequence[int], order: Sequence[int], ask: CheckSuppo
     best, left, unknown = unread(1, ""), list(order), ""
     while left and best.supports[0] != "fully":
         try:
-            found = ask(sentence, left, 1)
+            checked = ask(sentence, left, 1)
         except DoesNotFit as error:
             left, unknown = left[1:], str(error)
             continue
-        if not found.kept:
-            return unread(1, found.why)
-        left = [position for position in left if position not in found.kept]
-        best = max(best, found, key=_worth)
+        if not checked.kept:
+            return unread(1, checked.why)
+        left = [position for position in left if position not in checked.kept]
+        best = max(best, checked, key=_worth)
     return unread(1, unknown) if unknown and best.supports[0] != "fully" else best
 
 

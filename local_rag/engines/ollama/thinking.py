@@ -17,20 +17,20 @@ class Thinking:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: dict[str, ModelSetup] = {}
+        self._changed: dict[str, ModelSetup] = {}
         self._notes: dict[str, str] = {}
 
     def of(self, setup: ModelSetup) -> ModelSetup:
         """How the model of a setup is asked by now."""
-        return self._found.get(setup.model, setup)
+        return self._changed.get(setup.model, setup)
 
     def after_empty(self, setup: ModelSetup) -> bool:
         """Tokens were generated and no text came: whether the model is asked otherwise from now on."""
         with self._lock:
             if setup.think or setup.thinks is False:
                 return False
-            self._found.setdefault(setup.model, replace(setup, think="low"))
-            return self._found[setup.model] != setup
+            self._changed.setdefault(setup.model, replace(setup, think="low"))
+            return self._changed[setup.model] != setup
 
     def after_refusal(self, setup: ModelSetup) -> bool:
         """The server refused a `think`: whether that was found here, and the model is asked otherwise from now on.
@@ -38,17 +38,17 @@ class Thinking:
         In the end it is told again not to think, and its empty replies are failures.
         """
         with self._lock:
-            found = self._found.get(setup.model)
-            if found is None or not setup.think:
+            changed = self._changed.get(setup.model)
+            if changed is None or not setup.think:
                 return False
-            if found == setup:
-                self._found[setup.model] = replace(setup, think=setup.think == "low")
+            if changed == setup:
+                self._changed[setup.model] = replace(setup, think=setup.think == "low")
             return True
 
     def note(self, setup: ModelSetup) -> str:
         """What a person should know of a model that replied in the way found here; once for each model."""
         with self._lock:
-            if self._found.get(setup.model) != setup or not setup.think or setup.model in self._notes:
+            if self._changed.get(setup.model) != setup or not setup.think or setup.model in self._notes:
                 return ""
             line = f"'think: {str(setup.think).lower()}'"
             self._notes[setup.model] = (

@@ -83,11 +83,11 @@ def content(db: Connection) -> str:
 
 
 def roots(db: Connection) -> list[Root]:
-    since_2 = ", ".join(_column(db, "roots", name) for name in ("follow_links", "links_told"))
+    since_2 = ", ".join(_column(db, "roots", name) for name in ("follow_links", "links_reported"))
     rows = db.execute(f"SELECT path, excludes, secrets, {since_2} FROM roots ORDER BY path")
     return [
-        Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow), bool(told))
-        for path, excludes, secrets, follow, told in rows
+        Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow), bool(links_reported))
+        for path, excludes, secrets, follow, links_reported in rows
     ]
 
 
@@ -96,9 +96,9 @@ def excluded(db: Connection) -> dict[str, tuple[str, ...]]:
     return {path: tuple(json.loads(excludes)) for path, excludes in db.execute("SELECT path, excludes FROM excluded")}
 
 
-def told(db: Connection) -> set[tuple[str, str]]:
+def reported(db: Connection) -> set[tuple[str, str]]:
     """What earlier syncs reported as skipped: (path, reason)."""
-    return set(db.execute("SELECT path, reason FROM told"))
+    return set(db.execute("SELECT path, reason FROM reported"))
 
 
 def failures(db: Connection) -> dict[str, Failure]:

@@ -14,7 +14,7 @@ CREATE TABLE roots (
     excludes TEXT NOT NULL,
     secrets INTEGER NOT NULL,
     follow_links INTEGER NOT NULL DEFAULT 0,
-    links_told INTEGER NOT NULL DEFAULT 0
+    links_reported INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -61,7 +61,7 @@ Ids of chunks are never used twice (AUTOINCREMENT): a vector in memory stays tru
 
 NEW_COLUMNS = (
     ("roots", "follow_links", "INTEGER NOT NULL DEFAULT 0"),
-    ("roots", "links_told", "INTEGER NOT NULL DEFAULT 0"),
+    ("roots", "links_reported", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "ctime_ns", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "inode", "INTEGER NOT NULL DEFAULT 0"),
 )
@@ -84,12 +84,16 @@ CREATE TABLE IF NOT EXISTS failures (
     parser TEXT NOT NULL,
     reason TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS told (path TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (path, reason)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reported (
+    path TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (path, reason)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS excluded (path TEXT PRIMARY KEY, excludes TEXT NOT NULL) WITHOUT ROWID;
 """
 """The tables that schema 1 lacks.
 
-`failures` are files whose content a version of the parser cannot read, each with the reason. `told` is what earlier
+`failures` are files whose content a version of the parser cannot read, each with the reason. `reported` is what earlier
 syncs reported as skipped. `excluded` is what a person excluded from roots that were forgotten since: where one is
 indexed again it holds as before.
 """
@@ -110,14 +114,14 @@ class Recipe:
 class Root:
     """A file or folder that somebody asked to index, and how it is walked.
 
-    `links_told`: a sync has said that it does not follow the links that lead out of it, and kept what it had of them.
+    `links_reported`: a sync has named the links that lead out of it and are not followed, and kept what it had of them.
     """
 
     path: str
     excludes: tuple[str, ...] = ()
     secrets: bool = False
     follow_links: bool = False
-    links_told: bool = False
+    links_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

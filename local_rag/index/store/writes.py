@@ -40,8 +40,8 @@ def set_recipe(db: Connection, recipe: Recipe) -> None:
 
 
 def set_roots(db: Connection, roots: Sequence[Root]) -> None:
-    rows = [(r.path, json.dumps(r.excludes), r.secrets, r.follow_links, r.links_told) for r in roots]
-    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links, links_told) VALUES (?, ?, ?, ?, ?)"
+    rows = [(r.path, json.dumps(r.excludes), r.secrets, r.follow_links, r.links_reported) for r in roots]
+    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links, links_reported) VALUES (?, ?, ?, ?, ?)"
     db.executemany(sql, rows)
     db.executemany("DELETE FROM excluded WHERE path = ?", [(root.path,) for root in roots])
 
@@ -54,14 +54,14 @@ def forget_roots(db: Connection, paths: Iterable[str]) -> None:
     db.executemany("DELETE FROM roots WHERE path = ?", rows)
 
 
-def set_told(db: Connection, told: Iterable[tuple[str, str]]) -> None:
+def set_reported(db: Connection, warnings: Iterable[tuple[str, str]]) -> None:
     """Remember the (path, reason) pairs that were reported, and no others."""
-    db.execute("DELETE FROM told")
-    db.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", told)
+    db.execute("DELETE FROM reported")
+    db.executemany("INSERT OR IGNORE INTO reported VALUES (?, ?)", warnings)
 
 
-def forget_told(db: Connection, paths: Iterable[str]) -> None:
-    db.executemany("DELETE FROM told WHERE path = ?", [(path,) for path in paths])
+def forget_reported(db: Connection, paths: Iterable[str]) -> None:
+    db.executemany("DELETE FROM reported WHERE path = ?", [(path,) for path in paths])
 
 
 def set_failures(db: Connection, failures: Iterable[Failure]) -> None:

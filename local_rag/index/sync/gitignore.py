@@ -129,8 +129,8 @@ def _names(text: str) -> list[list[str]]:
         sign = text[at]
         at += 1
         if sign == "[":
-            one, at = _bracket(text, at)
-            names[-1].append(one)
+            bracket, at = _bracket(text, at)
+            names[-1].append(bracket)
             continue
         escaped = sign == "\\"
         if escaped:

@@ -24,19 +24,19 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
     gone: set[str] = set()
     for name in names:
         pages = [page.path for page in store.read(reads.pages, (normal(str(name)),))] if _is_url(name) else []
-        found = below[folders[name]] if name in folders else pages
-        if not (found or missing_ok):
+        below_name = below[folders[name]] if name in folders else pages
+        if not (below_name or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
-        gone.update(found)
-    told = {path for path, _ in store.read(reads.told)} | set(store.read(reads.failures))
-    unread = {path for paths in _below(told, folders.values()).values() for path in paths}
+        gone.update(below_name)
+    reported = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
+    unread = {path for paths in _below(reported, folders.values()).values() for path in paths}
     if not (gone or unread):
         return ()
     with store.writing() as db:
         writes.remove(db, gone)
         writes.forget_failures(db, unread)
         writes.forget_roots(db, gone)
-        writes.forget_told(db, unread)
+        writes.forget_reported(db, unread)
     store.refresh()
     return tuple(path for path in files if path in gone)
 

@@ -221,10 +221,12 @@ class Sync:
             Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")
             for (path, reason), count in kept.items()
         ]
-        told = {path for path, _ in kept}
-        self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in told]
+        kept_paths = {path for path, _ in kept}
+        self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in kept_paths]
         with self._store.writing() as db:
-            writes.set_roots(db, [replace(synced[path], links_told=True) for path, why in kept if why == NOT_FOLLOWED])
+            writes.set_roots(
+                db, [replace(synced[path], links_reported=True) for path, why in kept if why == NOT_FOLLOWED]
+            )
 
     def _conclude(self, roots: Sequence[Root]) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
@@ -233,15 +235,15 @@ class Sync:
         around = {str(above) for path in synced for above in (path, *Path(path).parents)}
         known = self._store.read(reads.roots)
         report.excludes = {root.path: root.excludes for root in known if root.excludes and root.path in around}
-        before = self._store.read(reads.told)
-        told = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
+        before = self._store.read(reads.reported)
+        reported = {(file.path, file.reason) for file in (*report.skipped, *report.kept)}
         for files in (report.skipped, report.kept):
             files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
         others = {root.path for root in known} - synced
-        told |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
+        reported |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
         with self._store.writing() as db:
             writes.set_meta(db, {"last_sync": str(time.time())})
-            writes.set_told(db, told)
+            writes.set_reported(db, reported)
 
     def _remove(self, paths: Sequence[str]) -> None:
         if paths:
@@ -252,7 +254,7 @@ class Sync:
 
 def _why_kept_once(walked: Walk, file: FileRow, root: Root) -> tuple[str, str] | None:
     """(path, reason) for what an earlier version found through a link out of its root: it goes with the next sync."""
-    return (root.path, NOT_FOLLOWED) if walked.is_behind_a_link(file) and not root.links_told else None
+    return (root.path, NOT_FOLLOWED) if walked.is_behind_a_link(file) and not root.links_reported else None
 
 
 def _is_below(path: str, roots: Collection[str]) -> bool:

@@ -132,11 +132,11 @@ class _Search:
         try:
             with os.scandir(folder.path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
-            found = {entry.name for entry in entries}
-            if folder.real != self.home and (marker := marked(folder.real, found)):
+            names = {entry.name for entry in entries}
+            if folder.real != self.home and (marker := marked(folder.real, names)):
                 self.marked[str(folder.real)] = marker
                 return
-            rules = folder.rules.within(folder.path, found, None if self._root.follow_links else self.home)
+            rules = folder.rules.within(folder.path, names, None if self._root.follow_links else self.home)
             kept = [entry for entry in entries if not self._left_out(entry, folder, rules)]
         except (OSError, UnusableIgnoreFileError) as error:
             self.unseen[str(folder.real)] = _why(error)

@@ -377,11 +377,11 @@ def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
 
 SCHEMA_1 = """
 ALTER TABLE roots DROP COLUMN follow_links;
-ALTER TABLE roots DROP COLUMN links_told;
+ALTER TABLE roots DROP COLUMN links_reported;
 ALTER TABLE files DROP COLUMN ctime_ns;
 ALTER TABLE files DROP COLUMN inode;
 DROP TABLE failures;
-DROP TABLE told;
+DROP TABLE reported;
 DROP TABLE excluded;
 UPDATE meta SET value = '1' WHERE name = 'schema';
 """
