@@ -215,7 +215,8 @@ class Sync:
         self._remove([file.path for file in gone])
         self._failures.forget([p for p in self._failures.paths if p not in walked.files and _is_below(p, synced)])
         for file in gone:
-            if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else ""):
+            _, unseen = walked.why_unseen(file) or ("", "")  # with --prune that is no reason to keep it
+            if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else unseen):
                 self._report.forgotten.append(Skipped(file.path, reason))
         self._report.kept += [
             Skipped(path, f"{reason}; {plural(count, 'indexed file')} of it kept")

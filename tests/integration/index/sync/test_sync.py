@@ -381,7 +381,9 @@ class TestMarkedFolders:
             (kept,) = report.kept
             assert kept.path == str(notes / "sub")
             assert kept.reason == "looks like a cache (CACHEDIR.TAG); 1 indexed file of it kept"
-        assert names(index.sync(prune=True).removed) == ["c.txt"]
+        report = index.sync(prune=True)
+        assert names(report.removed) == ["c.txt"]
+        assert [file.reason for file in report.forgotten] == ["looks like a cache (CACHEDIR.TAG)"]
         assert index.sync().kept == ()
 
     def test_an_unusable_ignore_file_keeps_what_was_indexed_and_takes_nothing_in(self, index, notes):
