@@ -71,17 +71,26 @@ def parse(line: str) -> Pattern | None:
     text = text.removeprefix("/")
     if not text:
         return None
+    begin = _literal_beginning(text) if whole else ""
     try:
-        names = _names(text)
+        names = _names(text.removeprefix(begin))
     except _NeverMatchesError:
         return None
     if not re.search(r"[*?\[\\]", text):
         return Pattern(line, ignores, only_folders, whole, text)
     folders = [whole and len(name) > 1 and set(name) == {STAR} for name in names]
     regexes = [ANY_FOLDERS if any_ else name_regex(name) for any_, name in zip(folders, names, strict=True)]
+    if begin and all(folders):
+        return Pattern(line, ignores, only_folders, whole, text, re.compile(f"{re.escape(begin)}.*", re.DOTALL))
     if folders[-1]:  # all below, but not the folder itself
         regexes.append(name_regex([ANY_SIGN, STAR]))
-    return Pattern(line, ignores, only_folders, whole, text, re.compile(path_regex(regexes)))
+    return Pattern(line, ignores, only_folders, whole, text, re.compile(re.escape(begin) + path_regex(regexes)))
+
+
+def _literal_beginning(text: str) -> str:
+    """What git compares letter by letter where `**` follows: a**/b is a, then **/b, so it fits ab/b and a/x/b."""
+    match = re.match(r"([^*?\[\\]*[^*?\[\\/])\*\*+(?:/|$)", text)
+    return match[1] if match else ""
 
 
 class Patterns:

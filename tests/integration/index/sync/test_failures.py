@@ -126,7 +126,8 @@ def test_what_the_content_made_fail(monkeypatch, tmp_path, error, passing):
         raise error
 
     monkeypatch.setattr(worker, "load", load)
-    assert worker.parse(tmp_path).get("passing", False) is passing
+    (tmp_path / "a.txt").touch()
+    assert worker.parse(tmp_path / "a.txt").get("passing", False) is passing
 
 
 def test_a_library_that_is_installed_is_another_parser(monkeypatch):
