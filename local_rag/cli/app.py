@@ -71,6 +71,9 @@ def main() -> None:
         sys.stderr.flush()
     except process.StreamClosed:
         code = BROKEN_PIPE
+    except KeyboardInterrupt:  # another Ctrl-C, while the first was being shown
+        code = INTERRUPTED
+        _show_cursor()
     except LocalRagError as error:
         code = code or _say(f"error: {error}", error.hint, 1)
     os._exit(code)

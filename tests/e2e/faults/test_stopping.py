@@ -98,5 +98,5 @@ def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(
     terminal.process.send_signal(signal.SIGINT)
     terminal.read_until("stopping", 1)
     terminal.process.send_signal(signal.SIGINT)
-    assert terminal.end() == 130
+    assert terminal.end() == 130, terminal.shown
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l") >= 0, "the cursor is seen again"
