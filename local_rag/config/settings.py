@@ -24,7 +24,7 @@ from pydantic import (
     field_validator,
 )
 
-from local_rag.core.errors import ConfigError, UsageError
+from local_rag.core.errors import ConfigError, ConfigUnreadable, UsageError
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
@@ -325,15 +325,22 @@ def variable(name: str) -> str:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, empty for an empty file. Raises ConfigError with the line of a mistake."""
+    """The mapping in a YAML file, empty for an empty file.
+
+    Raises ConfigError with the line of a mistake, ConfigUnreadable for what is no file that can be read.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
             what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
-            raise ConfigError(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
+            raise ConfigUnreadable(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
         data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}", hint=f"ls {shlex.quote(str(path.parent))}"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+        raise ConfigUnreadable(f"cannot read {path}: {error}", hint=f"ls -l {shlex.quote(str(path))}") from error
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
         raise ConfigError(f"cannot read {path}: {error}") from error
     except yaml.YAMLError as error:

@@ -3,6 +3,7 @@
 LocalRagError                 exit 1
 ├── UsageError                exit 2   the command or a value on it cannot be used
 ├── ConfigError               exit 2   config.yaml, models.yaml or a LOCAL_RAG_* variable is wrong
+│   └── ConfigUnreadable      exit 1   one of these files is there and cannot be read
 ├── IndexMissing              exit 1   there is no index of that name or path
 ├── IndexMismatch             exit 1   another embedder, chunking or schema made this index
 ├── IndexBusy                 exit 1   another process is writing to it
@@ -38,6 +39,10 @@ class UsageError(LocalRagError):
 
 class ConfigError(LocalRagError):
     exit_code = 2
+
+
+class ConfigUnreadable(ConfigError):
+    exit_code = 1
 
 
 class IndexMissing(LocalRagError):
