@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CHILD = Path(__file__).parents[1] / "support" / "linear_work.py"
+CHILD = Path(__file__).parents[2] / "support" / "linear_work.py"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer that counts the time of a process")
