@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from local_rag.cli.options import QuestionOptions, delete_old, stderr_display, with_options
-
-if TYPE_CHECKING:
-    pass
-
 
 ABSTAINED, NOT_GROUNDED = 3, 4
 

@@ -96,12 +96,12 @@ def index(
 
     A web page is fetched only when you name it.
     """
-    from local_rag.cli.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.indexing import index_files, named
     from local_rag.terminal.console import stderr, write_result
     from local_rag.terminal.index_report import report_parts
+    from local_rag.terminal.kept import what_quotes
     from local_rag.terminal.password_prompt import password_prompt
 
     files, pages = named(paths or [], urls)

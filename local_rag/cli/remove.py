@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,9 +45,9 @@ def remove(
 
 
 def _remove_index(settings: Settings) -> int:
-    from local_rag.cli.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.terminal.console import confirm, write
+    from local_rag.terminal.kept import what_quotes
     from local_rag.text.display import short_path
 
     folder = settings.index_path
@@ -60,10 +60,10 @@ def _remove_index(settings: Settings) -> int:
 
 def _remove_from(settings: Settings, index: str | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
-    from local_rag.cli.kept import what_quotes
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
+    from local_rag.terminal.kept import what_quotes
     from local_rag.text.display import plural
     from local_rag.text.urls import is_page
     from local_rag.web.search_cache import SearchCache
@@ -77,7 +77,7 @@ def _remove_from(settings: Settings, index: str | None, words: list[str], keep_o
         removed = opened.remove([*now, *pages])
         patterns = opened.keep_out(inside) if keep_out else []
         removed += opened.remove(inside, missing_ok=True) if patterns else ()
-        if inside and keep_out is None and sys.stdin.isatty() and confirm("Keep it out of the index from now on?"):
+        if inside and keep_out is None and sys.stdin.isatty() and confirm(_question(inside)):
             patterns = opened.keep_out(inside)
         linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
     sync = f"local-rag index --index {shlex.quote(index)}" if index else "local-rag index"
@@ -86,9 +86,10 @@ def _remove_from(settings: Settings, index: str | None, words: list[str], keep_o
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)
         lines.append(f"Kept out from now on. To take that back: {sync} {again}")
     elif inside:
+        its, it = ("Its", "it") if len(inside) == 1 else ("Their", "them")
         lines.append(
-            "Their folder is still indexed, so the next local-rag index brings them back;"
-            " the same command with --keep-out leaves them out."
+            f"{its} folder is still indexed, so the next local-rag index brings {it} back;"
+            f" the same command with --keep-out leaves {it} out."
         )
     if linked:
         lines.append(
@@ -98,6 +99,10 @@ def _remove_from(settings: Settings, index: str | None, words: list[str], keep_o
     if pages and (count := SearchCache(settings.data_folder, settings.values.web.cache_hours).forget(pages)):
         lines.append(f"{plural(count, 'stored web search', 'stored web searches')} with a page of these deleted, too")
     return [*lines, *what_quotes(settings, removed, words)]
+
+
+def _question(paths: Sequence[Path]) -> str:
+    return f"Keep {'it' if len(paths) == 1 else 'them'} out of the index from now on?"
 
 
 def _is_below(path: Path | str, roots: Set[str]) -> bool:

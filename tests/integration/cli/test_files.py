@@ -133,7 +133,7 @@ def test_warnings_are_told_once_and_counted_from_then_on(notes, capsys):
 def test_a_removed_file_is_kept_out_with_the_flag(notes, capsys):
     assert run(["index", "notes"]) == 0
     assert run(["remove", "notes/diary.txt"]) == 0
-    assert "the same command with --keep-out leaves them out" in capsys.readouterr().out
+    assert "the same command with --keep-out leaves it out" in capsys.readouterr().out
     assert run(["remove", "notes/diary.txt", "--keep-out"]) == 0
     assert run(["remove", "notes/old", "--keep-out"]) == 0
     assert "local-rag index --no-exclude /old" in capsys.readouterr().out
