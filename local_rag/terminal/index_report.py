@@ -78,7 +78,7 @@ def _reasons(title: str, files: Iterable[Skipped], label: PathLabel, whole: bool
         if len(paths) == 1:
             table.add_row(" ", Text.assemble(label(paths[0]), (f": {reason}", "yellow")))
             continue
-        table.add_row(" ", Text.assemble(plural(len(paths), "file"), (f": {reason}", "yellow")))
+        table.add_row(" ", Text.assemble((reason, "yellow"), f" ({plural(len(paths), 'file')})"))
         for line in _listed(paths, label, len(paths) if whole else _SHOWN):
             table.add_row(" ", Text(f"  {line}"))
     if groups:

@@ -102,7 +102,7 @@ def test_the_report_names_what_went_and_why(notes, capsys):
     assert lines[lines.index("Removed from the index:") + 1 :] == [
         "  notes/old/a.txt: not there any more",
         "  notes/diary.txt: --exclude diary.txt",
-        "  12 files: .gitignore: *.log.txt",
+        "  .gitignore: *.log.txt (12 files)",
         "    12 files in notes/old",
     ]
 
@@ -113,7 +113,7 @@ def test_warnings_are_told_once_and_counted_from_then_on(notes, capsys):
     assert run(["index", "notes"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("Skipped, wholly or in part:") + 1 :] == [
-        "  2 files: may hold secrets; index it with --include-secrets",
+        "  may hold secrets; index it with --include-secrets (2 files)",
         "    notes/.env",
         "    notes/id_rsa",
         "  notes/empty.txt: is empty",
