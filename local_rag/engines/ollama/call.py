@@ -17,8 +17,9 @@ import httpx
 
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
-from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.engines.ollama.clients import ChatClients, ollama
+from local_rag.core.callbacks import ModelRun
+from local_rag.core.errors import EngineError, LocalRagError, Stopped
+from local_rag.engines.ollama.clients import ChatClients, about, ollama
 from local_rag.engines.ollama.context_window import ModelSetup, estimate, too_long
 from local_rag.engines.ollama.model_loads import Loads, duration
 from local_rag.engines.ollama.model_names import same_model
@@ -91,6 +92,7 @@ class Caller:
         cancel.check()
         started = time.perf_counter()
         thoughts, last, tokens = Thoughts(), dict[str, Any](), list[Token]()
+        run = ModelRun(request.role, "ollama", request.setup.model, request.messages, about(request))
         chunks = self._chunks(request)
         try:
             for token, metadata in chunks:
@@ -100,6 +102,8 @@ class Caller:
                 if thoughts.restarted:
                     yield None
                 if text:
+                    if request.schema is None:
+                        run.token(text)
                     yield token if text == token.text else Token(text)
             if text := thoughts.end():
                 yield Token(text)
@@ -107,9 +111,12 @@ class Caller:
                 raise EngineError(_CLOSED)
             cut = check_end(request, thoughts.text, last)
             call, note = self.loads.counted(call_of(request, last, time.perf_counter() - started))
+            run.end(thoughts.text.strip(), call)
             return Reply(thoughts.text.strip(), cut, call, note, tuple(tokens))
-        except Unusable as error:
-            error.call = call_of(request, last, time.perf_counter() - started)
+        except BaseException as error:
+            if isinstance(error, Unusable):
+                error.call = call_of(request, last, time.perf_counter() - started)
+            run.error(Stopped("stopped") if isinstance(error, GeneratorExit) else error)
             raise
         finally:
             chunks.close()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -48,6 +48,16 @@ def chat_ollama() -> type[ChatOllama]:
     return ChatOllama
 
 
+def about(request: ChatRequest) -> dict[str, Any]:
+    """The options of a request that the client of its model has."""
+    return {
+        "num_ctx": request.setup.num_ctx,
+        "num_predict": request.cap + request.setup.thoughts,
+        "temperature": 0.7 if request.variant else 0.0,
+        "seed": SEED + request.variant,
+    }
+
+
 class ChatClients:
     """The chat clients of one server, one for each set of options.
 
@@ -65,10 +75,7 @@ class ChatClients:
             self._clients[key] = chat_ollama()(
                 model=request.setup.model,
                 base_url=self._server.address.url,
-                num_ctx=request.setup.num_ctx,
-                num_predict=request.cap + request.setup.thoughts,
-                temperature=0.7 if request.variant else 0.0,
-                seed=SEED + request.variant,
+                **about(request),
                 reasoning=request.setup.think,
                 keep_alive=self._keep_alive,
                 sync_client_kwargs={

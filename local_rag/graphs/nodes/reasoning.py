@@ -9,7 +9,7 @@ from __future__ import annotations
 from local_rag.core.events import Retrieved
 from local_rag.graphs import rules
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
-from local_rag.graphs.nodes.retrieval import nearest
+from local_rag.graphs.nodes.retrieval import nearest, search
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text.display import plural
 from local_rag.text.words import query_key
@@ -22,7 +22,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
     query = state.get("query") or standalone_question(state)
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
     known = [chunk_id(passage) for passage in have]
-    new = deps.index.search(query, k, within=deps.within, exclude=known) if k > 0 else []
+    new = search(deps, query, k, known) if k > 0 else []
     emit(Retrieved(query, tuple(new)))
     return {
         "query": query,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 
 from langchain_core.documents import Document
 
+from local_rag.core.callbacks import retrieval
 from local_rag.core.events import Retrieved
 from local_rag.graphs.nodes.node import Emit, chunk_id, node, standalone_question
 from local_rag.graphs.state import Deps, State, Update
@@ -19,7 +20,7 @@ NEAREST = 3
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_question(state)
-    passages = deps.index.search(query, deps.k, within=deps.within, exclude=state.get("rejected", ()))
+    passages = search(deps, query, deps.k, state.get("rejected", ()))
     emit(Retrieved(query, tuple(passages)))
     turns = state.get("turns") or [{}]
     passages = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
@@ -30,6 +31,11 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
         "shown": [chunk_id(passage) for passage in passages],
         "nearest": nearest([*state.get("nearest", ()), *passages]),
     }
+
+
+def search(deps: Deps, query: str, k: int, exclude: Collection[str]) -> list[Document]:
+    """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval."""
+    return retrieval("index", query, lambda: deps.index.search(query, k, within=deps.within, exclude=exclude))
 
 
 def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:
