@@ -99,6 +99,12 @@ class Passages:
     def count(self) -> int:
         return len(self.documents)
 
+    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
+        return [[] for _ in documents]
+
+    def span(self, chunk_id: str, start: int, end: int) -> str:
+        return ""
+
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         return [None] * len(documents)
 

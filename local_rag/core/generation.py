@@ -38,7 +38,8 @@ class Attempt:
 
     `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
     without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
-    `thoughts` led to the documents, if any: sentences of reasoning.
+    `thoughts` led to the documents, if any: sentences of reasoning. `written` asks for a part of an answer alone: what
+    comes next after this, which may be empty; None asks for the whole answer. It has no marks.
     """
 
     number: int = 1
@@ -46,6 +47,7 @@ class Attempt:
     direct: bool = False
     scored: bool = False
     thoughts: tuple[str, ...] = ()
+    written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

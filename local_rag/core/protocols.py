@@ -44,8 +44,15 @@ class Engine(Protocol):
     def route(self, question: str, catalog: Catalog) -> Route:
         """One of `catalog.allowed`, and `multi` only where that is on offer."""
 
-    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
-        """Whether the files should be looked at (Self-RAG, Retrieve); in doubt, yes."""
+    def needs_retrieval(
+        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+    ) -> Need:
+        """What the answer needs next (Self-RAG, Retrieve). Nothing is `written` yet: whether the files should be looked
+        at; in doubt, yes. Else how the text goes on, whose last part is from `documents`; in doubt, no.
+        """
+
+    def room(self, question: str, documents: Sequence[Document]) -> int:
+        """How many code points the documents may grow by and still be read whole by every task."""
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
@@ -118,6 +125,14 @@ class Corpus(Protocol):
 
     def count(self) -> int:
         """How many passages there are; a catalog costs more."""
+
+    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
+        """For each document that is a passage of this index, the passages around it in the order of their text: at most
+        `reach` on each side, of the same document (a PDF page is one), itself among them; else an empty list.
+        """
+
+    def span(self, chunk_id: str, start: int, end: int) -> str:
+        """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document that is a whole passage of this index, None for any other."""

@@ -12,6 +12,9 @@ Complexity = Literal["direct", "single", "multi"]
 RelevanceLabel = Literal["relevant", "irrelevant", "unparsed"]
 Support = Literal["fully", "partially", "no", "unparsed"]
 Target = Literal["vectorstore", "web"]
+Retrieve = Literal["yes", "no", "continue"]
+"""Self-RAG's decision before each part of an answer (arXiv 2310.11511, table 1): look something up; nothing more is
+needed; go on with the passages at hand."""
 Check = Literal["both", "support", "usefulness"]
 """What of a generation is graded: the tutorials' hallucination grader, their answer grader, or both at once."""
 
@@ -28,12 +31,17 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Does a question need the files (Self-RAG, Retrieve)? `score` is P(yes) in [0, 1], None where unknown."""
+    """What an answer needs next: Retrieve of Self-RAG (table 1). `continue` only where passages are at hand.
 
-    needed: bool
+    `score` is P(yes) / (P(yes) + P(no)), None where unknown. `query` is what to look for; empty: the question with what
+    was written last.
+    """
+
+    retrieve: Retrieve
     score: float | None = None
     why: str = ""
     usage: Usage = field(default_factory=Usage)
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ def _route(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
 
 def _need(engine: OllamaEngine, _: Sequence[Document]) -> _Reply:
     need = engine.needs_retrieval(QUESTION, CATALOG)
-    reply = "?" if need.usage.unparsed else "yes" if need.needed else "no"
+    reply = "?" if need.usage.unparsed else need.retrieve
     return reply, "yes", reply == "yes", need.usage
 
 

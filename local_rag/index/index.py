@@ -312,6 +312,18 @@ class Index:
             vectors.append(np.frombuffer(blob, dtype="<f4") if same else None)
         return vectors
 
+    def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
+        """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
+        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
+        near = self._store.read(reads.around, keys, reach)
+        ids = list(dict.fromkeys(chunk for chunks in near.values() for chunk in chunks))
+        passages = {passage.id: searches.document(passage) for passage in self._store.read(reads.passages, ids)}
+        return [[passages[chunk] for chunk in near.get(key, ()) if chunk in passages] for key in keys]
+
+    def span(self, chunk_id: str, start: int, end: int) -> str:
+        """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""
+        return self._store.read(reads.span, chunk_id, start, end)
+
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as the index stems it."""
         return searches.document_frequency(self._store, terms)

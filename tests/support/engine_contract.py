@@ -15,7 +15,7 @@ from local_rag.core.errors import Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.protocols import Engine
 from local_rag.core.usage import Usage
-from local_rag.text.marks import claims, marks
+from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.sentences import sentences
 
 LABELS = {"relevant", "irrelevant", "unparsed"}
@@ -142,9 +142,27 @@ class EngineContract:
 
     def test_files_are_needed_or_not(self, engine, question):
         need = engine.needs_retrieval(question, FULL_CATALOG)
-        assert need.needed in {True, False}
+        assert need.retrieve in {"yes", "no"}
         assert need.score is None or 0 <= need.score <= 1
         assert need.usage.seconds > 0
+
+    def test_an_answer_goes_on_or_ends(self, engine, question, documents):
+        written = "The warranty of a pump ends two years after delivery."
+        need = engine.needs_retrieval(question, FULL_CATALOG, documents, written)
+        assert need.retrieve in {"yes", "no", "continue"}
+        assert need.score is None or 0 <= need.score <= 1
+        assert need.usage.seconds > 0
+
+    def test_a_part_of_an_answer_is_not_written_twice(self, engine, question, documents):
+        first = _answer(engine, question, documents, Attempt(written=""))
+        assert first and first != NOT_IN_PASSAGES
+        following = _answer(engine, question, documents, Attempt(written=without_marks(first)))
+        assert without_marks(following) != without_marks(first)
+
+    def test_the_room_for_more_text_shrinks_as_the_passages_grow(self, engine, question, documents):
+        rooms = [engine.room(question, documents * count) for count in (1, 2, 500)]
+        assert all(isinstance(room, int) for room in rooms)
+        assert rooms[0] > rooms[1] > rooms[2] >= 0 or rooms[2] == 0
 
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
     @pytest.mark.parametrize("asked", [None, "Why?", "???", "Acme"])
@@ -196,6 +214,7 @@ class EngineContract:
             lambda: engine.relevance(question, documents),
             lambda: engine.relevance(question, documents, scored=True),
             lambda: engine.needs_retrieval(question, FULL_CATALOG),
+            lambda: engine.needs_retrieval(question, FULL_CATALOG, documents, "A pump has a warranty."),
             lambda: engine.reason(question, documents, []),
             lambda: engine.reason(question, [], ["A pump has a warranty."]),
             lambda: _answer(engine, question, documents),

@@ -39,6 +39,7 @@ class ScriptedEngine:
     rewrites: list[str] | None = None
     scores: list[list[float | None]] | None = None
     needed: bool = True
+    next: list[str] = field(default_factory=lambda: ["no"])
     need_score: float | None = None
     complexity: str = "single"
     thoughts: list[Thought] = field(default_factory=lambda: [Thought("So it is.", done=True)])
@@ -52,6 +53,7 @@ class ScriptedEngine:
         self._rewrites = iter(self.rewrites) if self.rewrites is not None else None
         self._scores = then_last(self.scores) if self.scores else repeat([])
         self._thoughts = then_last(self.thoughts)
+        self._next = then_last(self.next)
 
     def prepare(self):
         self.asked.append(("prepare",))
@@ -63,9 +65,15 @@ class ScriptedEngine:
         self.asked.append(("route", question, catalog))
         return Route(self.source, self.complexity if catalog.multi else "single", usage=ONE_CALL)
 
-    def needs_retrieval(self, question, catalog: Catalog):
+    def needs_retrieval(self, question, catalog: Catalog, documents=(), written=""):
+        if written:
+            self.asked.append(("goes_on", question, tuple(documents), written))
+            return Need(next(self._next), usage=ONE_CALL)
         self.asked.append(("needs_retrieval", question, catalog))
-        return Need(self.needed, self.need_score, usage=ONE_CALL)
+        return Need("yes" if self.needed else "no", self.need_score, usage=ONE_CALL)
+
+    def room(self, question, documents):
+        return 4000
 
     def reason(self, question, documents, thoughts):
         self.asked.append(("reason", question, tuple(documents), tuple(thoughts)))
@@ -102,7 +110,7 @@ class ScriptedEngine:
 
 @dataclass
 class FakeCorpus:
-    """Always finds its passages, less what is excluded."""
+    """Always finds its passages, less what is excluded; those with one `source` and page stand in one document."""
 
     passages: list[Document] = field(default_factory=lambda: [passage(n) for n in range(1, 5)])
 
@@ -124,6 +132,23 @@ class FakeCorpus:
 
     def count(self):
         return self.catalog().chunks
+
+    def neighbours(self, documents, reach):
+        return [self._around(document.metadata["chunk_id"], reach) for document in documents]
+
+    def _around(self, key, reach):
+        place = next((n for n, known in enumerate(self.passages) if known.metadata["chunk_id"] == key), None)
+        if place is None:
+            return []
+        same = [self.passages[place].metadata[name] for name in ("source", "page")]
+        near = self.passages[max(0, place - reach) : place + reach + 1]
+        return [document for document in near if [document.metadata[name] for name in ("source", "page")] == same]
+
+    def span(self, chunk_id, start, end):
+        text = [" "] * end
+        for near in self._around(chunk_id, len(self.passages)):
+            text[near.metadata["start"] : near.metadata["end"]] = near.page_content
+        return "".join(text[start:end])
 
     def vectors(self, documents):
         return [None] * len(documents)

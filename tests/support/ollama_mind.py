@@ -30,6 +30,9 @@ def mind(body):
         return json.dumps({key: _value(key, keys[key], question, passages, task) for key in keys})
     if task.startswith("Answer the question"):
         return _answered(question, passages)
+    if task.startswith(("Write the first part", "Write the next part")):
+        answer = _answered(question, passages)
+        return NOT_IN_PASSAGES if answer.rpartition(" [")[0] in task else answer
     if task.startswith("Write a query"):
         return f"{question.rstrip('?')} {len(re.findall('^- ', task, re.MULTILINE))}"
     return question
@@ -46,7 +49,7 @@ def _value(key, shape, question, passages, task):
         "u": lambda: "yes" if shape["type"] == "string" else 5 if "fully" in _supports(passages, task) else 1,
         "d": lambda: bool(near) if shape["type"] == "boolean" else shape["enum"][0],
         "c": lambda: shape["enum"][0],
-        "n": lambda: "yes",
+        "n": lambda: "no" if "continue" in shape["enum"] else "yes",
         "t": lambda: _answered(question, passages),
         "w": lambda: ["for the words"] * shape["maxItems"] if "maxItems" in shape else "for the words",
     }

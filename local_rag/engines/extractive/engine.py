@@ -39,6 +39,8 @@ RELEVANT = 0.5
 """Probability from which a passage is relevant; see `analysis.PASSAGE_WEIGHTS`."""
 NEAREST = 0.30
 """Cosine of the nearest passage below which the files are not worth searching (SQuAD v2 dev)."""
+READ = 12_000
+"""Code points of passages that are read for one answer: three times four passages of 250 tokens."""
 NEIGHBOURS, MAX_TERMS = 4, 30
 """Passages whose rarest terms a rewritten query may borrow, and how many of them in all."""
 
@@ -90,11 +92,18 @@ class ExtractiveEngine:
         steps = reasoning.complexity(question) if catalog.multi and source == "vectorstore" else "single"
         return Route(source, steps, why, _usage(started))
 
-    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
-        """Always: it cannot write, so without the files it has nothing to say."""
+    def needs_retrieval(
+        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+    ) -> Need:
+        """The files first: it cannot write, so without them it has nothing to say. Then by what is not covered yet."""
         started = time.perf_counter()
         cancel.check()
-        return Need(True, 1.0, "this engine only quotes", _usage(started))
+        need = reasoning.next_need(question, written) if written else Need("yes", 1.0, "this engine only quotes")
+        return replace(need, usage=_usage(started))
+
+    def room(self, question: str, documents: Sequence[Document]) -> int:
+        """What is left of `READ`: it embeds every sentence."""
+        return max(0, READ - sum(len(document.page_content) for document in documents))
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """Probabilities that the passages are about the question, and the words and similarity behind them."""
@@ -115,14 +124,16 @@ class ExtractiveEngine:
         """The best one to three sentences, each with its mark; the fixed reply where none is good enough.
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
-        of reasoning the sentences that answer the last of them are added.
+        of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
         """
         started = time.perf_counter()
         cancel.check()
         sentences: list[str] = []
         if documents and not attempt.direct:
-            failed = " ".join(draft for draft, _ in attempt.failed)
-            for query in [question, *reasoning.last_query(question, attempt.thoughts)]:
+            failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
+            following = reasoning.next_need(question, attempt.written).query if attempt.written else ""
+            queries = [following or question, *reasoning.last_query(question, attempt.thoughts)]
+            for query in queries:
                 analysis = self._analyses().of(query, documents)
                 sentences += [
                     f"{as_written(quote, set(analysis.weights))} [{quote.document + 1}]"

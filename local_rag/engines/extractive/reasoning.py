@@ -10,10 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.core.verdicts import Complexity, Thought
+from local_rag.core.verdicts import Complexity, Need, Thought
 from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.quotes import as_written
+from local_rag.text.display import joined
 from local_rag.text.names import names as names_of
+from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, fold, words
 
 if TYPE_CHECKING:
@@ -62,6 +64,28 @@ def last_query(question: str, thoughts: Sequence[str]) -> list[str]:
     return [query] if query else []
 
 
+def next_need(question: str, written: str) -> Need:
+    """What an answer needs after these sentences: a search for what they name while words of the question are open.
+
+    Where nothing new is named the passages at hand may hold the rest. A question that takes one step needs nothing.
+    """
+    if complexity(question) == "single":
+        return Need("no", why="the question takes one step")
+    *before, last = [span.of(written) for span in sentences(written)] or [""]
+    left = _open_words(question, written)
+    if not left:
+        return Need("no", why="every word of the question is covered")
+    query = _going_on(question, last, before).query
+    return Need("yes" if query else "continue", why=f"not covered: {joined(map(repr, left))}", query=query)
+
+
+def _open_words(question: str, text: str) -> list[str]:
+    """The words that tell what a question is about and that a text lacks, as they are written."""
+    covered, telling = set(content_stems(text)), questions.subject_words(question)
+    left = [word for word in questions.written_words(question) if not covered & set(content_stems(word))]
+    return [word for word in left if fold(word) in telling]
+
+
 def _going_on(question: str, sentence: str, thoughts: Sequence[str]) -> Thought:
     so_far = " ".join([*thoughts, sentence])
     known = set(content_stems(question)) | set(content_stems(" ".join(thoughts)))
@@ -71,9 +95,7 @@ def _going_on(question: str, sentence: str, thoughts: Sequence[str]) -> Thought:
         for word in questions.written_words(sentence)
         if names & set(words(word)) and not known & set(content_stems(word))
     ][:_NEW_NAMES]
-    covered = set(content_stems(so_far))
-    left = [word for word in questions.written_words(question) if not covered & set(content_stems(word))]
-    left = [word for word in left if fold(word) in questions.subject_words(question)]
+    left = _open_words(question, so_far)
     if not new or not left:
         return Thought(sentence, done=True)
     return Thought(sentence, query=" ".join([*new, *left]))

@@ -18,12 +18,12 @@ from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rew
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.call import Caller
-from local_rag.engines.ollama.context_window import Message, ModelSetup
+from local_rag.engines.ollama.context_window import Message, ModelSetup, estimate
 from local_rag.engines.ollama.grader import Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
-from local_rag.engines.ollama.task import Task
+from local_rag.engines.ollama.task import ANSWER_TOKENS, Task
 from local_rag.engines.ollama.thinking import Thinking
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 HARMONY = ("gptoss", "gpt-oss")
 """Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
+RESERVED = 3 * ANSWER_TOKENS
+"""Tokens of a window that wider passages leave free: a reply, a draft to check, a rejected one."""
 THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
 
@@ -138,13 +140,45 @@ class OllamaEngine:
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
 
-    def needs_retrieval(self, question: str, catalog: Catalog) -> Need:
-        """Retrieve of Self-RAG; what cannot be parsed is a yes."""
+    def needs_retrieval(
+        self, question: str, catalog: Catalog, documents: Sequence[Document] = (), written: str = ""
+    ) -> Need:
+        """Retrieve of Self-RAG. What cannot be parsed is a yes; where something is written, a no."""
+        if written:
+            return self._next(question, documents, written)
         task = self.task()
         messages = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
         verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, scored=True, reasons="one")
-        needed = verdict.reply is None or verdict.reply.needed == "yes"
+        needed = verdict.reply.needed if verdict.reply else "yes"
         return Need(needed, verdict.yes("n"), verdict.why, task.usage())
+
+    def _next(self, question: str, documents: Sequence[Document], written: str) -> Need:
+        """How an answer goes on, with the passages in sight that its last part is from."""
+        task, layout = self.task(), layouts().of(question, documents)
+
+        def prompt(numbers: Sequence[int]) -> Sequence[Message]:
+            return prompts.chat(prompts.next_task(written), question, layout.shown, numbers)
+
+        verdict = task.verdict(
+            "grader",
+            "retrieval_decision",
+            prompt,
+            layout.order,
+            lambda _: schemas.GradeNext,
+            spare=layout.spare,
+            needed=0,
+            scored=True,
+            reasons="one",
+        )
+        needed = verdict.reply.needed if verdict.reply else "no"
+        return Need(needed, verdict.yes("n"), verdict.why, task.usage())
+
+    def room(self, question: str, documents: Sequence[Document]) -> int:
+        """What is left of the smallest window beside the prompt and the reply, in code points like those passages'."""
+        prompt = prompts.chat(prompts.answer_task(Attempt()), question, documents, range(len(documents)))
+        left = min(setup.num_ctx - setup.thoughts for setup in self.models) - estimate(prompt) - RESERVED
+        text = "".join(document.page_content for document in documents)
+        return max(0, int(left * len(text) / max(1, estimate([("user", text)]))))
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
         """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""

@@ -34,6 +34,9 @@ SYSTEM = (
 SENTENCES = 3
 """The length of an answer, as in the tutorials."""
 
+PART = 2
+"""The same of one part of an answer that is written part by part."""
+
 LONGEST_DRAFT = 1200
 """Characters of a rejected draft that the next attempt is shown."""
 
@@ -101,18 +104,33 @@ def answer_task(attempt: Attempt, only: Sequence[int] = ()) -> str:
 
     `only` are the passages that it may use, where others are shown.
     """
+    wanted, missing = _whole_or_part(attempt.written)
     task = (
-        f"{_only('Use', only)}Answer the question in at most {SENTENCES} sentences, only from the passages and close "
+        f"{_only('Use', only)}{wanted}, only from the passages and close "
         "to their words. End each sentence with the number of the passage that says it, in square brackets, like "
-        f"[{min(only, default=1)}]. If the passages do not contain the answer, write this sentence and nothing else: "
+        f"[{min(only, default=1)}]. If the passages {missing}, write this sentence and nothing else: "
         f"{NOT_IN_PASSAGES}"
     )
+    if attempt.written:
+        task += f"\nThis stands already; do not repeat it:\n{fenced(attempt.written)}"
     if not attempt.failed:
         return task
     drafts = "\n".join(
         f"- {shorten(without_marks(draft), LONGEST_DRAFT)} (rejected: {why})" for draft, why in attempt.failed
     )
     return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{fenced(drafts)}"
+
+
+def _whole_or_part(written: str | None) -> tuple[str, str]:
+    """What is to be written, and what passages may lack of it. A part may lead to the answer, and need not hold it."""
+    if written is None:
+        return f"Answer the question in at most {SENTENCES} sentences", "do not contain the answer"
+    which = "next" if written else "first"
+    return (
+        f"Write the {which} part of an answer to the question in at most {PART} sentences: what the passages say "
+        "of it, even if it only leads to the answer",
+        f"hold nothing {'more ' * bool(written)}that belongs in the answer",
+    )
 
 
 def _only(what: str, numbers: Sequence[int]) -> str:
@@ -221,6 +239,16 @@ NEED = (
     'without looking anything up. If in doubt, "yes". Answer in JSON: {"n": "yes or no"}'
 )
 """Whether the files are needed at all (Self-RAG, Retrieve)."""
+
+
+def next_task(written: str) -> str:
+    """How an answer goes on after what is written of it (Self-RAG, Retrieve over input and output)."""
+    return (
+        f"This stands already of an answer to the question:\n<answer>\n{fenced(written)}\n</answer>\n"
+        'What does it need next? "no": it is complete. "continue": these passages hold something that it lacks. "yes": '
+        "it lacks something that these passages do not hold, so that the person's files must be searched again. "
+        'If in doubt, "no". Answer in JSON: {"n": "yes, no or continue"}'
+    )
 
 
 def reason_task(thoughts: Sequence[str]) -> str:

@@ -93,6 +93,12 @@ class GradeNeed(Reply):
     needed: YesNo = Field(alias="n")
 
 
+class GradeNext(Reply):
+    """What does an answer need after what is written of it? Retrieve of Self-RAG (table 1) with its three values."""
+
+    needed: Literal["yes", "no", "continue"] = Field(alias="n")
+
+
 class ReasonStep(Reply):
     """The next sentence of a chain of reasoning, and whether the answer is there (IRCoT, arXiv 2212.10509)."""
 

@@ -44,10 +44,10 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     Where answers without the files are not allowed there is nothing to decide.
     """
     if not deps.allow_direct:
-        need = Need(True, why="answers without your files are not allowed")
+        need = Need("yes", why="answers without your files are not allowed")
     else:
         need = deps.engine.needs_retrieval(standalone_question(state), deps.index.catalog())
-    needed = need.needed if need.score is None else need.score > deps.self_rag.delta
+    needed = need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
     verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
     return {
         "route": "vectorstore" if needed else "direct",

@@ -198,6 +198,25 @@ def chunks_named(db: Connection, keys: Collection[str]) -> list[int]:
     return [row[0] for row in db.execute(f"SELECT id FROM chunks WHERE key {_IN}", (_array(keys),))]
 
 
+def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[int]]:
+    """For each of these chunks those of its document in the order of the text, at most `reach` on either side of it."""
+    rows = db.execute(f"SELECT key, id, document FROM chunks WHERE key {_IN}", (_array(keys),)).fetchall()
+    before = "SELECT id FROM chunks WHERE document = ? AND id <= ? ORDER BY id DESC LIMIT ?"
+    after = "SELECT id FROM chunks WHERE document = ? AND id > ? ORDER BY id LIMIT ?"
+    near = {}
+    for key, chunk, document in rows:
+        first = [row[0] for row in db.execute(before, (document, chunk, reach + 1))]
+        near[key] = [*reversed(first), *(row[0] for row in db.execute(after, (document, chunk, reach)))]
+    return near
+
+
+def span(db: Connection, key: str, start: int, end: int) -> str:
+    """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
+    sql = "SELECT text FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
+    row = db.execute(sql, (key,)).fetchone()
+    return row[0][max(0, start) : max(0, end)] if row else ""
+
+
 def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:
     """What tells texts apart, by chunk."""
     return dict(db.execute(f"SELECT id, digest FROM chunks WHERE id {_IN}", (_array(ids),)))

@@ -279,10 +279,10 @@ def test_a_route_is_a_source_and_a_number_of_steps(ollama, allowed, multi, repli
 
 
 NEEDS = [
-    ([say('{"n": "no"}', odds=[{"no": 0.6, "yes": 0.2}])], False, 0.25),
-    ([say('{"n": "yes"}', odds=ODDS)], True, 0.75),
-    (['{"n": "no"}'], False, None),
-    (["Yes.", "Yes!"], True, None),
+    ([say('{"n": "no"}', odds=[{"no": 0.6, "yes": 0.2}])], "no", 0.25),
+    ([say('{"n": "yes"}', odds=ODDS)], "yes", 0.75),
+    (['{"n": "no"}'], "no", None),
+    (["Yes.", "Yes!"], "yes", None),
 ]
 
 
@@ -291,7 +291,7 @@ def test_whether_the_files_are_needed(ollama, replies, needed, score):
     ollama.script(*replies)
     with soon(), engine_on(ollama) as engine:
         need = engine.needs_retrieval(QUESTION, Catalog(3, 9, ("Plan",), ("fee",)))
-    assert (need.needed, need.score) == (needed, None if score is None else pytest.approx(score))
+    assert (need.retrieve, need.score) == (needed, None if score is None else pytest.approx(score))
     assert "titles: Plan" in contents(ollama.chats[0])[1][1]
 
 
