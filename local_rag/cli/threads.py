@@ -31,6 +31,7 @@ threads_app = typer.Typer(
     cls=_Listing, rich_markup_mode=None, help="List, show, export or delete the chats that are stored."
 )
 
+VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a chat, as local-rag threads lists it.")]
 
 
@@ -48,14 +49,14 @@ def list_(json: JsonOption = False) -> int:
 
 
 @threads_app.command()
-def show(name: NameArgument, json: JsonOption = False) -> int:
-    """Show the questions and answers of a chat."""
+def show(name: NameArgument, verdicts: VerdictsOption = False, json: JsonOption = False) -> int:
+    """Show the questions and answers of a chat, each with the way to it."""
     from local_rag.terminal.answers import turns_table
     from local_rag.terminal.console import write_result
 
     with _threads() as threads:
         turns = threads.turns(name)
-    write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels())], as_json=json)
+    write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
 
 
@@ -65,16 +66,17 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.md", help="A new file; stdout if left out.")
     ] = None,
+    verdicts: VerdictsOption = False,
 ) -> int:
     """Write a chat as Markdown: questions, answers, and their sources with file, page and quote."""
-    from local_rag.runtime.export import markdown
+    from local_rag.runtime.export import markdown, sources_of
     from local_rag.runtime.written import enter
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
     with _threads() as threads:
         turns = threads.turns(name)
-    page = markdown(name, turns)
+    page = markdown(name, turns, verdicts=verdicts)
     if out is None:
         write(page.rstrip("\n"))
         return 0
@@ -87,7 +89,7 @@ def export(
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror or error}", hint="--out chat.md") from error
-    sources = sorted({str(source["source"]) for turn in turns for source in turn["sources"]})
+    sources = sorted(sources_of(turns))
     enter(settings_of(None).data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
     return 0

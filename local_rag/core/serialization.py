@@ -1,8 +1,14 @@
-"""Values as what JSON knows, by pydantic: dataclasses and models become objects, paths and tuples strings and lists."""
+"""Values as what JSON knows, and back, by pydantic: dataclasses and models become objects, tuples and paths plain."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
@@ -15,6 +21,23 @@ def to_plain(value: Any) -> Any:
 def _number_or_text(value: Any) -> float | str:
     """What pydantic does not know, such as a number of NumPy."""
     return float(value) if hasattr(value, "__float__") else str(value)
+
+
+def from_plain(kind: type[T], value: Any) -> T:
+    """A dataclass, or a tuple of them, as `to_plain` wrote it; what is missing has its default, what is unknown goes.
+
+    Raises ValueError for a value that is none.
+    """
+    hashable: Any = kind
+    typed: T = _adapter(hashable).validate_python(value)
+    return typed
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:

@@ -20,6 +20,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.evaluation.corpus import FOLDER
 from local_rag.runtime import retention
+from local_rag.runtime.export import sources_of
 from local_rag.runtime.written import Written, forget_deleted, written
 from local_rag.text.urls import is_url
 
@@ -104,9 +105,8 @@ def _chats(settings: Settings) -> Iterator[Kept]:
     with _threads(settings) as threads:
         for name in threads.names():
             if turns := threads.saver.turns(name):
-                sources = {str(source.get("source", "")) for turn in turns for source in turn.get("sources", ())}
                 indexes = {str(turn.get("index", "")) for turn in turns} - {""}
-                yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources)))
+                yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources_of(turns))))
 
 
 def _threads(settings: Settings) -> Threads:

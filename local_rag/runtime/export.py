@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from local_rag.core.answer import Answer, Citation
+from local_rag.core.serialization import from_plain
+from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.display import plural, printable
 
 Turn = Mapping[str, Any]
@@ -20,27 +21,34 @@ RESERVATIONS = {
 }
 """How an answer begins that is not fully grounded."""
 
-_CITATION = {field.name for field in fields(Citation)}
-
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:
-    """A turn that was kept as the answer that it was, without what is not kept."""
-    sources = ({name: value for name, value in source.items() if name in _CITATION} for source in turn["sources"])
-    kept = {name: turn.get(name, "") for name in ("question", "status", "reason", "graph", "engine", "asked")}
-    return Answer(text=turn["answer"], citations=tuple(Citation(**source) for source in sources), thread=thread, **kept)
+    """A turn that was kept as the answer that it was, without what is not kept; older turns keep no verdicts."""
+    texts = {name: turn.get(name, "") for name in ("question", "status", "reason", "graph", "engine", "asked")}
+    own = {name: turn[name] for name in ("path", "decisions", "usage") if name in turn}
+    return from_plain(Answer, texts | own | {"text": turn["answer"], "citations": turn["sources"], "thread": thread})
 
 
-def markdown(name: str, turns: Sequence[Turn]) -> str:
-    """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it."""
+def sources_of(turns: Iterable[Turn]) -> set[str]:
+    """The files and URLs that are cited in these turns, or that a verdict of theirs is about."""
+    quoting = (part for turn in turns for name in ("sources", "decisions") for part in turn.get(name, ()))
+    return {str(part.get("source", "")) for part in quoting} - {""}
+
+
+def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str:
+    """A page: questions, answers, numbered sources with file, page and quote. Nothing from files is markup in it.
+
+    Below each answer stands the way to it in a line, with `verdicts` each of them in a list.
+    """
     first, last = when(turns[0]), when(turns[-1])
     time = first if first == last else f"{first} to {last}"
     lines = [f"# {escaped(name)}", "", f"{plural(len(turns), 'question')}, {time}."]
     for turn in turns:
-        lines += ["", *_section(answer_of(turn))]
+        lines += ["", *_section(answer_of(turn), verdicts)]
     return "\n".join(lines) + "\n"
 
 
-def _section(answer: Answer) -> Iterator[str]:
+def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
     yield f"## {escaped(answer.question)}"
     yield ""
     if answer.asked not in ("", answer.question):
@@ -55,6 +63,11 @@ def _section(answer: Answer) -> Iterator[str]:
     if answer.citations:
         yield ""
         yield from (_source(citation) for citation in sorted(answer.citations, key=lambda citation: citation.number))
+    if line := verdicts_line(answer):
+        yield from ("", f"*{escaped(line)}*")
+    if verdicts and answer.decisions:
+        yield ""
+        yield from (f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)
 
 
 def _source(citation: Citation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from local_rag.core.answer import Answer
@@ -64,8 +64,32 @@ def call_line(call: Call) -> str:
 
 def usage_line(answer: Answer) -> str:
     """The last line of --trace."""
+    return "; ".join([f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s", *_costs(answer)])
+
+
+def verdicts_line(answer: Answer) -> str:
+    """The way of an answer that was kept, its verdicts in short and what it cost; empty where none of it is known."""
+    path = f"{answer.graph}: {' -> '.join(answer.path)}" if answer.path else ""
+    return "; ".join(filter(None, [path, *_verdicts(answer.decisions), *_costs(answer)]))
+
+
+def _verdicts(decisions: Sequence[Graded]) -> Iterator[str]:
+    """How many passages were relevant, and the last word on the answer. A passage counts by its last verdict."""
+    for kind, noun in (("relevance", "passage"), ("web", "page")):
+        verdicts = {graded.chunk_id: graded.verdict for graded in decisions if graded.kind == kind}
+        if verdicts:
+            relevant = list(verdicts.values()).count("relevant")
+            yield f"{relevant} of {plural(len(verdicts), noun)} relevant"
+    last = {graded.kind: graded.verdict for graded in decisions}
+    if "support" in last:
+        yield f"support: {_line(last['support'])}"
+    if "usefulness" in last:
+        yield f"usefulness: {_line(last['usefulness'])} of 5"
+
+
+def _costs(answer: Answer) -> list[str]:
     usage = answer.usage
-    parts = [f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s"]
+    parts = []
     if usage.calls:
         parts.append(f"{plural(usage.calls, 'call')}, {usage.prompt_tokens:,} + {usage.output_tokens:,} tokens")
     if usage.loads:
@@ -76,4 +100,4 @@ def usage_line(answer: Answer) -> str:
         parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
         parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
-    return "; ".join(parts)
+    return parts

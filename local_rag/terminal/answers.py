@@ -13,7 +13,9 @@ from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
 from local_rag.core.verdicts import Support
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import RESERVATIONS, Turn, answer_of, when
+from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.console import PlainTable, link
+from local_rag.terminal.verdicts import verdicts_table
 from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:
@@ -179,13 +181,18 @@ def threads_table(threads: Iterable[Thread], current: str = "") -> PlainTable:
     return table
 
 
-def turns_table(turns: Sequence[Turn], label: PathLabel = short_path) -> PlainTable:
-    """The questions and answers of a thread."""
+def turns_table(turns: Sequence[Turn], label: PathLabel = short_path, *, verdicts: bool = False) -> PlainTable:
+    """The questions and answers of a thread, each with the way to it in a line, or with every verdict on it."""
     table = PlainTable(gap=1)
     for number, turn in enumerate(turns, start=1):
         if number > 1:
             table.add_row("", "")
         table.add_row(f"{number}.", Text.assemble((turn["question"], "bold"), (f"  ({when(turn)})", "dim")))
-        for part in answer_parts(answer_of(turn), label):
+        answer = answer_of(turn)
+        for part in answer_parts(answer, label):
             table.add_row("", part)
+        if line := verdicts_line(answer):
+            table.add_row("", Text(line, "dim"))
+        if verdicts and answer.decisions:
+            table.add_row("", verdicts_table(answer.decisions, label))
     return table

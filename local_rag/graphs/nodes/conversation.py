@@ -6,9 +6,9 @@ last question's `generation` is cleared first, so nothing of one question leaks 
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
@@ -17,6 +17,8 @@ from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
 from local_rag.core.events import Note
 from local_rag.core.generation import Turn
+from local_rag.core.serialization import to_plain
+from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, Node, node
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
@@ -87,9 +89,17 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "reason": state.get("reason", ""),
         "sources": [asdict(citation) for citation in checked.citations],
         "shown": state.get("shown", []),
+        "path": cast("list[str]", dict(state).get("path", [])),
+        "decisions": [_without_empty(to_plain(graded)) for graded in state.get("decisions", ())],
+        "usage": to_plain(replace(state.get("usage", Usage()), log=())),
         "graph": deps.graph,
         "engine": deps.engine.name,
         "index": deps.folder,
         "web_never": bool(deps.folder) and deps.kept_from_web(deps.folder),
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
+
+
+def _without_empty(plain: dict[str, Any]) -> dict[str, Any]:
+    """A verdict without its empty fields: a thread of a hundred turns is written anew with each of them."""
+    return {name: value for name, value in plain.items() if value not in (None, "")}

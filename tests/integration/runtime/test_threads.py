@@ -30,7 +30,7 @@ from local_rag.core.generation import AnswerDelta
 from local_rag.core.usage import Usage
 from local_rag.graphs.threads import FILE, LONGEST, Thread, Threads, thread_name
 from local_rag.runtime.export import answer_of, escaped, markdown
-from local_rag.terminal.answers import threads_table
+from local_rag.terminal.answers import threads_table, turns_table
 
 
 def rows(rag, table="checkpoints"):
@@ -55,6 +55,28 @@ def test_a_follow_up_is_made_whole_and_the_turns_are_kept_as_plain_values():
     assert json.loads(json.dumps(second)) == second
     (thread,) = rag.threads.list()
     assert (thread.name, thread.turns, thread.first) == ("plan", 2, "What does the plan cost?")
+
+
+def test_a_turn_keeps_its_verdicts_and_what_it_cost_and_older_turns_read_as_without(capsys, tmp_path):
+    rag = opened(Recalling(relevant=["ynny"]))
+    answer = rag.ask("What does the plan cost?", thread="plan")
+    (turn,) = rag.threads.turns("plan")
+    kept = answer_of(turn)
+    assert kept.decisions == answer.decisions and len(kept.decisions) > 4
+    assert (kept.usage.calls, kept.usage.prompt_tokens, kept.usage.log) == (3, 30, ())
+    rag.close()
+    assert run(["threads", "show", "plan"]) == 0
+    folded = capsys.readouterr().out
+    assert "2 of 4 passages relevant; support: fully; usefulness: 5 of 5; 3 calls, 30 + 6 tokens" in folded
+    assert "irrelevant" not in folded
+    assert run(["threads", "show", "plan", "--verdicts"]) == 0
+    assert re.findall("relevance +irrelevant +(/.*)", capsys.readouterr().out) == ["/notes/2.md", "/notes/3.md"]
+    out = tmp_path / "plan.md"
+    assert run(["threads", "export", "plan", "--verdicts", "--out", str(out)]) == 0
+    assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text()).replace("<li>", "- ")
+    old = answer_of({name: value for name, value in turn.items() if name not in ("path", "decisions", "usage")})
+    assert (old.decisions, old.path, old.usage) == ((), (), Usage())
+    assert not [line for line in shown(turns_table([turn | {"decisions": [], "usage": {}}])) if "relevant" in line]
 
 
 def test_a_thread_survives_a_restart_in_another_process():
