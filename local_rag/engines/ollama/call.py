@@ -19,6 +19,7 @@ from local_rag.config.settings import Ollama
 from local_rag.core import cancel
 from local_rag.core.callbacks import ModelRun
 from local_rag.core.errors import EngineError, LocalRagError, Stopped
+from local_rag.core.usage import Call
 from local_rag.engines.ollama.clients import ChatClients, about, ollama
 from local_rag.engines.ollama.context_window import ModelSetup, estimate, too_long
 from local_rag.engines.ollama.model_loads import Loads, duration
@@ -120,6 +121,10 @@ class Caller:
             raise
         finally:
             chunks.close()
+
+    def preloads(self) -> list[Call]:
+        """The models that were loaded ahead since the last call of this, for the usage."""
+        return self.loads.preloads()
 
     def preload(self, setup: ModelSetup) -> None:
         """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""

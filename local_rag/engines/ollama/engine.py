@@ -23,7 +23,7 @@ from local_rag.engines.ollama.grader import Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
-from local_rag.engines.ollama.task import ANSWER_TOKENS, Task
+from local_rag.engines.ollama.task import ANSWER_TOKENS, Calls, Task
 from local_rag.engines.ollama.thinking import Thinking
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
@@ -39,52 +39,28 @@ THE_ANSWER = "answer is"
 """Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
 
 
-class OllamaEngine:
-    """An engine on one Ollama server. Serves several threads; their calls take turns."""
+class LanguageModelEngine:
+    """The tasks of an engine by language models; `caller` asks them, `setups` says which model has which role.
+
+    `each` asks the tutorials' graders one by one, `logprobs` for probabilities, `explain` for reasons. Serves several
+    threads, if `caller` does.
+    """
 
     def __init__(
         self,
-        server: Server,
+        caller: Calls,
         setups: Mapping[Role, ModelSetup],
-        settings: Ollama,
-        version: str = "",
+        *,
+        each: bool = False,
+        logprobs: bool = False,
         explain: bool = False,
     ) -> None:
-        self.server = server
         self.setups = setups
-        self._grading = settings.grading
-        self._logprobs = settings.logprobs == "auto" and lists_logprobs(version)
+        self._caller = caller
+        self._logprobs = logprobs
         self._explain = explain
-        self._version = version
-        self._digests: Mapping[str, str] = {}
-        self._caller = Caller(server, settings)
         self._thinking = Thinking()
-        self._grader = Grader(self.task, settings.grading == "each")
-
-    @classmethod
-    def open(
-        cls,
-        server: Server,
-        specs: Mapping[Role, OllamaModelSpec],
-        num_ctx: int,
-        settings: Ollama,
-        explain: bool = False,
-    ) -> OllamaEngine:
-        """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
-
-        `explain` asks the graders and the router for their reasons. Raises NotLocal for a model that answers from
-        elsewhere, ModelMissing, ServerDown.
-        """
-        named = {spec.name: spec for spec in specs.values()}
-        for name in named:
-            check_name(name, settings.allow_cloud)
-        known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
-        setups = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, setups, settings, server.version(), explain)
-
-    @property
-    def name(self) -> str:
-        return f"ollama/{self.setups['generator'].model}"
+        self._grader = Grader(self.task, each)
 
     @property
     def models(self) -> list[ModelSetup]:
@@ -92,35 +68,9 @@ class OllamaEngine:
         return list(dict.fromkeys(self.setups.values()))
 
     @property
-    def describe(self) -> str:
-        listed = ", ".join(f"{setup.model} (window {setup.num_ctx:,} tokens)" for setup in self.models)
-        return f"ollama: {listed} at {self.server.address}, Ollama {self._version}"
-
-    @property
-    def fingerprint(self) -> str:
-        """The models with the beginning of their digests, how they are asked, and which prompts they are told.
-
-        The server is asked for the digests once; while it does not tell them they are `?`.
-        """
-        self._digests = self._digests or digests(self.server, [setup.model for setup in self.models])
-        named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
-        thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
-        listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
-        asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
-        return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
-
-    @property
     def notes(self) -> list[str]:
         """What came out about the models since it was opened, with the lines for models.yaml."""
         return self._thinking.notes
-
-    def prepare(self) -> None:
-        """Load the model that is asked first while other things go on."""
-        self._caller.preload(self.setups["grader"])
-
-    def close(self) -> None:
-        """Abort whatever is running."""
-        self._caller.close()
 
     def route(self, question: str, catalog: Catalog) -> Route:
         """The router; without a choice nothing is asked. What cannot be parsed is looked for in the first allowed.
@@ -255,6 +205,78 @@ class OllamaEngine:
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
         return Task(self._caller, self.setups, self._thinking, self._logprobs, self._explain)
+
+
+class OllamaEngine(LanguageModelEngine):
+    """An engine on one Ollama server. Serves several threads; their calls take turns."""
+
+    def __init__(
+        self,
+        server: Server,
+        setups: Mapping[Role, ModelSetup],
+        settings: Ollama,
+        version: str = "",
+        explain: bool = False,
+    ) -> None:
+        self._connections = Caller(server, settings)
+        logprobs = settings.logprobs == "auto" and lists_logprobs(version)
+        each = settings.grading == "each"
+        super().__init__(self._connections, setups, each=each, logprobs=logprobs, explain=explain)
+        self.server = server
+        self._grading = settings.grading
+        self._version = version
+        self._digests: Mapping[str, str] = {}
+
+    @classmethod
+    def open(
+        cls,
+        server: Server,
+        specs: Mapping[Role, OllamaModelSpec],
+        num_ctx: int,
+        settings: Ollama,
+        explain: bool = False,
+    ) -> OllamaEngine:
+        """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
+
+        `explain` asks the graders and the router for their reasons. Raises NotLocal for a model that answers from
+        elsewhere, ModelMissing, ServerDown.
+        """
+        named = {spec.name: spec for spec in specs.values()}
+        for name in named:
+            check_name(name, settings.allow_cloud)
+        known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
+        setups = {role: known[spec.name] for role, spec in specs.items()}
+        return cls(server, setups, settings, server.version(), explain)
+
+    @property
+    def name(self) -> str:
+        return f"ollama/{self.setups['generator'].model}"
+
+    @property
+    def describe(self) -> str:
+        listed = ", ".join(f"{setup.model} (window {setup.num_ctx:,} tokens)" for setup in self.models)
+        return f"ollama: {listed} at {self.server.address}, Ollama {self._version}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The models with the beginning of their digests, how they are asked, and which prompts they are told.
+
+        The server is asked for the digests once; while it does not tell them they are `?`.
+        """
+        self._digests = self._digests or digests(self.server, [setup.model for setup in self.models])
+        named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
+        thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
+        listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
+        asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
+        return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
+
+    def prepare(self) -> None:
+        """Load the model that is asked first while other things go on."""
+        self._connections.preload(self.setups["grader"])
+
+    def close(self) -> None:
+        """Abort whatever is running."""
+        self._connections.close()
 
 
 def model_setup(server: Server, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
 from local_rag.core.generation import Rewrite
 from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
-from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, corrected, parsed_reply
 from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, ThinkRefused, Unusable, first_line
@@ -32,6 +31,19 @@ Reasons = Literal["one", "each"]
 """One reason for the verdict, or one for each verdict of a list."""
 
 
+class Calls(Protocol):
+    """What asks a language model. Serves several threads."""
+
+    def ask(self, request: ChatRequest) -> Reply:
+        """The whole reply. Raises PromptTooLong, BrokenOff, Empty, EngineError, Stopped."""
+
+    def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
+        """The reply bit by bit, and as a whole at its end; None where it begins anew. Closing it aborts the call."""
+
+    def preloads(self) -> list[Call]:
+        """The models that were loaded ahead since the last call of this, for the usage."""
+
+
 class AskOtherwise(Exception):
     """A model turned out to think: the same is asked for once more, in the setup that it has by now."""
 
@@ -40,7 +52,7 @@ class Task:
     """The calls of one task, in turn, with their costs."""
 
     def __init__(
-        self, caller: Caller, setups: Mapping[Role, ModelSetup], thinking: Thinking, logprobs: bool, explain: bool
+        self, caller: Calls, setups: Mapping[Role, ModelSetup], thinking: Thinking, logprobs: bool, explain: bool
     ) -> None:
         cancel.check()
         self._caller = caller
@@ -246,13 +258,13 @@ class Task:
 
     def _failed(self, request: ChatRequest, error: Unusable) -> None:
         """Raises AskOtherwise where the model is to be told something else about thinking."""
-        self._calls += [*self._caller.loads.preloads(), error.call]
+        self._calls += [*self._caller.preloads(), error.call]
         after = {Empty: self._thinking.after_empty, ThinkRefused: self._thinking.after_refusal}.get(type(error))
         if after and after(request.setup):
             raise AskOtherwise from error
 
     def _book(self, request: ChatRequest, reply: Reply) -> None:
-        self._calls += [*self._caller.loads.preloads(), reply.call]
+        self._calls += [*self._caller.preloads(), reply.call]
         self.note(reply.note)
         self.note(self._thinking.note(request.setup))
 
