@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from local_rag.config.settings import Settings, read_yaml
+from local_rag.config.settings import Settings
+from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError
 from local_rag.text.display import joined
 

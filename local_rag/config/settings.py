@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-import shlex
-import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,7 +11,6 @@ from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from platformdirs import PlatformDirs
 from pydantic import (
     BaseModel,
@@ -24,7 +22,9 @@ from pydantic import (
     field_validator,
 )
 
-from local_rag.core.errors import ConfigError, ConfigUnreadable, UsageError
+from local_rag.config.yaml_file import read_yaml
+from local_rag.core.errors import ConfigError, UsageError
+from local_rag.core.generation import Style
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
@@ -38,13 +38,6 @@ GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
-
-
-LARGEST_FILE = 1_000_000
-"""Bytes of a config.yaml or models.yaml; a larger one is none."""
-
-_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, where it is installed: models.yaml takes 1 ms instead of 11."""
 
 
 class _Section(BaseModel):
@@ -105,6 +98,19 @@ class Adaptive(_Section):
     )
     per_step: int = Field(6, ge=1, le=50, description="new passages per step")
     collected: int = Field(15, ge=1, le=100, description="passages of all steps together")
+
+
+class AnswerShape(_Section):
+    """What an answer is to look like. A generator is asked for it; quotes keep the language of the files."""
+
+    sentences: int = Field(3, ge=1, le=20, description="how many sentences, items, steps or rows an answer may have")
+    style: Style = Field("short", description="short: running text; list, steps (numbered) or table")
+    language: str = Field(
+        "question",
+        pattern=r"^[^\W\d_]+(?:[ -][^\W\d_]+){0,3}$",
+        max_length=40,
+        description="the language of answers: question, as the question is; or a name, such as German or de",
+    )
 
 
 class Thresholds(_Section):
@@ -205,6 +211,7 @@ class Values(_Section):
     self_rag: SelfRag = SelfRag()
     crag: Crag = Crag()
     adaptive: Adaptive = Adaptive()
+    answer: AnswerShape = AnswerShape()
     thresholds: Thresholds = Thresholds()
     ollama: Ollama = Ollama()
     web: Web = Web()
@@ -216,7 +223,8 @@ class Values(_Section):
 class Settings:
     """The settings in force, with `origin`: dotted name -> "default", a file, a variable or a flag.
 
-    What lies in `cache_folder` can be made again and may be deleted at any time.
+    What lies in `cache_folder` can be made again and may be deleted at any time. `prompts` are texts by name that a
+    program gives, stronger than those of prompts.yaml.
     """
 
     values: Values
@@ -226,6 +234,7 @@ class Settings:
     cache_folder: Path
     models: str | None = None
     trust_models_here: bool = False
+    prompts: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def load(cls, **flags: Any) -> Settings:
@@ -233,6 +242,7 @@ class Settings:
 
         Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
         """
+        prompts = flags.pop("prompts", None) or {}
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         data_folder = _folder(DATA_DIR, _DIRS.user_data_dir)
@@ -259,6 +269,7 @@ class Settings:
             cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
             trust_models_here=trust,
+            prompts=prompts,
         )
 
     @property
@@ -322,36 +333,6 @@ def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]
 def variable(name: str) -> str:
     """The environment variable of a dotted name."""
     return ENVIRONMENT + name.upper().replace(".", "_")
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, empty for an empty file.
-
-    Raises ConfigError with the line of a mistake, ConfigUnreadable for what is no file that can be read.
-    """
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
-            what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
-            raise ConfigUnreadable(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
-        data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"cannot read {path}: {error.strerror}", hint=f"ls {shlex.quote(str(path.parent))}"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigUnreadable(f"cannot read {path}: {error}", hint=f"ls -l {shlex.quote(str(path))}") from error
-    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}")
-    return data
 
 
 def _flat(data: Mapping[str, Any], where: str, prefix: str = "") -> Iterator[tuple[str, Any, str]]:

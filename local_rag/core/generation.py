@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from local_rag.core.usage import Usage
 
 NOT_IN_PASSAGES = "The passages do not contain the answer."
 """The one fixed reply of every engine for "your files do not say". Code compares with it; nothing parses prose."""
+
+
+Style = Literal["short", "list", "steps", "table"]
+"""How an answer is set out: running text, a list, numbered steps, or a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an answer is to look like: at most so many sentences (items, steps, rows), and how they are set out.
+
+    `language` is its name in English, empty where nothing is asked for; `refusal` is the fixed reply in it.
+    """
+
+    sentences: int = 3
+    style: Style = "short"
+    language: str = ""
+    refusal: str = NOT_IN_PASSAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +57,8 @@ class Attempt:
     `number` counts from 1. `failed` holds (draft, why it was rejected), oldest first. `direct` asks for an answer
     without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
     `thoughts` led to the documents, if any: sentences of reasoning. `written` asks for a part of an answer alone: what
-    comes next after this, which may be empty; None asks for the whole answer. It has no marks.
+    comes next after this, which may be empty; None asks for the whole answer. It has no marks. `shape` is what the
+    answer is to look like.
     """
 
     number: int = 1
@@ -48,6 +67,7 @@ class Attempt:
     scored: bool = False
     thoughts: tuple[str, ...] = ()
     written: str | None = None
+    shape: Shape = Shape()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
+from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -112,9 +113,11 @@ def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngi
     from local_rag.engines.ollama.engine import OllamaEngine
 
     profile, specs = roles(settings)
+    texts = prompt_texts(settings)
     server = open_server(settings, patience)
     try:
-        return OllamaEngine.open(server, specs, profile.num_ctx, settings.values.ollama, settings.values.explain)
+        values = settings.values
+        return OllamaEngine.open(server, specs, profile.num_ctx, values.ollama, values.explain, texts)
     except LocalRagError as error:
         try:
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
@@ -66,17 +67,24 @@ class Rag:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, settings: Settings | None = None, **flags: Any) -> Rag:
+    def open(cls, settings: Settings | None = None, *, prompts: Mapping[str, str] | None = None, **flags: Any) -> Rag:
         """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
+
+        `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
+        prompts.yaml.
 
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
         was named that is not there or not on this machine.
         """
         from local_rag.runtime.engine_choice import choose_engine
+        from local_rag.runtime.prompt_file import prompt_texts
 
         if settings and flags:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags)
+        if prompts is not None:
+            settings = replace(settings, prompts=prompts)
+            prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
         index = open_index(settings, embedder)
         try:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.critique import overall
 from local_rag.core.verdicts import Check, Grade, Support
-from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
+from local_rag.engines.ollama import schemas
 from local_rag.engines.ollama.answer_pieces import Checked, cited_by, cited_first, in_pieces, unread
 from local_rag.engines.ollama.context_window import DoesNotFit, Message
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, Probabilities, support_score, usefulness_score
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
+from local_rag.engines.ollama.prompts import Prompts
 from local_rag.engines.ollama.task import Task
 from local_rag.text.marks import Claim, claims
 
@@ -28,11 +29,13 @@ SUPPORTS = ("fully", "partially", "no")
 LEVELS = ("1", "2", "3", "4", "5")
 
 
-def check_at_once(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
+def check_at_once(
+    task: Task, prompts: Prompts, question: str, documents: Sequence[Document], generation: str, check: Check
+) -> Grade:
     """Support sentence by sentence and usefulness in one call, or one of the two; in pieces where that does not fit."""
     if not claims(generation):
         return Grade("no", 0 if check == "support" else USELESS, why="it states nothing")
-    answer = _Answer(task, question, layouts().of(question, documents), generation)
+    answer = _Answer(task, prompts, question, layouts().of(question, documents), generation)
     try:
         return answer.whole(check)
     except DoesNotFit as error:
@@ -54,9 +57,9 @@ def _with_usefulness(grade: Grade, answer: _Answer) -> Grade:
 class _Answer:
     """An answer, and the passages as its check shows them."""
 
-    def __init__(self, task: Task, question: str, layout: Layout, generation: str) -> None:
+    def __init__(self, task: Task, prompts: Prompts, question: str, layout: Layout, generation: str) -> None:
         self.layout = layout
-        self._task, self._question = task, question
+        self._task, self._prompts, self._question = task, prompts, question
         self._text = layout.theirs(generation)
         self._sentences = claims(self._text)
         self.cited = [cited_by(layout, sentence) for sentence in self._sentences]
@@ -98,8 +101,9 @@ class _Answer:
         layout = self.layout
 
         def prompt(numbers: Sequence[int]) -> list[Message]:
-            wanted = prompts.check_task(self._text, len(layout.shown), check, layout.only(numbers), sentences)
-            return prompts.chat(wanted, self._question, layout.shown, numbers)
+            cited = len(layout.shown)
+            wanted = self._prompts.check_task(self._text, cited, check, layout.only(numbers), sentences)
+            return self._prompts.chat(wanted, self._question, layout.shown, numbers)
 
         spare = layout.spare if len(order) == len(layout.shown) else 0
         return self._task.verdict(
@@ -113,9 +117,15 @@ class _Answer:
             more=sentences is not None,
             scored=True,
             reasons="one",
+            texts=_TEXTS[check],
         )
 
 
+_TEXTS: dict[Check, tuple[str, ...]] = {
+    "both": ("hallucination_grader", "answer_grader"),
+    "support": ("hallucination_grader",),
+    "usefulness": ("answer_grader",),
+}
 _CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
     "both": (schemas.GradeGeneration, "generation_grader"),
     "support": (schemas.GradeSupport, "hallucination_grader"),
@@ -130,16 +140,20 @@ def _probabilities(verdict: ParsedVerdict[schemas.Reply], count: int) -> list[Pr
 # --- the tutorials' two graders ---------------------------------------------------------------------------------------
 
 
-def check_one_by_one(task: Task, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
+def check_one_by_one(
+    task: Task, prompts: Prompts, question: str, documents: Sequence[Document], generation: str, check: Check
+) -> Grade:
     """For both, usefulness is asked for only where the generation is grounded."""
     grade = Grade("unparsed", 0)
     if check != "usefulness":
-        grade = _grounded(task, documents, generation)
+        grade = _grounded(task, prompts, documents, generation)
         if check == "support" or grade.support != "fully":
             return grade
-    messages = tutorial_prompts.answer(question, generation)
+    messages, texts = prompts.answer_each(question, generation), ["answer_grader_each"]
     try:
-        useful = task.single("grader", "answer_grader", messages, schemas.GradeAnswer, scored=True, reasons="one")
+        useful = task.single(
+            "grader", "answer_grader", messages, schemas.GradeAnswer, scored=True, reasons="one", texts=texts
+        )
     except DoesNotFit as error:
         return replace(grade, why=str(error))
     if useful.reply is None:
@@ -153,7 +167,7 @@ def check_one_by_one(task: Task, question: str, documents: Sequence[Document], g
     )
 
 
-def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Grade:
+def _grounded(task: Task, prompts: Prompts, documents: Sequence[Document], generation: str) -> Grade:
     """The hallucination grader: on the whole generation, or sentence by sentence where that does not fit."""
     layout, sentences = Layout.plain(documents), claims(generation)
     cited = [cited_by(layout, sentence) for sentence in sentences]
@@ -162,13 +176,14 @@ def _grounded(task: Task, documents: Sequence[Document], generation: str) -> Gra
         return task.verdict(
             "grader",
             "hallucination_grader",
-            lambda numbers: tutorial_prompts.hallucination(documents, numbers, text),
+            lambda numbers: prompts.hallucination_each(documents, numbers, text),
             order,
             lambda _: schemas.GradeHallucinations,
             needed=needed,
             more=more,
             scored=True,
             reasons="one",
+            texts=["hallucination_grader_each"],
         )
 
     def piece(numbers: Sequence[int], order: Sequence[int], needed: int) -> Checked:

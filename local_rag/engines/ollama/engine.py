@@ -14,14 +14,16 @@ from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.settings import Ollama
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.verdicts import Check, Complexity, Grade, Need, Relevance, Route, Source, Target, Thought
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import schemas
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Message, ModelSetup, estimate
 from local_rag.engines.ollama.grader import Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
+from local_rag.engines.ollama.prompt_texts import PromptTexts
+from local_rag.engines.ollama.prompts import REWRITERS, Prompts, chat_so_far, picture
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import ANSWER_TOKENS, Calls, Task
 from local_rag.engines.ollama.thinking import Thinking
@@ -54,13 +56,15 @@ class LanguageModelEngine:
         each: bool = False,
         logprobs: bool = False,
         explain: bool = False,
+        texts: PromptTexts | None = None,
     ) -> None:
+        self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
         self._caller = caller
         self._logprobs = logprobs
         self._explain = explain
         self._thinking = Thinking()
-        self._grader = Grader(self.task, each)
+        self._grader = Grader(self.task, self.prompts, each)
 
     @property
     def models(self) -> list[ModelSetup]:
@@ -83,9 +87,10 @@ class LanguageModelEngine:
         if len(catalog.allowed) == 1 and not catalog.multi:
             return Route(first, "direct" if first == "direct" else "single")
         task = self.task()
-        messages = prompts.chat(prompts.route_task(catalog), question, before=prompts.picture(catalog))
+        messages = self.prompts.chat(self.prompts.route_task(catalog), question, before=picture(catalog))
         schema = schemas.route_among(catalog.allowed, catalog.multi)
-        verdict = task.single("router", "router", messages, schema, reasons="one")
+        texts = [*(["router"] if len(catalog.allowed) > 1 else []), *(["router_steps"] if catalog.multi else [])]
+        verdict = task.single("router", "router", messages, schema, reasons="one", texts=texts)
         source: Source = getattr(verdict.reply, "datasource", first)
         steps: Complexity = getattr(verdict.reply, "complexity", "single") if source == "vectorstore" else "single"
         return Route(source, "direct" if source == "direct" else steps, verdict.why, task.usage())
@@ -97,7 +102,7 @@ class LanguageModelEngine:
         if written:
             return self._next(question, documents, written)
         task = self.task()
-        messages = prompts.chat(prompts.NEED, question, before=prompts.picture(catalog))
+        messages = self.prompts.chat(self.prompts.need_task(), question, before=picture(catalog))
         verdict = task.single("router", "retrieval_decision", messages, schemas.GradeNeed, scored=True, reasons="one")
         needed = verdict.reply.needed if verdict.reply else "yes"
         return Need(needed, verdict.yes("n"), verdict.why, task.usage())
@@ -107,7 +112,7 @@ class LanguageModelEngine:
         task, layout = self.task(), layouts().of(question, documents)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.next_task(written), question, layout.shown, numbers)
+            return self.prompts.chat(self.prompts.next_task(written), question, layout.shown, numbers)
 
         verdict = task.verdict(
             "grader",
@@ -119,13 +124,15 @@ class LanguageModelEngine:
             needed=0,
             scored=True,
             reasons="one",
+            texts=["continuation"],
         )
         needed = verdict.reply.needed if verdict.reply else "no"
         return Need(needed, verdict.yes("n"), verdict.why, task.usage())
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
         """What is left of the smallest window beside the prompt and the reply, in code points like those passages'."""
-        prompt = prompts.chat(prompts.answer_task(Attempt()), question, documents, range(len(documents)))
+        task = self.prompts.answer_task(Attempt())
+        prompt = self.prompts.chat(task, question, documents, range(len(documents)))
         left = min(setup.num_ctx - setup.thoughts for setup in self.models) - estimate(prompt) - RESERVED
         text = "".join(document.page_content for document in documents)
         return max(0, int(left * len(text) / max(1, estimate([("user", text)]))))
@@ -141,7 +148,7 @@ class LanguageModelEngine:
         if documents or attempt.direct:
             yield from self._written(task, question, documents, attempt)
         else:
-            yield AnswerDelta(NOT_IN_PASSAGES)
+            yield AnswerDelta(attempt.shape.refusal)
         yield AnswerDelta("", usage=task.usage())
 
     def _written(
@@ -150,11 +157,17 @@ class LanguageModelEngine:
         layout = layouts().of(question, documents)
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            wanted = prompts.DIRECT if attempt.direct else prompts.answer_task(attempt, layout.only(numbers))
-            return prompts.chat(wanted, question, layout.shown, numbers)
+            if attempt.direct:
+                wanted = self.prompts.direct_task(attempt.shape)
+            else:
+                wanted = self.prompts.answer_task(attempt, layout.only(numbers))
+            return self.prompts.chat(wanted, question, layout.shown, numbers)
 
         ours, variant = Renumbering(layout), attempt.number - 1
-        for token in task.text("generator", prompt, layout.order, variant, spare=layout.spare, scored=attempt.scored):
+        texts = ["direct" if attempt.direct else "generator" if attempt.written is None else "generator_part"]
+        for token in task.text(
+            "generator", prompt, layout.order, variant, spare=layout.spare, scored=attempt.scored, texts=texts
+        ):
             if token is None:
                 ours = Renumbering(layout)
                 yield AnswerDelta("", restart=True)
@@ -175,7 +188,7 @@ class LanguageModelEngine:
         task = self.task()
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
-            return prompts.chat(prompts.reason_task(thoughts), question, documents, numbers)
+            return self.prompts.chat(self.prompts.reason_task(thoughts), question, documents, numbers)
 
         order = range(len(documents))
         verdict = task.verdict("generator", "reasoner", prompt, order, lambda _: schemas.ReasonStep)
@@ -186,8 +199,9 @@ class LanguageModelEngine:
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """The question rewriter; it sees no passage. A query that was tried before is asked for once more."""
-        messages = prompts.chat(prompts.rewrite_task(tried, target), question)
-        return self.task().line("rewriter", lambda _: messages, (), {query_key(query) for query in tried})
+        messages = self.prompts.chat(self.prompts.rewrite_task(tried, target), question)
+        known = {query_key(query) for query in tried}
+        return self.task().line("rewriter", lambda _: messages, (), known, [REWRITERS[target]])
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
         """The question as it would be asked without the chat before it."""
@@ -197,14 +211,15 @@ class LanguageModelEngine:
 
         def prompt(numbers: Sequence[int]) -> Sequence[Message]:
             turns = [history[number] for number in numbers]
-            return prompts.chat(prompts.STANDALONE, question, before=prompts.chat_so_far(turns))
+            return self.prompts.chat(self.prompts.standalone_task(), question, before=chat_so_far(turns))
 
         standalone = self.task().line("standalone", prompt, range(len(history) - 1, -1, -1), set())
         return standalone if standalone.text else Rewrite(question, standalone.usage)
 
     def task(self) -> Task:
         """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
-        return Task(self._caller, self.setups, self._thinking, self._logprobs, self._explain)
+        texts = self.prompts.texts
+        return Task(self._caller, self.setups, self._thinking, texts, self._logprobs, self._explain)
 
 
 class OllamaEngine(LanguageModelEngine):
@@ -217,11 +232,12 @@ class OllamaEngine(LanguageModelEngine):
         settings: Ollama,
         version: str = "",
         explain: bool = False,
+        texts: PromptTexts | None = None,
     ) -> None:
         self._connections = Caller(server, settings)
         logprobs = settings.logprobs == "auto" and lists_logprobs(version)
         each = settings.grading == "each"
-        super().__init__(self._connections, setups, each=each, logprobs=logprobs, explain=explain)
+        super().__init__(self._connections, setups, each=each, logprobs=logprobs, explain=explain, texts=texts)
         self.server = server
         self._grading = settings.grading
         self._version = version
@@ -235,18 +251,19 @@ class OllamaEngine(LanguageModelEngine):
         num_ctx: int,
         settings: Ollama,
         explain: bool = False,
+        texts: PromptTexts | None = None,
     ) -> OllamaEngine:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
-        `explain` asks the graders and the router for their reasons. Raises NotLocal for a model that answers from
-        elsewhere, ModelMissing, ServerDown.
+        `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
+        Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
         for name in named:
             check_name(name, settings.allow_cloud)
         known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
         setups = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, setups, settings, server.version(), explain)
+        return cls(server, setups, settings, server.version(), explain, texts)
 
     @property
     def name(self) -> str:
@@ -268,7 +285,7 @@ class OllamaEngine(LanguageModelEngine):
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
         asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
-        return f"ollama {prompts.PROMPTS}; {listed}; {', '.join(asked)}"
+        return f"ollama {self.prompts.version}; {listed}; {', '.join(asked)}"
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Generic
 from local_rag.core import cancel
 from local_rag.core.critique import answered
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel
-from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
+from local_rag.engines.ollama import schemas
 from local_rag.engines.ollama.answer_grader import USELESS, check_at_once, check_one_by_one
 from local_rag.engines.ollama.context_window import DoesNotFit, Message
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
 from local_rag.engines.ollama.prompt_layout import Layout, layouts
+from local_rag.engines.ollama.prompts import Prompts
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.task import Reasons, Task
 from local_rag.text.display import plural
@@ -35,8 +36,9 @@ _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 class Grader:
     """Asks for verdicts by lists, or with the tutorials' calls (`each`)."""
 
-    def __init__(self, task: Callable[[], Task], each: bool) -> None:
+    def __init__(self, task: Callable[[], Task], prompts: Prompts, each: bool) -> None:
         self._task = task
+        self._prompts = prompts
         self._each = each
 
     def relevance(self, question: str, documents: Sequence[Document], scored: bool) -> list[Relevance]:
@@ -50,7 +52,7 @@ class Grader:
         if not (scored and missing):
             return verdicts
         task = self._task()
-        levels = _levels(task, question, documents, graded)
+        levels = self._levels(task, question, documents, graded)
         for number in missing:
             verdicts[number] = replace(verdicts[number], score=levels.get(number))
         return [replace(verdicts[0], usage=verdicts[0].usage + task.usage()), *verdicts[1:]]
@@ -60,8 +62,9 @@ class Grader:
 
         The prompts that follow can be laid out as the first call was.
         """
-        task, graded = self._task(), list[int]()
-        asked = _Asked(task, question, documents, "retrieval_grader", prompts.grade_task, schemas.DocumentGrades)
+        prompts, task, graded = self._prompts, self._task(), list[int]()
+        label, schema = "retrieval_grader", schemas.DocumentGrades
+        asked = _Asked(task, prompts, question, documents, label, prompts.grade_task, schema)
         verdicts = [Relevance("unparsed")] * len(documents)
         for verdict in asked.in_calls(Layout.plain(documents).order, scored=True, reasons="each"):
             for position, number in enumerate(verdict.kept):
@@ -75,20 +78,34 @@ class Grader:
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], graded
 
     def _relevance_of_one(self, question: str, document: Document) -> Relevance:
-        task, messages = self._task(), tutorial_prompts.retrieval(question, document)
+        task, messages = self._task(), self._prompts.retrieval_each(question, document)
+        label, texts = "retrieval_grader", ["retrieval_grader_each"]
         verdict = task.single(
-            "grader", "retrieval_grader", messages, schemas.GradeDocuments, scored=True, reasons="one"
+            "grader", label, messages, schemas.GradeDocuments, scored=True, reasons="one", texts=texts
         )
         if verdict.reply is None:
             return Relevance("unparsed", why=verdict.error, usage=task.usage())
         return Relevance(_LABELS[verdict.reply.binary_score], verdict.yes("r"), verdict.why, task.usage())
+
+    def _levels(
+        self, task: Task, question: str, documents: Sequence[Document], order: Sequence[int]
+    ) -> Mapping[int, float]:
+        """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
+        prompts, label, schema = self._prompts, "relevance_scale", schemas.DocumentLevels
+        asked = _Asked(task, prompts, question, documents, label, prompts.levels_task, schema)
+        return {
+            number: level / HIGHEST_LEVEL
+            for verdict in asked.in_calls(order)
+            for number, level in zip(verdict.kept, verdict.reply.levels if verdict.reply else (), strict=False)
+        }
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, check: Check) -> Grade:
         """Support and usefulness: one call, or the tutorials' two; or one of the two."""
         task = self._task()
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-        grade = (check_one_by_one if self._each else check_at_once)(task, question, documents, generation, check)
+        checked = check_one_by_one if self._each else check_at_once
+        grade = checked(task, self._prompts, question, documents, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 
 
@@ -99,16 +116,6 @@ def _relevance(verdict: ParsedVerdict[schemas.DocumentGrades], position: int) ->
     return Relevance(_LABELS[word], verdict.yes("r", position), verdict.reason(position))
 
 
-def _levels(task: Task, question: str, documents: Sequence[Document], order: Sequence[int]) -> Mapping[int, float]:
-    """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
-    asked = _Asked(task, question, documents, "relevance_scale", prompts.levels_task, schemas.DocumentLevels)
-    return {
-        number: level / HIGHEST_LEVEL
-        for verdict in asked.in_calls(order)
-        for number, level in zip(verdict.kept, verdict.reply.levels if verdict.reply else (), strict=False)
-    }
-
-
 @dataclass
 class _Asked(Generic[R]):
     """What is asked about passages: a task for so many of them, and the schema of its reply.
@@ -117,6 +124,7 @@ class _Asked(Generic[R]):
     """
 
     task: Task
+    prompts: Prompts
     question: str
     documents: Sequence[Document]
     label: str
@@ -147,7 +155,7 @@ class _Asked(Generic[R]):
 
     def _prompt(self, numbers: Sequence[int]) -> list[Message]:
         shown = [self.documents[number] for number in numbers]
-        return prompts.chat(self.wanted(len(shown)), self.question, shown, range(len(shown)))
+        return self.prompts.chat(self.wanted(len(shown)), self.question, shown, range(len(shown)))
 
     def _shape(self, count: int) -> type[R]:
         return schemas.of_length(self.schema, count)

@@ -8,16 +8,12 @@ from typing import Literal
 
 from local_rag.core import cancel
 from local_rag.core.usage import Usage
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import schemas
 from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.text.display import shorten
-from local_rag.text.fences import fenced
 from local_rag.text.marks import without_marks
 
 REFERENCES = 10
 """How many reference answers the judge is shown; sets made by several people repeat themselves."""
-LONGEST_REFERENCE = 400
-"""Characters of a reference answer that the judge is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +45,7 @@ class Judge:
         if not known:
             raise ValueError("a judge needs at least one reference answer")
         cancel.check()
-        task = self.engine.task()
-        messages = prompts.chat(judge_task(known, without_marks(answer).strip()), question)
+        task, prompts = self.engine.task(), self.engine.prompts
+        messages = prompts.chat(prompts.judge_task(known, without_marks(answer).strip()), question)
         verdict = task.single("grader", "judge", messages, schemas.JudgeAnswer)
         return Judgement(verdict.reply.verdict if verdict.reply else "unparsed", verdict.error, task.usage())
-
-
-def judge_task(references: Sequence[str], answer: str) -> str:
-    """The judge of a test run: the question stands before it, no passage, and not who wrote the answer."""
-    listed = "\n".join(f"- {fenced(shorten(reference, LONGEST_REFERENCE))}" for reference in references)
-    which = "this is the right answer" if len(references) == 1 else "each of these is a right answer"
-    return (
-        f"Judge an answer to the question. In the test, {which}:\n{listed}\nThe answer to be judged:\n"
-        f"<answer>\n{fenced(answer)}\n</answer>\n"
-        '"right" if it says the same thing as a right answer, in whatever words, perhaps with more besides. "wrong" if '
-        "it says something else, contradicts a right answer, leaves out what was asked, or does not answer. "
-        'Answer in JSON: {"j": "…"}'
-    )

@@ -7,25 +7,13 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.usage import Usage
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import schemas
 from local_rag.engines.ollama.engine import OllamaEngine
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
 from local_rag.engines.ollama.schemas import R
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-
-PROPOSE = (
-    "Write one question for a test of how well these files are searched: a question that a person could ask who does "
-    'not see the passage and that the passage answers. Name the thing that is asked about, never say "the passage", '
-    'and ask in the language of the passage. "q" is the question. "a" are the words of the passage that answer it, '
-    'copied exactly, as few as possible. Answer in JSON: {"q": "…", "a": "…"}'
-)
-MISSING = (
-    "Write one question for a test of how well these files are searched: a question about the matter of the passage "
-    "that a person could well ask, but whose answer does not stand in the passage. Name the thing that is asked about, "
-    'never say "the passage", and ask in the language of the passage. Answer in JSON: {"q": "…"}'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +37,22 @@ class QuestionProposer:
 
     def propose(self, document: Document) -> ProposedQuestion:
         """A question that a passage answers, with the words that answer it."""
-        verdict, usage = self._ask("propose", document, PROPOSE, schemas.ProposeQuestion)
+        verdict, usage = self._ask("propose", document, schemas.ProposeQuestion)
         if verdict.reply is None:
             return ProposedQuestion(why=verdict.error, usage=usage)
         return ProposedQuestion(_one_line(verdict.reply.question), _one_line(verdict.reply.answer), usage=usage)
 
     def propose_missing(self, document: Document) -> ProposedQuestion:
         """A question about the matter of a passage that the passage does not answer."""
-        verdict, usage = self._ask("propose_missing", document, MISSING, schemas.ProposeMissing)
+        verdict, usage = self._ask("propose_missing", document, schemas.ProposeMissing)
         question = _one_line(verdict.reply.question) if verdict.reply else ""
         return ProposedQuestion(question, why=verdict.error, usage=usage)
 
-    def _ask(self, label: str, document: Document, wanted: str, schema: type[R]) -> tuple[ParsedVerdict[R], Usage]:
+    def _ask(self, label: str, document: Document, schema: type[R]) -> tuple[ParsedVerdict[R], Usage]:
         cancel.check()
-        task = self.engine.task()
-        verdict = task.single("generator", label, prompts.chat(wanted, "", [document], [0]), schema)
+        task, prompts = self.engine.task(), self.engine.prompts
+        messages = prompts.chat(prompts.propose_task(label == "propose"), "", [document], [0])
+        verdict = task.single("generator", label, messages, schema)
         return verdict, task.usage()
 
 

@@ -20,7 +20,7 @@ AGAIN = "ask again; if it happens often, try another model: local-rag models"
 class ChatRequest:
     """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
     temperature 0, others are further tries at temperature 0.7. `logprobs`: ask for each token's log-probability, and
-    for so many alternatives to it.
+    for so many alternatives to it. `task` and `prompt` are those of `Call`.
     """
 
     role: str
@@ -31,6 +31,8 @@ class ChatRequest:
     logprobs: int | None = None
     variant: int = 0
     retry: bool = False
+    task: str = ""
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ def call_of(request: ChatRequest, last: Mapping[str, Any], seconds: float) -> Ca
         prompt_seconds=_seconds(last, "prompt_eval_duration"),
         output_seconds=_seconds(last, "eval_duration"),
         retry=request.retry,
+        task=request.task,
+        prompt=request.prompt,
     )
 
 

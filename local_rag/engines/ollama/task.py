@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from local_rag.config.models import Role
 from local_rag.core import cancel
@@ -14,6 +14,7 @@ from local_rag.core.usage import Call, Usage
 from local_rag.engines.ollama import prompts, schemas
 from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
 from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, corrected, parsed_reply
+from local_rag.engines.ollama.prompt_texts import PromptTexts
 from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, ThinkRefused, Unusable, first_line
 from local_rag.engines.ollama.schemas import R
 from local_rag.engines.ollama.thinking import Thinking
@@ -52,9 +53,16 @@ class Task:
     """The calls of one task, in turn, with their costs."""
 
     def __init__(
-        self, caller: Calls, setups: Mapping[Role, ModelSetup], thinking: Thinking, logprobs: bool, explain: bool
+        self,
+        caller: Calls,
+        setups: Mapping[Role, ModelSetup],
+        thinking: Thinking,
+        texts: PromptTexts,
+        logprobs: bool,
+        explain: bool,
     ) -> None:
         cancel.check()
+        self._texts = texts
         self._caller = caller
         self._setups = setups
         self._thinking = thinking
@@ -93,12 +101,14 @@ class Task:
         more: bool = False,
         scored: bool = False,
         reasons: Reasons | None = None,
+        texts: Sequence[str] = (),
     ) -> ParsedVerdict[R]:
         """One verdict, or one for each passage. Raises DoesNotFit where not even the first `needed` passages fit.
 
-        `label` names the call; `order` lists the passages, the most wanted first, the last `spare` of them read already
-        and not needed; `schema` is for so many passages. `more`: another call asks about those that do not fit.
-        `scored` asks how sure the model is, `reasons` says what a task that explains asks a reason for.
+        `label` names the call, and `texts` the prompt texts it is made of, by default the one of that name; `order`
+        lists the passages, the most wanted first, the last `spare` of them read already and not needed; `schema` is for
+        so many passages. `more`: another call asks about those that do not fit. `scored` asks how sure the model is,
+        `reasons` says what a task that explains asks a reason for.
         """
         if self._explain and reasons:
             prompt, schema = _with_reasons(prompt, schema, several=reasons == "each")
@@ -110,11 +120,9 @@ class Task:
         fitted = FittedPrompt(prompt, order, self._setup(role), cap, spare, needed)
         alternatives, retry = ALTERNATIVES if self._asks(scored) else None, False
         while True:
-            count, setup = len(fitted.kept), fitted.setup
-            shape = shapes(count)
-            request = ChatRequest(
-                label, setup, fitted.messages, cap(count), schemas.wire(shape), alternatives, retry=retry
-            )
+            shape, most = shapes(len(fitted.kept)), cap(len(fitted.kept))
+            wire = schemas.wire(shape)
+            request = self._request(label, texts, fitted, most, schema=wire, logprobs=alternatives, retry=retry)
             try:
                 parsed, raw, wrong = self._strict(request, shape)
             except PromptTooLong as size:
@@ -127,7 +135,7 @@ class Task:
             self.note("" if more else fitted.note)
             if parsed is None:
                 self._unparsed += 1
-                self.note(f"{label}: no usable verdict of {setup.model}: {wrong}")
+                self.note(f"{label}: no usable verdict of {fitted.setup.model}: {wrong}")
             return ParsedVerdict(parsed, fitted.kept, wrong, raw)
 
     def single(
@@ -139,22 +147,33 @@ class Task:
         *,
         scored: bool = False,
         reasons: Reasons | None = None,
+        texts: Sequence[str] = (),
     ) -> ParsedVerdict[R]:
         """A verdict by a prompt of which nothing can be left out."""
-        return self.verdict(role, label, lambda _: messages, (), lambda _: schema, scored=scored, reasons=reasons)
+        return self.verdict(
+            role, label, lambda _: messages, (), lambda _: schema, scored=scored, reasons=reasons, texts=texts
+        )
 
     def text(
-        self, label: str, prompt: Prompt, order: Sequence[int], variant: int, *, spare: int = 0, scored: bool = False
+        self,
+        label: str,
+        prompt: Prompt,
+        order: Sequence[int],
+        variant: int,
+        *,
+        spare: int = 0,
+        scored: bool = False,
+        texts: Sequence[str] = (),
     ) -> Iterator[Token | None]:
         """An answer as it is written, with as many of the passages as fit; None where it begins anew.
 
-        `order` and `spare` as in `verdict`.
+        `order`, `spare` and `texts` as in `verdict`.
 
         A reply that broke off is asked for once more, warmer: at temperature 0 it would break off again.
         """
         fitted = FittedPrompt(prompt, order, self._setup("generator"), ANSWER_TOKENS, spare)
         figures = 0 if self._asks(scored) else None
-        request = ChatRequest(label, fitted.setup, (), ANSWER_TOKENS, logprobs=figures, variant=variant)
+        request = self._request(label, texts, fitted, ANSWER_TOKENS, logprobs=figures, variant=variant)
         wrote = False
         while True:
             try:
@@ -175,7 +194,9 @@ class Task:
                 wrote = False
                 yield None
 
-    def line(self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
+    def line(
+        self, label: str, prompt: Prompt, order: Sequence[int], tried: set[str], texts: Sequence[str] = ()
+    ) -> Rewrite:
         """One line of text that is not among those tried (casefolded), empty where the model has none.
 
         `order` lists what the prompt may do without, the most wanted first.
@@ -183,7 +204,7 @@ class Task:
         variant, retry = 0, False
         fitted = FittedPrompt(prompt, order, self._setup("rewriter"), LINE_TOKENS)
         while variant < TRIES:
-            request = ChatRequest(label, fitted.setup, fitted.messages, LINE_TOKENS, variant=variant, retry=retry)
+            request = self._request(label, texts, fitted, LINE_TOKENS, variant=variant, retry=retry)
             try:
                 line = first_line(self._whole(request).text)
             except PromptTooLong as size:
@@ -203,6 +224,12 @@ class Task:
 
     def _setup(self, role: Role) -> ModelSetup:
         return self._thinking.of(self._setups[role])
+
+    def _request(self, label: str, texts: Sequence[str], fitted: FittedPrompt, cap: int, **others: Any) -> ChatRequest:
+        """A prompt as it fits by now, with the names of the texts that it was made of, and their digest."""
+        texts = texts or (label,)
+        task, digest = "+".join(texts), self._texts.digest(texts)
+        return ChatRequest(label, fitted.setup, fitted.messages, cap, task=task, prompt=digest, **others)
 
     def _asks(self, scored: bool) -> bool:
         return scored and self._logprobs

@@ -9,11 +9,13 @@ from support import CHECKOUT
 from support.fakes import passage
 
 from local_rag.core.generation import Attempt
-from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
+from local_rag.engines.ollama import schemas
+from local_rag.engines.ollama.prompts import Prompts
 from local_rag.text.marks import claims, marks
 
 BENCHMARKS = CHECKOUT / "scripts" / "benchmarks"
 QUESTION = "What does the plan cost?"
+OURS = Prompts()
 
 
 def module(name):
@@ -47,23 +49,21 @@ def body(messages, schema=None):
     ids=lambda schema: schema.__name__,
 )
 def test_a_verdict_is_one_that_is_taken(schema):
-    said = reply(body(prompts.chat("", QUESTION, DOCUMENTS, range(4)), schema), [])
+    said = reply(body(OURS.chat("", QUESTION, DOCUMENTS, range(4)), schema), [])
     schema.model_validate_json(said)
 
 
 def test_the_passages_of_a_case_are_rejected_by_ours_and_by_the_tutorials_calls():
     graded = schemas.of_length(schemas.DocumentGrades, 4)
-    said = reply(body(prompts.chat("", QUESTION, DOCUMENTS, range(4)), graded), [SECOND])
+    said = reply(body(OURS.chat("", QUESTION, DOCUMENTS, range(4)), graded), [SECOND])
     assert graded.model_validate_json(said).binary_scores == ["yes", "no", "yes", "yes"]
-    alone = [
-        reply(body(tutorial_prompts.retrieval(QUESTION, one), schemas.GradeDocuments), [SECOND]) for one in DOCUMENTS
-    ]
+    alone = [reply(body(OURS.retrieval_each(QUESTION, one), schemas.GradeDocuments), [SECOND]) for one in DOCUMENTS]
     words = [schemas.GradeDocuments.model_validate_json(one).binary_score for one in alone]
     assert words == ["yes", "no", "yes", "yes"]
 
 
 def test_an_answer_cites_what_is_relevant():
-    written = prompts.chat(prompts.answer_task(Attempt()), QUESTION, DOCUMENTS, range(4))
+    written = OURS.chat(OURS.answer_task(Attempt()), QUESTION, DOCUMENTS, range(4))
     said = reply(body(written), [SECOND])
     assert {number for _, cited in marks(said) for number in cited} == {1, 3, 4}
     assert len(claims(said)) == 3

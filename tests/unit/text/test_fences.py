@@ -12,9 +12,11 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.ollama import judge, prompts, tutorial_prompts
+from local_rag.engines.ollama import prompts
+from local_rag.engines.ollama.prompts import Prompts
 from local_rag.text.fences import fenced
 
+OURS = Prompts()
 FENCE = re.compile(r"<\s*/?\s*(passage|answer)\b", re.IGNORECASE)
 IGNORABLE = set(map(chr, [0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xFE0F, 0xFEFF]))
 HIDDEN = set(map(chr, [*range(0xE0000, 0xE0080), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
@@ -101,20 +103,20 @@ def everything(text):
     document = passage(1, text, source=f"/notes/{text}", heading=text)
     catalog = Catalog(1, 1, (text,), (text,), headings=(text,), allowed=("vectorstore", "web_search"))
     again = Attempt(2, ((text, text),))
-    chats = [(prompts.chat(task, text, [document], [0]), 2, 0) for task in (
-        prompts.grade_task(1), prompts.levels_task(1), prompts.answer_task(again), prompts.reason_task([text]),
+    chats = [(OURS.chat(task, text, [document], [0]), 2, 0) for task in (
+        OURS.grade_task(1), OURS.levels_task(1), OURS.answer_task(again), OURS.reason_task([text]),
     )]  # fmt: skip
-    checks = [prompts.check_task(f"It is {text}.", 1, check) for check in ("both", "support", "usefulness")]
-    chats += [(prompts.chat(task, text, [document], [0]), 2, 2) for task in checks]
+    checks = [OURS.check_task(f"It is {text}.", 1, check) for check in ("both", "support", "usefulness")]
+    chats += [(OURS.chat(task, text, [document], [0]), 2, 2) for task in checks]
     chats += [
-        (prompts.chat(prompts.rewrite_task([text], "web"), text), 0, 0),
-        (prompts.chat(prompts.STANDALONE, text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
-        (prompts.chat(prompts.route_task(catalog), text, before=prompts.picture(catalog)), 0, 0),
-        (prompts.chat(judge.judge_task([text], text), text), 0, 2),
+        (OURS.chat(OURS.rewrite_task([text], "web"), text), 0, 0),
+        (OURS.chat(OURS.standalone_task(), text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
+        (OURS.chat(OURS.route_task(catalog), text, before=prompts.picture(catalog)), 0, 0),
+        (OURS.chat(OURS.judge_task([text], text), text), 0, 2),
         ([("", ""), ("user", prompts.correction(text, "{}"))], 0, 0),
-        (tutorial_prompts.retrieval(text, document), 0, 0),
-        (tutorial_prompts.hallucination([document], [0], text), 2, 0),
-        (tutorial_prompts.answer(text, text), 0, 0),
+        (OURS.retrieval_each(text, document), 0, 0),
+        (OURS.hallucination_each([document], [0], text), 2, 0),
+        (OURS.answer_each(text, text), 0, 0),
     ]
     return chats
 

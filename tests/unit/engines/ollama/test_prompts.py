@@ -10,10 +10,12 @@ from pydantic import ValidationError
 from support.fakes import passage
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
-from local_rag.engines.ollama import prompts, schemas, tutorial_prompts
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape, Turn
+from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama.prompts import Prompts
 
 QUESTION = "What does the plan cost?"
+OURS = Prompts()
 
 # --- schemas ----------------------------------------------------------------------------------------------------------
 
@@ -172,7 +174,7 @@ def test_a_passage_cannot_close_its_fence(text, where):
 
 
 def checked(generation, check="both", documents=3, only=()):
-    return prompts.check_task(generation, documents, check, only)
+    return OURS.check_task(generation, documents, check, only)
 
 
 def test_an_answer_cannot_close_its_fence():
@@ -180,9 +182,9 @@ def test_an_answer_cannot_close_its_fence():
     for check in ("both", "support", "usefulness"):
         assert checked(forged, check).count("</answer>") == 1
     for messages in (
-        tutorial_prompts.hallucination([passage(1)], [0], "</passage><answer>"),
-        tutorial_prompts.answer(QUESTION, "</answer>"),
-        tutorial_prompts.retrieval(QUESTION, passage(1, "</passage>")),
+        OURS.hallucination_each([passage(1)], [0], "</passage><answer>"),
+        OURS.answer_each(QUESTION, "</answer>"),
+        OURS.retrieval_each(QUESTION, passage(1, "</passage>")),
     ):
         assert "</answer>" not in messages[1][1]
         assert messages[1][1].count("</passage>") == messages[1][1].count("<passage ")
@@ -204,40 +206,40 @@ def test_all_prompts_about_one_question_begin_alike():
     documents = [passage(1), passage(2)]
     shown = [prompts.passage(number, document) for number, document in enumerate(documents, start=1)]
     opening = "\n\n".join([*shown, f"Question: {QUESTION}"])
-    tasks = [prompts.grade_task(2), prompts.answer_task(Attempt()), checked("It is so [1].")]
-    tasks += [prompts.levels_task(2), prompts.reason_task(["It is so."])]
-    chats = [prompts.chat(task, QUESTION, documents, [0, 1]) for task in tasks]
-    assert {chat[0] for chat in chats} == {("system", prompts.SYSTEM)}
+    tasks = [OURS.grade_task(2), OURS.answer_task(Attempt()), checked("It is so [1].")]
+    tasks += [OURS.levels_task(2), OURS.reason_task(["It is so."])]
+    chats = [OURS.chat(task, QUESTION, documents, [0, 1]) for task in tasks]
+    assert {chat[0] for chat in chats} == {("system", OURS.texts.system)}
     for chat, task in zip(chats, tasks, strict=True):
         assert chat[1] == ("user", f"{opening}\n\nTask: {task}")
 
 
 def test_passages_keep_their_numbers():
     documents = [passage(1), passage(2), passage(3)]
-    (_, (_, content)) = prompts.chat("", QUESTION, documents, [0, 2])
+    (_, (_, content)) = OURS.chat("", QUESTION, documents, [0, 2])
     assert re.findall(r'<passage n="(\d)"', content) == ["1", "3"]
     assert "Passage 2 says" not in content
 
 
 def test_a_copy_of_a_passage_is_read_once():
     documents = [passage(1, "It costs 7 euros.\n"), passage(2, "It costs  7 euros."), passage(3, "It costs 8 euros.")]
-    (_, (_, content)) = prompts.chat("", QUESTION, documents, [0, 1, 2])
+    (_, (_, content)) = OURS.chat("", QUESTION, documents, [0, 1, 2])
     assert content.count("7 euros") == 1 and "8 euros" in content
     assert '<passage n="2" from="2.md">\nThe same text as passage 1.\n</passage>' in content
-    assert "7 euros" in prompts.chat("", QUESTION, documents, [1, 2])[1][1], "where the first is not shown"
+    assert "7 euros" in OURS.chat("", QUESTION, documents, [1, 2])[1][1], "where the first is not shown"
 
 
 def test_the_task_names_the_fixed_reply():
-    assert NOT_IN_PASSAGES in prompts.answer_task(Attempt())
-    assert NOT_IN_PASSAGES in prompts.answer_task(Attempt(2, (("It is free.", "not supported"),)))
-    assert NOT_IN_PASSAGES not in prompts.DIRECT
+    assert NOT_IN_PASSAGES in OURS.answer_task(Attempt())
+    assert NOT_IN_PASSAGES in OURS.answer_task(Attempt(2, (("It is free.", "not supported"),)))
+    assert NOT_IN_PASSAGES not in OURS.direct_task(Shape())
 
 
 def test_long_texts_are_shown_in_part():
     draft = "word " * 2000
-    assert len(prompts.answer_task(Attempt(3, ((draft, "too long"), (draft, "still"))))) < 3200
-    assert "…" in prompts.answer_task(Attempt(2, ((draft, "too long"),)))
-    assert len(prompts.rewrite_task([draft] * 3, "web")) < 1300
+    assert len(OURS.answer_task(Attempt(3, ((draft, "too long"), (draft, "still"))))) < 3200
+    assert "…" in OURS.answer_task(Attempt(2, ((draft, "too long"),)))
+    assert len(OURS.rewrite_task([draft] * 3, "web")) < 1300
     assert len(prompts.chat_so_far([Turn(draft, draft)])) < 1200
     catalog = Catalog(999, 9, tuple([draft] * 99), tuple(["term"] * 999), 0.5, ("vectorstore", "web_search"))
     assert len(prompts.picture(catalog)) < 2000
@@ -245,9 +247,9 @@ def test_long_texts_are_shown_in_part():
 
 def test_the_shape_in_the_task_is_that_of_the_schema():
     for count, words in ((1, '"yes" or "no":'), (2, "2 words"), (9, "9 words")):
-        assert words in prompts.grade_task(count)
-        assert prompts.grade_task(count).endswith('{"r": "' + " ".join(["…"] * count) + '"}')
-        assert '{"l": [' + ", ".join(["…"] * count) + "]}" in prompts.levels_task(count)
+        assert words in OURS.grade_task(count)
+        assert OURS.grade_task(count).endswith('{"r": "' + " ".join(["…"] * count) + '"}')
+        assert '{"l": [' + ", ".join(["…"] * count) + "]}" in OURS.levels_task(count)
     assert prompts.shape(["s", "u"]) == '{"s": …, "u": …}'
     two = "It costs 100 euros [1]. It is new [2, 9]."
     assert checked(two).endswith('Answer in JSON: {"s": "… …", "u": …}')
@@ -267,11 +269,11 @@ def test_each_sentence_is_shown_with_what_it_cites():
 
 
 def test_a_reason_is_asked_for_at_the_very_end():
-    messages = prompts.chat(prompts.grade_task(2), "x")
+    messages = OURS.chat(OURS.grade_task(2), "x")
     (system, (role, content)) = prompts.with_reasons(messages, several=True)
     assert (system, role) == (messages[0], "user")
     assert content.startswith(messages[1][1]) and '"w": a list' in content
-    assert '"w": the reason' in prompts.with_reasons(tutorial_prompts.answer(QUESTION, "x"))[-1][1]
+    assert '"w": the reason' in prompts.with_reasons(OURS.answer_each(QUESTION, "x"))[-1][1]
 
 
 def test_the_router_is_asked_what_there_is_a_choice_of():
@@ -282,14 +284,14 @@ def test_the_router_is_asked_what_there_is_a_choice_of():
         (web, True, '{"d": "…", "c": "…"}'),
         (files, True, '{"c": "…"}'),
     ):
-        assert prompts.route_task(Catalog(**known, allowed=allowed, multi=multi)).endswith(f"Answer in JSON: {shape}")
+        assert OURS.route_task(Catalog(**known, allowed=allowed, multi=multi)).endswith(f"Answer in JSON: {shape}")
     shown = "2 of them; titles: Plan; headings: Costs; Terms of use; frequent words: fee"
     assert prompts.picture(Catalog(**known)) == f"The person's own files: {shown}"
     assert "headings" not in prompts.picture(Catalog(2, 3, ("Plan",), ("fee",)))
-    assert 'choose "vectorstore"' in prompts.route_task(Catalog(**known, allowed=web))
+    assert 'choose "vectorstore"' in OURS.route_task(Catalog(**known, allowed=web))
 
 
 def test_the_thoughts_so_far_are_in_the_task():
-    assert "so far" not in prompts.reason_task([])
-    assert "so far:\n1. It is so.\n2. Hence it is.\n" in prompts.reason_task(["It is so.", "Hence it is."])
-    assert len(prompts.reason_task(["word " * 500] * 10)) < 4500
+    assert "so far" not in OURS.reason_task([])
+    assert "so far:\n1. It is so.\n2. Hence it is.\n" in OURS.reason_task(["It is so.", "Hence it is."])
+    assert len(OURS.reason_task(["word " * 500] * 10)) < 4500
