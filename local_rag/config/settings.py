@@ -62,10 +62,21 @@ class SelfRag(_Section):
     )
     candidates: int = Field(1, ge=1, le=8, description="drafts per attempt, each from another part of the passages")
     hard_constraint: bool = Field(False, description="drop sentences without support before drafts are ranked")
-    retrieve: Literal["always", "decide"] = Field(
-        "always", description="always; or decide: only if the files are needed"
+    retrieve: Literal["always", "decide", "each"] = Field(
+        "always", description="always; decide: only if the files are needed; each: again before each part of an answer"
     )
-    delta: float = Field(0.2, ge=0, le=1, description="decide: retrieve if the score of the need is above this")
+    delta: float = Field(0.2, ge=0, le=1, description="decide, each: retrieve if the score of the need is above this")
+
+    @field_validator("retrieve")
+    @classmethod
+    def _combines(cls, retrieve: str, info: ValidationInfo) -> str:
+        drafts = info.data.get("candidates", 1)
+        if retrieve == "each" and drafts > 1:
+            raise ValueError(
+                f"each writes one part after the other and cannot be combined with self_rag.candidates: {drafts}; "
+                "set self_rag.candidates: 1"
+            )
+        return retrieve
 
 
 class Crag(_Section):

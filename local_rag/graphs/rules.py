@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from langchain_core.documents import Document
+
 from local_rag.core.answer import BudgetKind
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Grade, Relevance
@@ -96,6 +98,49 @@ def more_found(state: State) -> Literal["new", "nothing new"]:
 def more_steps(state: State) -> Literal["go on", "enough"]:
     """IRCoT, after a sentence of reasoning: retrieve with it, until the answer is there or the budget is exhausted."""
     return "go on" if state.get("step") == "go on" and budget_left(state, "steps") else "enough"
+
+
+def latest(state: State) -> list[Document]:
+    """Of the passages that are left, those that the last retrieval brought."""
+    shown = state.get("shown", ())
+    return [document for document in state.get("documents", []) if document.metadata.get("chunk_id") in shown]
+
+
+def next_part(state: State) -> Literal["yes", "continue", "no", "direct"]:
+    """Self-RAG part by part: retrieve, go on with the passages at hand, or end; without steps or time it ends."""
+    step = state.get("step")
+    if TIME in state.get("spent", ()):
+        return "no"
+    if step == "direct":
+        return "direct"
+    if not budget_left(state, "steps"):
+        return "no"
+    return "yes" if step == "yes" else "continue" if step == "continue" else "no"
+
+
+def some_new(state: State) -> Literal["generate", "nothing new", "transform_query", "max retries"]:
+    """Self-RAG part by part, after the retrieval grader: an answer that has begun ends where nothing new helps."""
+    if not state.get("written"):
+        return some_relevant(state)
+    if TIME in state.get("spent", ()):
+        return "max retries"
+    return "generate" if latest(state) else "nothing new"
+
+
+def part_supported(state: State) -> Literal["go on", "not supported"]:
+    """Self-RAG part by part: a part without support is written again while the node found a budget for that."""
+    if TIME in state.get("spent", ()):
+        return "go on"
+    return "not supported" if state.get("step") == "not supported" else "go on"
+
+
+def parts_useful(state: State) -> Literal["useful", "not useful", "max retries"]:
+    """Self-RAG part by part, at the end. Support was seen to part by part: another query is for what is not useful."""
+    grade = state.get("grade")
+    lacks_support = not is_fixed_reply(state) and grade is not None and grade.support != "fully"
+    if lacks_support or not budget_left(state, "steps"):
+        return "useful" if _verdict(state) == "useful" else "max retries"
+    return useful_or_not(state)
 
 
 def verdict_of(grade: Grade | None) -> Verdict:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from local_rag.graphs.edges import label, retrieve_or_not
-from local_rag.graphs.nodes import candidates
+from local_rag.graphs.nodes import candidates, segments
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
 from local_rag.graphs.nodes.graders import (
+    grade_all_parts,
     grade_documents,
     grade_generation,
     grade_generation_v_documents,
@@ -22,6 +23,8 @@ from local_rag.graphs.untraced import Graph
 
 def self_rag(options: Options = TUTORIAL) -> Graph:
     """Self-RAG: rewrite the question when no passage survives, write again what the passages do not support."""
+    if options.each:
+        return _part_by_part(options)
     graph, start, end = graph_of(options, retrieve, grade_documents, transform_query("vectorstore"), give_up)
     first = _decision(graph, end) if options.decide else "retrieve"
     writer = _ranked_drafts(graph) if options.candidates else _one_draft(graph)
@@ -36,6 +39,42 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
     )
     graph.add_edge("transform_query", "retrieve")
     graph.add_edge(writer, grader)
+    graph.add_edge("give_up", end)
+    return graph
+
+
+def _part_by_part(options: Options) -> Graph:
+    """As in the paper's algorithm 1: before each part of the answer it is decided whether to retrieve."""
+    before = (segments.decide_retrieval, segments.retrieve, segments.grade_documents, transform_query("vectorstore"))
+    after = (segments.generate, segments.grade_segment, grade_all_parts, llm_fallback, give_up)
+    graph, start, end = graph_of(options, *before, *after)
+
+    graph.add_edge(start, "decide_retrieval")
+    graph.add_conditional_edges(
+        "decide_retrieval",
+        label,
+        {"yes": "retrieve", "continue": "generate", "no": "grade_generation_v_question", "direct": "llm_fallback"},
+    )
+    graph.add_edge("retrieve", "grade_documents")
+    graph.add_conditional_edges(
+        "grade_documents",
+        label,
+        {
+            "generate": "generate",
+            "nothing new": "grade_generation_v_question",
+            "transform_query": "transform_query",
+            "max retries": "give_up",
+        },
+    )
+    graph.add_edge("transform_query", "retrieve")
+    graph.add_edge("generate", "grade_segment")
+    graph.add_conditional_edges("grade_segment", label, {"go on": "decide_retrieval", "not supported": "generate"})
+    graph.add_conditional_edges(
+        "grade_generation_v_question",
+        label,
+        {"useful": end, "not useful": "transform_query", "max retries": "give_up"},
+    )
+    graph.add_edge("llm_fallback", end)
     graph.add_edge("give_up", end)
     return graph
 

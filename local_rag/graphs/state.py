@@ -39,6 +39,7 @@ class Options:
     separate: bool = False
     candidates: bool = False
     decide: bool = False
+    each: bool = False
     multi: bool = False
     memory: bool = False
 
@@ -49,6 +50,7 @@ class Options:
             separate=values.self_rag.final_grade == "separate",
             candidates=values.self_rag.candidates > 1,
             decide=values.self_rag.retrieve == "decide",
+            each=values.self_rag.retrieve == "each",
             multi=values.adaptive.complexity != "single",
             memory=memory,
         )
@@ -94,7 +96,9 @@ class Update(TypedDict, total=False):
     irrelevant, `nearest` the best passages seen at all, `shown` the chunk ids of those retrieved last, in the order in
     which the engine is shown them. `dropped` counts the numbers in the generation that name no passage, `removed` are
     its sentences that were taken out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are
-    sentences of reasoning, `step` says whether they go on. `failed`: the engine did, what stands is passed on. A node
+    sentences of reasoning, `step` says whether they go on. Of an answer that is written part by part `written` is what
+    stands, `segment` the last part with marks that count in the passages retrieved last, `refused` are (part, why it
+    was). `failed`: the engine did, what stands is passed on. A node
     returns of `decisions`, `spent` and `usage` only what is new; `node` adds it up.
     """
 
@@ -128,6 +132,9 @@ class Update(TypedDict, total=False):
     action: Annotated[Action, UntrackedValue]
     thoughts: Annotated[list[str], UntrackedValue]
     step: Annotated[str, UntrackedValue]
+    written: Annotated[str, UntrackedValue]
+    segment: Annotated[str, UntrackedValue]
+    refused: Annotated[list[list[str]], UntrackedValue]
     failed: Annotated[bool, UntrackedValue]
 
 
@@ -229,6 +236,6 @@ def recursion_limit(limits: Limits) -> int:
     """A backstop above the longest path that the budgets allow.
 
     Each rewrite, generation and web search is followed by at most seven other nodes before the next one, each step of
-    reasoning by one.
+    reasoning by one, each part of an answer by four.
     """
-    return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 2 * limits.steps
+    return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 6 * limits.steps

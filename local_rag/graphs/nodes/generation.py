@@ -65,9 +65,18 @@ def give_up(state: State, deps: Deps, emit: Emit) -> Update:
 
 
 def write(
-    question: str, documents: Sequence[Document], attempt: Attempt, deps: Deps, emit: Emit, candidate: int = 1
+    question: str,
+    documents: Sequence[Document],
+    attempt: Attempt,
+    deps: Deps,
+    emit: Emit,
+    candidate: int = 1,
+    before: str = "",
 ) -> tuple[str, Usage, list[float]]:
-    """What the engine writes, what it cost, and the log-probabilities of the deltas that have one."""
+    """What the engine writes, what it cost, and the log-probabilities of the deltas that have one.
+
+    `before` is the text that stands in front of it while it is shown.
+    """
     parts: list[str] = []
     logprobs: list[float] = []
     usage = Usage()
@@ -81,6 +90,7 @@ def write(
             logprobs.append(delta.logprob)
         usage += delta.usage or Usage()
         if delta.text or delta.restart:
-            emit(Token(delta.text, attempt.number, delta.restart, candidate))
+            text = f"{before} {delta.text}" if delta.restart and before else delta.text
+            emit(Token(text, attempt.number, delta.restart, candidate))
     text = "".join(parts).strip()
     return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage, logprobs

@@ -133,6 +133,11 @@ grade_generation_v_question = _grader(
 )
 """The answer grader alone, as in the early notebook."""
 
+grade_all_parts = _grader(
+    "grade_generation_v_question", "checking the answer against the question", "usefulness", rules.parts_useful
+)
+"""The answer grader on an answer whose parts were checked one by one (ISUSE of the whole output, appendix A.1)."""
+
 
 @node("preparing the final grade")
 def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> Update:

@@ -39,7 +39,18 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
 
 @node("deciding whether your files are needed")
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
-    """Self-RAG's Retrieve (section 3.2): the files are needed where the chance of that is above the threshold δ.
+    """Self-RAG's Retrieve (section 3.2), once: are the files needed?"""
+    need, needed = first_need(state, deps)
+    verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
+    return {
+        "route": "vectorstore" if needed else "direct",
+        "decisions": [verdict],
+        "usage": need.usage,
+    }
+
+
+def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
+    """The verdict on the question alone, and what follows: the files are needed where its score is above δ.
 
     Where answers without the files are not allowed there is nothing to decide.
     """
@@ -47,13 +58,7 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
         need = Need("yes", why="answers without your files are not allowed")
     else:
         need = deps.engine.needs_retrieval(standalone_question(state), deps.index.catalog())
-    needed = need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
-    verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why, score=need.score)
-    return {
-        "route": "vectorstore" if needed else "direct",
-        "decisions": [verdict],
-        "usage": need.usage,
-    }
+    return need, need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
 
 
 def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...], *, multi: bool = False) -> Route:

@@ -105,8 +105,10 @@ def everything(text):
     again = Attempt(2, ((text, text),))
     chats = [(OURS.chat(task, text, [document], [0]), 2, 0) for task in (
         OURS.grade_task(1), OURS.levels_task(1), OURS.answer_task(again), OURS.reason_task([text]),
+        OURS.answer_task(Attempt(written=text)),
     )]  # fmt: skip
     checks = [OURS.check_task(f"It is {text}.", 1, check) for check in ("both", "support", "usefulness")]
+    checks.append(OURS.next_task(text or "It is so."))
     chats += [(OURS.chat(task, text, [document], [0]), 2, 2) for task in checks]
     chats += [
         (OURS.chat(OURS.rewrite_task([text], "web"), text), 0, 0),

@@ -23,6 +23,7 @@ from local_rag.runtime.rag import Rag
 QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
 WEB = "The web says that the plan costs 900 euros. [1]"
+FULLY = '{"s": "fully"}'
 GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
 
 
@@ -31,11 +32,18 @@ def kind(body):
     keys = set((body.get("format") or {}).get("properties", {}))
     if keys:
         listed = "pattern" in body["format"]["properties"].get("r", {})
+        if "continue" in body["format"]["properties"].get("n", {}).get("enum", ()):
+            return "next"
         named = {"d": "route", "r": "grade", "s": "hallucination", "u": "answer_grade", "l": "scale", "n": "need"}
         several = {("s", "u"): "check", ("d", "t"): "reason", ("c", "d"): "route"}
         return several.get(tuple(sorted(keys))) or ("grade list" if listed else named[keys.pop()])
     task = ONLY.sub("", body["messages"][-1]["content"].rpartition("Task: ")[2])
-    starts = {"Answer the question": "answer", "Write a query": "rewrite", "Reply to the person": "direct"}
+    starts = {
+        "Answer the question": "answer",
+        "Write a query": "rewrite",
+        "Write the": "part",
+        "Reply to the person": "direct",
+    }
     return next(name for start, name in starts.items() if task.startswith(start))
 
 
@@ -43,11 +51,14 @@ def grades(letters):
     return json.dumps({"r": " ".join({"y": "yes", "n": "no"}[letter] for letter in letters)})
 
 
-def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, **settings):
-    """(answer, events): the question by a graph over the scripted server."""
+EACH = {"self_rag__retrieve": "each"}
+
+
+def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, **settings):
+    """(answer, events): the question by a graph over the scripted server; `method` are settings of the graph."""
     corpus = FakeCorpus([passage(number) for number in range(1, passages + 1)])
     with engine_on(ollama, **settings) as engine:
-        rag = Rag(Settings.load(k=k, graph=graph), corpus, Choice(engine))
+        rag = Rag(Settings.load(k=k, graph=graph, **(method or {})), corpus, Choice(engine))
         rag.web = FakeWeb(enabled=web)
         if direct:
             plain = rag.context
@@ -88,6 +99,13 @@ CALLS = [
     ("self-rag", {"grading": "each"}, [*['{"r": "yes"}'] * 4, "It is free. [1]", '{"s": "no"}', ANSWER, '{"s": "yes"}',
                                        '{"u": "yes"}'],
      "grade, grade, grade, grade, answer, hallucination, answer, hallucination, answer_grade", "grounded"),
+    ("self-rag", {"method": EACH}, [grades("yyyy"), ANSWER, FULLY, '{"n": "yes"}', grades("nynn"),
+                                    "Passage 6 says that the plan costs 600 euros. [1]", FULLY, '{"n": "no"}',
+                                    '{"u": 5}'],
+     "grade list, part, hallucination, next, grade list, part, hallucination, next, answer_grade", "grounded"),
+    ("self-rag", {"method": EACH}, [grades("yyyy"), "It is free. [1]", '{"s": "no"}', ANSWER, FULLY,
+                                    '{"n": "continue"}', NOT_IN_PASSAGES, '{"u": 5}'],
+     "grade list, part, hallucination, part, hallucination, next, part, answer_grade", "grounded"),
     ("crag", {}, [grades("yyyy"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
     ("crag", {}, [grades("nynn"), "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
      "grade list, answer, check", "grounded"),
@@ -168,18 +186,30 @@ def test_all_calls_of_a_question_begin_with_the_same_passages(ollama, count):
     assert unique < 0.6 * whole
 
 
+def test_a_part_of_an_answer_is_told_what_stands_already(ollama):
+    ollama.script(grades("yyyy"), ANSWER, FULLY, '{"n": "yes"}', grades("nynn"), NOT_IN_PASSAGES, '{"u": 5}')
+    answer, _ = ask(ollama, "self-rag", method=EACH)
+    first, following = [body["messages"][-1]["content"] for body in ollama.chats if kind(body) == "part"]
+    stands = "This stands already; do not repeat it:\nPassage 1 says that the plan costs 100 euros."
+    assert stands not in first and following.endswith(stands)
+    assert "Passage 6 says" in following and "Passage 5 says" not in following.rpartition("Task:")[2]
+    assert answer.text == ANSWER
+
+
 def test_all_tasks_about_a_question_begin_with_the_same_passages(ollama):
     """Also those that only some graphs ask: a scale, one of the two checks, a step of reasoning."""
     documents = [passage(number) for number in range(1, 5)]
     ollama.script(grades("yyyy"), '{"l": [3, 1, 0, 0]}', ANSWER, '{"s": "fully"}', '{"u": 5}', GOOD,
-                  '{"t": "It costs 100 euros.", "d": true}')  # fmt: skip
+                  '{"t": "It costs 100 euros.", "d": true}', NOT_IN_PASSAGES, '{"n": "no"}')  # fmt: skip
     with engine_on(ollama) as engine:
         engine.relevance(QUESTION, documents, scored=True)
         list(engine.answer(QUESTION, documents, Attempt(scored=True)))
         for check in ("support", "usefulness", "both"):
             engine.grade(QUESTION, documents, ANSWER, check=check)
         engine.reason(QUESTION, documents, ["The plan has a price."])
-    calls = "grade list, scale, answer, hallucination, answer_grade, check, reason"
+        list(engine.answer(QUESTION, documents, Attempt(written="The plan has a price.")))
+        engine.needs_retrieval(QUESTION, Catalog(), documents, "The plan has a price.")
+    calls = "grade list, scale, answer, hallucination, answer_grade, check, reason, part, next"
     assert ", ".join(map(kind, ollama.chats)) == calls
     for one, other in combinations(ollama.chats, 2):
         same, opening = prefix(ollama, one, other)

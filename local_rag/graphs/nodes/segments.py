@@ -1,0 +1,165 @@
+"""An answer part by part (Self-RAG, arXiv 2310.11511, algorithm 1): retrieve, write, check, and decide how to go on.
+
+A part is written from the passages that the last retrieval brought, and its marks count in these. Once its support is
+checked they are made to count in all passages that were collected, and the part is added to what is written. In the
+paper a part that needs no retrieval is written from what the model knows; here every sentence stands in a passage, so
+`no` ends the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from local_rag.core.critique import overall
+from local_rag.core.events import Retrieved, Token
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Grade, Graded, Need
+from local_rag.graphs import outcome, rules
+from local_rag.graphs.grades import without_unsupported
+from local_rag.graphs.nodes.generation import write
+from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
+from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
+from local_rag.graphs.nodes.retrieval import in_prompt_order, nearest, search
+from local_rag.graphs.nodes.routing import first_need
+from local_rag.graphs.rules import budget_left, latest
+from local_rag.graphs.state import Deps, State, Update
+from local_rag.text import citations
+from local_rag.text.display import plural
+from local_rag.text.marks import claims, without_marks
+
+
+@node("deciding what the answer needs", rules.next_part)
+def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
+    """Self-RAG's Retrieve with its three values (table 1): over the question, and over what is written of the answer.
+
+    δ decides between yes and no where the score is known; `continue` is taken at its word.
+    """
+    if not state.get("tried"):
+        need, needed = first_need(state, deps)
+        return _decided(need, "yes" if needed else "direct") | {"route": "vectorstore" if needed else "direct"}
+    if not (state.get("segment") and budget_left(state, "steps")):
+        why = "the steps are used up" if state.get("segment") else "these passages gave no further part"
+        return {"step": "no", "why": why}
+    question, written = standalone_question(state), without_marks(state["written"])
+    need = deps.engine.needs_retrieval(question, deps.index.catalog(), latest(state), written)
+    step = need.retrieve
+    if step != "continue" and need.score is not None:
+        step = "yes" if need.score > deps.self_rag.delta else "no"
+    query = need.query or f"{question} {without_marks(state['segment'])}"
+    return _decided(need, step) | {"query": query if step == "yes" else state.get("query", question)}
+
+
+def _decided(need: Need, step: str) -> Update:
+    verdict = Graded("need", need.retrieve, need.why, score=need.score)
+    return {"step": step, "decisions": [verdict], "usage": need.usage}
+
+
+@node("retrieving")
+def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
+    """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
+    query = state.get("query") or standalone_question(state)
+    goes_on = bool(state.get("written")) and state.get("label") == "yes"
+    collected = state.get("documents", []) if goes_on else []
+    new = search(deps, query, deps.k, [*state.get("rejected", ()), *map(chunk_id, collected)])
+    emit(Retrieved(query, tuple(new)))
+    turns = state.get("turns") or [{}]
+    new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
+    update: Update = {
+        "query": query,
+        "tried": [*state.get("tried", ()), query],
+        "documents": [*collected, *new],
+        "shown": [chunk_id(passage) for passage in new],
+        "nearest": nearest([*state.get("nearest", ()), *new]),
+    }
+    anew: Update = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}
+    return update if goes_on else {**update, **anew}
+
+
+@node("grading the new passages", rules.some_new)
+def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+    """The retrieval grader on what the last retrieval brought; what was collected before stays."""
+    new = latest(state)
+    collected = [document for document in state.get("documents", []) if document not in new]
+    judged: State = {**state, "documents": new}
+    update = graded_passages(judged, relevance_verdicts(judged, deps))
+    return {**update, "documents": [*collected, *update["documents"]]}
+
+
+@node("writing the next part")
+def generate(state: State, deps: Deps, emit: Emit) -> Update:
+    """Write the next part from the last passages, and nothing that stands already.
+
+    A step is a part that is written; a generation is an answer that is begun, or a part that is written again.
+    """
+    refused, written = state.get("refused", []), state.get("written", "")
+    tries = counted(state, "steps")
+    if refused or not written:
+        tries |= {"generations": tries.get("generations", 0) + 1}
+    failed = [*((draft.text, draft.why) for draft in state.get("drafts", ())), *((text, why) for text, why in refused)]
+    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written))
+    if written:
+        emit(Token(f"{written} ", attempt.number, restart=True))
+    text, usage, _ = write(standalone_question(state), latest(state), attempt, deps, emit, before=written)
+    return {"segment": "" if text == NOT_IN_PASSAGES else text, "tries": tries, "usage": usage}
+
+
+@node("checking the part", rules.part_supported)
+def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
+    """ISSUP of the new part. One without full support is written again; at the end of the budgets what has none goes.
+
+    A part that could not be checked stays and is marked so: writing it again would not help.
+    """
+    segment, passages = state.get("segment", ""), latest(state)
+    if not segment:
+        return {"step": "go on"}
+    grade = deps.engine.grade(standalone_question(state), passages, segment, check="support")
+    update: Update = {
+        "step": "go on",
+        "usage": grade.usage,
+        "decisions": [Graded("support", grade.support, grade.why, score=grade.support_score)],
+    }
+    if grade.support in ("fully", "unparsed"):
+        return {**update, **_added(state, segment, grade)}
+    if budget_left(state, "generations") and budget_left(state, "steps"):
+        why = "not supported by the passages" if grade.support == "no" else "only partly supported by the passages"
+        refused = [*state.get("refused", ()), [without_marks(segment), "; ".join(filter(None, (why, grade.why)))]]
+        return {**update, "step": "not supported", "refused": refused}
+    segment, grade, removed = without_unsupported(segment, grade)
+    if grade.support == "no":
+        removed, segment = removed or [without_marks(segment)], ""
+    update |= {"removed": [*state.get("removed", ()), *removed], "refused": [], "segment": ""}
+    update["why"] = f"{plural(len(removed), 'sentence')} without support left out"
+    return {**update, **_added(state, segment, grade)} if segment else update
+
+
+def _added(state: State, segment: str, grade: Grade) -> Update:
+    """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
+    documents, passages = state.get("documents", []), latest(state)
+    positions = [documents.index(passage) + 1 for passage in passages]
+    marked, dropped = citations.remapped(segment, positions, passages)
+    before = state.get("written", "")
+    gap = "\n" if "\n" in marked or "\n" in before.rpartition(". ")[2] else " "
+    checked = citations.check(f"{before}{gap}{marked}".strip(), documents)
+    checked = replace(checked, dropped=checked.dropped + dropped + state.get("dropped", 0))
+    return {
+        "written": checked.text,
+        "generation": checked.text,
+        "segment": segment,
+        "refused": [],
+        "status": checked.status,
+        "reason": outcome.reason_of(checked, found=True),
+        "dropped": checked.dropped,
+        "grade": _support_of_all(state.get("grade"), grade, checked.text),
+    }
+
+
+def _support_of_all(before: Grade | None, new: Grade, text: str) -> Grade:
+    """The support of all parts; of the single sentences only where each of them was looked at."""
+    new = replace(new, usage=Usage(), support_score=None, score=None, usefulness=0)
+    if before is None:
+        return new
+    sentences = (*before.sentences, *new.sentences)
+    each = sentences if before.sentences and new.sentences and len(sentences) == len(claims(text)) else ()
+    why = "; ".join(filter(None, (before.why, new.why)))
+    return replace(new, support=overall(each or (before.support, new.support)), sentences=each, why=why)

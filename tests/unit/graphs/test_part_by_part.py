@@ -1,0 +1,245 @@
+"""Self-RAG's Retrieve before each part of an answer: verdicts to path, marks, budgets, and that every path ends."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fakes import FakeCorpus, ScriptedEngine, passage
+
+from local_rag.config.settings import Limits, SelfRag, Settings, Values
+from local_rag.core.errors import ConfigError, EngineError
+from local_rag.core.events import Token
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.state import Deps, Options, recursion_limit
+from local_rag.web.search import Off
+
+QUESTION = "What does the plan cost?"
+EACH = {"self_rag": SelfRag(retrieve="each")}
+FOUND = "retrieve grade_documents"
+PART = "generate grade_segment decide_retrieval"
+FIRST = f"decide_retrieval {FOUND} {PART}"
+WHOLE = "grade_generation_v_question"
+FIRST_PART, SECOND_PART = "It costs 100 euros [1].", "The plan costs 500 euros [1]."
+NO, PARTLY = ("no", 0, ("no",)), ("partially", 0, ("partially",))
+YES, USEFUL, DULL = ("fully", 0, ("fully",)), ("unparsed", 5), ("unparsed", 2)
+UNREAD = ("unparsed", 0, ("unparsed",))
+
+
+def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
+    """(nodes in order, final state, deps) of one question."""
+    values, corpus = Values(**method), FakeCorpus([passage(n) for n in range(1, found + 1)])
+    bounds = Limits(**(limits or {}))
+    deps = Deps(corpus, engine, Off(), bounds, allow_direct=direct, self_rag=values.self_rag, strict=strict)
+    path, state = [], {}
+    config = {"recursion_limit": recursion_limit(bounds)}
+    graph = GRAPHS["self-rag"](Options.of(values)).compile()
+    for update in graph.stream({"question": QUESTION}, config, context=deps):
+        for node, values_ in update.items():
+            path.append(node)
+            state |= values_ or {}
+    return " ".join(path), state, deps
+
+
+def labels(state, kind):
+    return [decision.verdict for decision in state["decisions"] if decision.kind == kind]
+
+
+TABLE = [
+    # engine's script, limits, path, status
+    ({"grades": [YES, USEFUL]}, {}, f"{FIRST} {WHOLE}", "grounded"),
+    (
+        {"drafts": [FIRST_PART, SECOND_PART], "grades": [YES, YES, USEFUL], "next": ["yes", "no"]},
+        {},
+        f"{FIRST} {FOUND} {PART} {WHOLE}",
+        "grounded",
+    ),
+    ({"grades": [YES, YES, USEFUL], "next": ["continue", "no"]}, {}, f"{FIRST} {PART} {WHOLE}", "grounded"),
+    # a part without support is written again, or left out at the end of the budget
+    ({"grades": [NO, YES, USEFUL]}, {}, f"decide_retrieval {FOUND} generate grade_segment {PART} {WHOLE}", "grounded"),
+    (
+        {"grades": [NO], "drafts": ["It is blue [1]."]},
+        {"rewrites": 0},
+        f"decide_retrieval {FOUND} {'generate grade_segment ' * 3}decide_retrieval {WHOLE} give_up",
+        "abstained",
+    ),
+    (
+        {"grades": [YES, NO, USEFUL], "next": ["continue"]},
+        {"generations": 1},
+        f"{FIRST} {PART} {WHOLE}",
+        "grounded",
+    ),
+    ({"grades": [PARTLY, USEFUL]}, {"generations": 1}, f"{FIRST} {WHOLE} give_up", "partial"),
+    # what could not be checked stays, marked
+    ({"grades": [UNREAD, USEFUL]}, {}, f"{FIRST} {WHOLE} give_up", "partial"),
+    # nothing relevant: another query at the beginning, the end later
+    ({"relevant": ["n", "y"], "grades": [YES, USEFUL], "drafts": [SECOND_PART]}, {},
+     f"decide_retrieval {FOUND} transform_query {FOUND} {PART} {WHOLE}", "grounded"),
+    ({"relevant": ["n"]}, {"rewrites": 0}, f"decide_retrieval {FOUND} give_up", "abstained"),
+    ({"relevant": ["y", "n"], "grades": [YES, USEFUL], "next": ["yes"]}, {}, f"{FIRST} {FOUND} {WHOLE}", "grounded"),
+    # nothing further is written
+    (
+        {"drafts": [FIRST_PART, NOT_IN_PASSAGES], "grades": [YES, USEFUL], "next": ["continue"]},
+        {},
+        f"{FIRST} {PART} {WHOLE}",
+        "grounded",
+    ),
+    (
+        {"drafts": [NOT_IN_PASSAGES]},
+        {"rewrites": 1},
+        f"{FIRST} {WHOLE} transform_query {FOUND} {PART} {WHOLE} give_up",
+        "abstained",
+    ),
+    # not useful: the answer begins anew with another query
+    (
+        {"grades": [YES, DULL, YES, USEFUL]},
+        {},
+        f"{FIRST} {WHOLE} transform_query {FOUND} {PART} {WHOLE}",
+        "grounded",
+    ),
+    ({"grades": [YES, ("unparsed", 3)]}, {"rewrites": 0}, f"{FIRST} {WHOLE} give_up", "partial"),
+    # the steps end it
+    ({"grades": [YES, YES, USEFUL], "next": ["continue"]}, {"steps": 2}, f"{FIRST} {PART} {WHOLE}", "grounded"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "limits", "path", "status"), TABLE)
+def test_verdicts_lead_to_the_path(script, limits, path, status):
+    taken, state, _ = ask(ScriptedEngine(**script), limits=limits, **EACH)
+    assert (taken, state["status"]) == (path, status)
+    assert state["generation"]
+
+
+@pytest.mark.parametrize(
+    ("needed", "score", "path"), [(False, None, "llm_fallback"), (True, 0.1, "llm_fallback"), (False, 0.3, "retrieve")]
+)
+def test_the_first_decision_is_that_of_decide(needed, score, path):
+    engine = ScriptedEngine(needed=needed, need_score=score, grades=[YES, USEFUL])
+    taken, _, _ = ask(engine, direct=True, **EACH)
+    assert taken.split()[:2] == ["decide_retrieval", path]
+    taken, _, deps = ask(ScriptedEngine(needed=False, grades=[YES, USEFUL]), **EACH)
+    assert taken == f"{FIRST} {WHOLE}", "without --direct there is nothing to decide"
+    assert deps.engine.asked[0][0] != "needs_retrieval"
+
+
+def test_marks_of_several_parts_count_in_all_passages():
+    engine = ScriptedEngine(
+        relevant=["y", "nyny"],
+        drafts=[
+            "Passage 2 says that the plan costs 200 euros [2].",
+            "Passage 8 says that the plan costs 800 euros [2].",
+        ],
+        grades=[YES, YES, USEFUL],
+        next=["yes", "no"],
+    )
+    _, state, _ = ask(engine, **EACH)
+    numbers = [document.metadata["chunk_id"] for document in state["documents"]]
+    assert numbers == ["1", "2", "3", "4", "6", "8"]
+    assert state["generation"] == (
+        "Passage 2 says that the plan costs 200 euros [2]. Passage 8 says that the plan costs 800 euros [6]."
+    )
+    assert state["status"] == "grounded"
+    assert state["grade"].sentences == ("fully", "fully")
+    written = [asked[2].written for asked in engine.asked if asked[0] == "answer"]
+    assert written == ["", "Passage 2 says that the plan costs 200 euros."]
+    shown = [[one.metadata["chunk_id"] for one in asked[1]] for asked in engine.asked if asked[0] == "answer"]
+    assert shown == [["1", "2", "3", "4"], ["6", "8"]], "a part is written from the new passages"
+
+
+def test_it_retrieves_with_what_is_written_and_nothing_twice():
+    engine = ScriptedEngine(
+        drafts=[FIRST_PART, SECOND_PART], grades=[YES, YES, USEFUL], next=["yes", "no"], relevant=["ynyn", "y"]
+    )
+    _, _, deps = ask(engine, **EACH)
+    queries = [(query, excluded) for query, _, _, excluded in deps.index.queries]
+    assert queries == [(QUESTION, ()), (f"{QUESTION} It costs 100 euros.", ("2", "4", "1", "3"))]
+
+
+def test_a_part_that_is_written_again_knows_what_was_wrong():
+    engine = ScriptedEngine(drafts=["It is blue [1].", FIRST_PART], grades=[NO, YES, USEFUL])
+    _, state, _ = ask(engine, **EACH)
+    attempts = [asked[2] for asked in engine.asked if asked[0] == "answer"]
+    assert [attempt.number for attempt in attempts] == [1, 2]
+    assert attempts[1].failed == (("It is blue.", "not supported by the passages"),)
+    assert state["tries"] == {"steps": 2, "generations": 2}
+
+
+def test_a_sentence_without_support_is_left_out_at_the_end_of_the_budget():
+    engine = ScriptedEngine(
+        drafts=["It costs 100 euros [1]. It is blue [1]."], grades=[("partially", 0, ("fully", "no")), USEFUL]
+    )
+    _, state, _ = ask(engine, limits={"generations": 1}, **EACH)
+    assert (state["generation"], state["removed"], state["status"]) == (FIRST_PART, ["It is blue."], "grounded")
+    assert labels(state, "grade_segment") == ["go on"]
+
+
+def test_strict_shows_no_part_that_could_not_be_checked():
+    engine = ScriptedEngine(
+        drafts=[FIRST_PART, SECOND_PART], grades=[YES, UNREAD, ("unparsed", 5)], next=["continue", "no"]
+    )
+    _, state, _ = ask(engine, strict=True, **EACH)
+    assert (state["generation"], state["status"]) == (FIRST_PART, "grounded")
+    assert state["removed"] == ["The plan costs 500 euros."]
+    with pytest.raises(EngineError, match="with --strict nothing unchecked is shown"):
+        ask(ScriptedEngine(grades=[UNREAD, ("unparsed", 5)]), strict=True, **EACH)
+
+
+def test_what_stands_is_shown_when_the_engine_fails_later():
+    class Failing(ScriptedEngine):
+        def answer(self, question, documents, attempt):
+            if attempt.written:
+                raise EngineError("gone")
+            yield from super().answer(question, documents, attempt)
+
+    _, state, _ = ask(Failing(grades=[YES], next=["continue"]), **EACH)
+    assert (state["generation"], state["status"]) == (FIRST_PART, "partial")
+    assert state["reason"].startswith("the engine failed: gone")
+
+
+def test_the_draft_on_the_screen_is_what_stands_and_the_part_that_is_written():
+    engine = ScriptedEngine(drafts=[FIRST_PART, SECOND_PART], grades=[YES, YES, USEFUL], next=["continue", "no"])
+    deps = Deps(FakeCorpus(), engine, Off(), Limits(), self_rag=EACH["self_rag"])
+    graph = GRAPHS["self-rag"](Options(each=True)).compile()
+    draft, drafts = "", []
+    for event in graph.stream({"question": QUESTION}, context=deps, stream_mode="custom"):
+        if isinstance(event, Token):
+            draft = event.text if event.restart else draft + event.text
+            drafts.append(draft.strip())
+    assert drafts[-1] == f"{FIRST_PART} {SECOND_PART}"
+
+
+VERDICTS = st.sampled_from([YES, NO, PARTLY, UNREAD, ("partially", 0, ("fully", "no")), USEFUL, DULL, ("fully", 5)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    relevant=st.lists(st.text("yn?", min_size=4, max_size=4), min_size=1, max_size=12),
+    drafts=st.lists(st.sampled_from([FIRST_PART, SECOND_PART, NOT_IN_PASSAGES, "Blue [9]. Red [1, 2]."]), min_size=1),
+    grades=st.lists(VERDICTS, min_size=1, max_size=30),
+    following=st.lists(st.sampled_from(["yes", "no", "continue"]), min_size=1, max_size=12),
+    bounds=st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 6)),
+    found=st.sampled_from([0, 3, 60]),
+    strict=st.booleans(),
+)
+def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following, bounds, found, strict):
+    limits = dict(zip(("rewrites", "generations", "steps"), bounds, strict=True))
+    engine = ScriptedEngine(relevant=relevant, drafts=drafts, grades=grades, next=following)
+    try:
+        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, **EACH)
+    except EngineError as error:
+        assert "no usable verdict" in str(error)
+        return
+    assert all(count <= limits[kind] for kind, count in state.get("tries", {}).items())
+    assert len(path.split()) < recursion_limit(Limits(**limits))
+    assert state["status"] in {"grounded", "partial", "ungrounded", "abstained"}
+    known = {document.metadata["chunk_id"] for document in state["documents"]}
+    assert len(known) == len(state["documents"]), "no passage comes twice"
+
+
+def test_it_cannot_be_combined_with_several_drafts(monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_SELF_RAG_CANDIDATES", "3")
+    monkeypatch.setenv("LOCAL_RAG_SELF_RAG_RETRIEVE", "each")
+    with pytest.raises(ConfigError, match=r"cannot be combined with self_rag\.candidates: 3"):
+        Settings.load()
+    assert Values(**EACH).self_rag.retrieve == "each"
