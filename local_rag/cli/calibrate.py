@@ -50,7 +50,7 @@ def calibrate(
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
-    settings = options.settings(k=k, web__enabled="off")
+    settings = options.settings(k=k, web__enabled="off", web__source="")
     calibration = fit(settings, request, stderr_display())
     plain = {name: value for name, value in to_plain(calibration).items() if name != "kept_in" or value is not None}
     write_result(plain, calibration_parts(calibration, settings), as_json=json)

@@ -17,12 +17,12 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     from local_rag.terminal.chat import Chat
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
-    settings = options.settings()
+    settings, display = options.settings(), stderr_display()
     name = "" if options.thread is None else thread_name(options.thread)
     delete_old(settings)
-    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings) as rag:
+    with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
-        runner = QuestionRunner(rag, stderr_display(), options.within or (), options.trace, trace_file)
+        runner = QuestionRunner(rag, display, options.within or (), options.trace, trace_file)
         runner.say_conditions()
         return Chat(runner, name, as_json=json).run()

@@ -15,6 +15,7 @@ from local_rag.cli.options import (
     JsonOption,
     KOption,
     SecondsOption,
+    WebFromOption,
     settings_of,
     stderr_display,
     with_options,
@@ -97,15 +98,17 @@ def run_(
     split: SplitOption = None,
     judge: JudgeOption = None,
     seconds: SecondsOption = None,
+    web_from: WebFromOption = None,
     out: OutOption = None,
     json: JsonOption = False,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.
 
-    Without --out the run is stored in the data folder. The web is off.
+    Without --out the run is stored in the data folder. The web is off; --web-from measures what crag and adaptive do
+    with it.
     """
     from local_rag.config.settings import GraphName
-    from local_rag.diagnostics.demo import INDEX
+    from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
     from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
@@ -126,6 +129,7 @@ def run_(
         k=k,
         limits__seconds=seconds,
         web__enabled="off",
+        web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
     return _evaluate(settings, EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:])), as_json=json)

@@ -39,6 +39,14 @@ ProfileOption = Annotated[
 SecondsOption = Annotated[
     float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
 ]
+WebFromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--web-from",
+        metavar="FOLDER|INDEX",
+        help="Let crag and adaptive search saved pages, or another index, in place of the web: nothing leaves.",
+    ),
+]
 LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
 
@@ -124,6 +132,7 @@ class QuestionOptions:
             "--web", metavar="[on|ask|off]", help="Let crag and adaptive search the web; ask: you confirm each query."
         ),
     ] = None
+    web_from: WebFromOption = None
     k: KOption = None
     seconds: SecondsOption = None
     direct: Annotated[
@@ -151,7 +160,7 @@ class QuestionOptions:
     def settings(self) -> Settings:
         names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
-        flags |= {"limits__seconds": self.seconds, "web__enabled": self.web}
+        flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}
         return settings_of(self.index, self.models, self.trust_models_here, **flags)
 
 

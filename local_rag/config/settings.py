@@ -178,6 +178,9 @@ class Web(_Section):
     enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
         "off", description="off, on, or ask: each query must be allowed in the terminal"
     )
+    source: str = Field(
+        "", description="a folder of saved pages, or an index, searched in place of the web: nothing leaves"
+    )
     never: Names = Field((), description="indexes whose questions never go to the web, by name or path")
     engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
     seconds: float = Field(12.0, gt=0, description="longest time for one web search, without reading the pages")

@@ -26,7 +26,8 @@ class Citation:
     """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
 
     `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
-    (a PDF page is one document). `verified`: see `citations.check`.
+    (a PDF page is one document). `verified`: see `citations.check`. `second_source` names the folder or index that was
+    searched in place of the web, where the passage is of that; `url` is then that of the saved page, or its path.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Citation:
     origin: Origin = "files"
     located: QuoteMatch = "words"
     why: str = ""
+    second_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class Answer:
     `reason` says why the status is what it is; `nearest` lists the passages that came closest when nothing answered,
     and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
-    were taken out for want of support.
+    were taken out for want of support. `used_web`: a query has left for a search engine; `second_source` names the
+    folder or index that was searched in its place, empty where none was.
     """
 
     question: str
@@ -84,6 +87,7 @@ class Answer:
     about: tuple[str, ...] = ()
     thread: str = ""
     asked: str = ""
+    second_source: str = ""
 
     def __str__(self) -> str:
         return self.text

@@ -43,12 +43,16 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
-    """The text of a file, or of one page of it (`page` counts from 1, None for files without pages)."""
+    """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
+
+    `url` is where a saved page of the web is from, empty where that is not known.
+    """
 
     text: str
     title: str = ""
     page: int | None = None
     headings: tuple[Heading, ...] = ()
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,10 @@ class WebSearch(Protocol):
     """
 
     @property
+    def second_source(self) -> str:
+        """The folder or index that is searched in place of the web, so that nothing leaves; empty for the web."""
+
+    @property
     def enabled(self) -> bool: ...
 
     @property

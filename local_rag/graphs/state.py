@@ -208,9 +208,18 @@ class Deps:
             or self.thresholds.relevance is not None
         )
 
+    @property
+    def second_source(self) -> str:
+        """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
+        return getattr(self.web, "second_source", "")
+
     def limit(self, kind: BudgetKind) -> int:
-        """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there."""
-        if kind == "web_searches" and (not self.web.enabled or (self.folder and self.kept_from_web(self.folder))):
+        """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there.
+
+        That of the web is the budget of a second source in its place, also for an index that is kept from the web.
+        """
+        kept = self.folder and not self.second_source and self.kept_from_web(self.folder)
+        if kind == "web_searches" and (kept or not self.web.enabled):
             return 0
         return int(getattr(self.limits, kind))
 

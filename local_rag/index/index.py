@@ -328,6 +328,10 @@ class Index:
         """In how many chunks each term occurs, as the index stems it."""
         return searches.document_frequency(self._store, terms)
 
+    def addresses(self, paths: Collection[str]) -> dict[str, str]:
+        """The URL that each of these files was saved from, as far as the file says so."""
+        return self._store.read(reads.addresses, paths)
+
     def status(self) -> IndexStatus:
         return status.inspect(self._store)
 

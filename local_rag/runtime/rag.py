@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
+from local_rag.core.progress import Display, Silent
 from local_rag.runtime.opening import open_embedder, open_index, open_web
 from local_rag.runtime.run import Run
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
+    from local_rag.web.second_source import SecondSource
 
 LONGEST_QUESTION = 4_000
 """Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
@@ -52,13 +55,15 @@ class Rag:
         index: Index,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
+        second_source: SecondSource | None = None,
     ) -> None:
         self.settings = settings
         self.index = index
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
-        self.web: WebSearch = open_web(settings)
+        self.web: WebSearch = second_source or open_web(settings)
+        self._second_source = second_source
         self.fingerprint = fingerprint_of(self.engine, embedder)
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
@@ -67,14 +72,22 @@ class Rag:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, settings: Settings | None = None, *, prompts: Mapping[str, str] | None = None, **flags: Any) -> Rag:
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        prompts: Mapping[str, str] | None = None,
+        display: Display | None = None,
+        **flags: Any,
+    ) -> Rag:
         """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
 
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
-        prompts.yaml.
+        prompts.yaml. A folder that is named as a second source (web__source) is indexed first, as far as that is
+        needed; `display` is told how far that is.
 
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
-        was named that is not there or not on this machine.
+        was named that is not there or not on this machine; UsageError for a second source that is not there or empty.
         """
         from local_rag.runtime.engine_choice import choose_engine
         from local_rag.runtime.prompt_file import prompt_texts
@@ -86,12 +99,17 @@ class Rag:
             settings = replace(settings, prompts=prompts)
             prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
-        index = open_index(settings, embedder)
-        try:
-            return cls(settings, index, choose_engine(settings, embedder, index), embedder)
-        except LocalRagError:
-            index.close()
-            raise
+        with ExitStack() as opened:
+            index = opened.enter_context(open_index(settings, embedder))
+            second_source = None
+            if settings.values.web.source:
+                from local_rag.runtime.second_source import open_second_source
+
+                second_source = open_second_source(settings, embedder, display or Silent())
+                opened.callback(second_source.close)
+            rag = cls(settings, index, choose_engine(settings, embedder, index), embedder, second_source)
+            opened.pop_all()
+            return rag
 
     def ask(
         self,
@@ -225,6 +243,8 @@ class Rag:
             cancel.stop()
         self.engine.close()
         self.index.close()
+        if self._second_source:
+            self._second_source.close()
         if self._threads:
             self._threads.close()
 

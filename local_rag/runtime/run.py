@@ -141,6 +141,7 @@ class Run:
         silent = status == "abstained"
         checked = checked_answer(cast("State", state))
         decisions: list[Graded] = state.get("decisions", [])
+        searched = state.get("tries", {}).get("web_searches", 0) > 0
         return Answer(
             question=self.question,
             text=checked.text,
@@ -149,7 +150,7 @@ class Run:
             citations=checked.citations,
             dropped_citations=state.get("dropped", 0),
             nearest=self._nearest(decisions) if silent else (),
-            used_web=state.get("tries", {}).get("web_searches", 0) > 0,
+            used_web=searched and not self.deps.second_source,
             graph=self.name,
             engine=self.engine,
             path=tuple(self.path),
@@ -162,6 +163,7 @@ class Run:
             about=self.deps.index.catalog().titles[:TITLES] if silent else (),
             thread=self.thread,
             asked=state.get("asked", ""),
+            second_source=self.deps.second_source if searched else "",
         )
 
     def _nearest(self, decisions: list[Graded]) -> tuple[Citation, ...]:

@@ -278,4 +278,5 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         verified=verified,
         sentence=shorten(sentence, 400),
         origin="web" if metadata.get("origin") == "web" else "files",
+        second_source=str(metadata.get("second_source", "")),
     )

@@ -44,6 +44,7 @@ class Off:
 
     enabled = False
     engine = "off"
+    second_source = ""
 
     def words(self, query: str) -> str:
         """The whole query: nothing leaves."""
@@ -58,6 +59,7 @@ class DdgsSearch:
     """The web, by ddgs. A search that fails has notes instead of documents."""
 
     enabled = True
+    second_source = ""
 
     def __init__(
         self,

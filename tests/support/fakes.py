@@ -162,6 +162,7 @@ class FakeWeb:
     enabled: bool = True
     engine: str = "stand-in"
     found: int = 1
+    second_source: str = ""
 
     def __post_init__(self):
         self.queries = []

@@ -124,6 +124,20 @@ def lie_about_sizes(path: Path, size: int) -> None:
     path.write_bytes(data)
 
 
+def make_mhtml(body: str, url: str = "") -> bytes:
+    """A page as Chromium saves it in one file: MIME, quoted-printable, with a picture beside it."""
+    import quopri
+
+    page = quopri.encodestring(f"<html><body>{body}</body></html>".encode()).decode()
+    head = f"From: <Saved by Blink>\nSnapshot-Content-Location: {url}\nSubject: A page\nMIME-Version: 1.0\n"
+    return (
+        f'{head}Content-Type: multipart/related; type="text/html"; boundary="--cut"\n\n'
+        f"----cut\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n"
+        f"Content-Location: {url}\n\n{page}\n"
+        "----cut\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n----cut--\n"
+    ).encode()
+
+
 def make_hostile(folder: Path) -> dict[str, str]:
     """Files that must be skipped: name -> a part of the reason. Links and pipes are left out where there are none."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,6 +154,7 @@ def make_hostile(folder: Path) -> dict[str, str]:
     (folder / "nozip.docx").write_text(SENTENCE, "utf-8")
     (folder / "binary.txt").write_bytes(bytes(range(256)) * 64)
     (folder / "empty.txt").write_bytes(b"")
+    (folder / "pictures.mhtml").write_bytes(b"MIME-Version: 1.0\nContent-Type: image/png\n\n" + bytes(range(256)))
     (folder / "blank.md").write_text(" \n\t\r\n\n", "utf-8")
     found = {
         "password.pdf": "encrypted with a password",
@@ -152,6 +167,7 @@ def make_hostile(folder: Path) -> dict[str, str]:
         "nozip.docx": "is damaged",
         "binary.txt": "is binary, not text",
         "empty.txt": "is empty",
+        "pictures.mhtml": "holds no page",
         "blank.md": "is empty",
     }
     with suppress(OSError, NotImplementedError):
@@ -180,6 +196,7 @@ def make_good(folder: Path, huge: int = 1_000_000) -> list[Path]:
         "deep.json": b"[" * 100_000 + f'"{SENTENCE}"'.encode() + b"]" * 100_000,
         "broken.json": f'{{"note": "{SENTENCE}", '.encode(),
         "deep.html": b"<html><body>" + b"<div>" * 100_000 + SENTENCE.encode() + b"</div>" * 100_000,
+        "saved.mhtml": make_mhtml(f"<p>{SENTENCE}</p>", "https://example.org/lamp"),
         "nul.txt": b"log\x00 " + SENTENCE.encode() * 20,
     }
     for name, data in files.items():

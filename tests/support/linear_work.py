@@ -65,6 +65,7 @@ FILES = {
         ".jsonl": ['{"a": "{}"}\n', "{}"],
     },
     "markup": {
+        ".mhtml": ["Content-Type: text/html\n\n<!-- saved from url=(1){}", "Content-Type: text/html; x={}\n\n<p>a</p>"],
         ".html": ["<p>a{}b</p>", "<script>{}", "<p style='{}'>a</p>" + "<div>" * 3000 + "{}", "<title>{}"],
         ".eml": ["From: {}b\nSubject: x\n\nbody", "From: a\nContent-Type: text/plain; a={}\n\nbody", "To: a{}\n\n{}"],
         ".mbox": ["From x\nTo: {}b\n\nbody", "From x\nTo: a\n\n{}"],

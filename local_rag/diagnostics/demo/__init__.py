@@ -14,12 +14,16 @@ from local_rag.runtime.indexing import Request, sync
 from local_rag.runtime.opening import open_embedder, open_index, status_of
 
 DOCUMENTS = Path(__file__).parent / "documents"
+SAVED_PAGES = Path(__file__).parent / "saved-pages"
+"""Pages that stand for the web: the second source of the demo."""
+
 INDEX = "demo"
 CASES = Path(__file__).parent / "cases.jsonl"
 
 ANSWERED = "What does CRAG do when every retrieved document is irrelevant?"
 NOT_ANSWERED = "What is the notice period in my rental contract?"
-"""The first question is answered by the handbook, the second is not."""
+ON_SAVED_PAGES = "What does HyDE embed in place of the question?"
+"""The first question is answered by the handbook, the second is not, the third by the saved pages alone."""
 
 
 def index_demo(settings: Settings, display: Display) -> SyncReport:

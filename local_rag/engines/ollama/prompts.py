@@ -298,7 +298,8 @@ def passage(number: int, document: Document, copy_of: int | None = None) -> str:
     """One passage with its number and where it is from, fenced: a closing mark inside it is made harmless."""
     metadata = document.metadata
     source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    web = "the web, not the person's files" if metadata.get("origin") == "web" else None
+    where = "a second source" if metadata.get("second_source") else "the web"
+    web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
     facts = {"from": source, "page": metadata.get("page"), "heading": metadata.get("heading"), "found": web}
     shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
     text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)

@@ -20,7 +20,7 @@ from local_rag.graphs.state import Candidate, Deps, State, Update
 from local_rag.text import citations
 
 
-@node(lambda state: "writing drafts again" if state.get("drafts") else "writing drafts")
+@node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")
 def generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write a draft from each part of the documents; which is best is decided next."""
     documents, question = state.get("documents", []), standalone_question(state)

@@ -45,7 +45,7 @@ def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
     return graph, start, end
 
 
-@node(lambda state: "reading the question" if state.get("turns") else "starting")
+@node(lambda state, deps: "reading the question" if state.get("turns") else "starting")
 def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     """The question as it would be asked without the chat before it; the first one stays as it is.
 

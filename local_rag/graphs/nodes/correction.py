@@ -49,10 +49,12 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     """Cut the passages of the files into strips, grade them in one call, keep the best in their order.
 
     Where it is off, and for pages of the web, which were selected strip by strip already, documents go through as they
-    are. Where no strip is good enough they do, too: the grader found them relevant as a whole.
+    are; those of a second source are cut as those of the files. Where no strip is good enough documents go through,
+    too: the grader found them relevant as a whole.
     """
     documents = state.get("documents", [])
-    files = [document for document in documents if document.metadata.get("origin") != "web"]
+    web = [document for document in documents if _is_page(document)]
+    files = [document for document in documents if not _is_page(document)]
     if not deps.crag.refine or not files:
         return {"documents": documents}
     cut = [strip for document in files for strip in strips.of_passage(document)]
@@ -62,9 +64,13 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     best = strips.best(verdicts)
     kept = strips.recomposed(files, [cut[number] for number in best]) if best else files
     why = f"{len(best)} of {plural(len(cut), 'strip')}" if best else "no strip alone is good enough"
-    web = [document for document in documents if document.metadata.get("origin") == "web"]
     return {
         "documents": [*kept, *web],
         "usage": sum((verdict.usage for verdict in verdicts), Usage()),
         "decisions": [Graded("refine_documents", "refined" if best else "whole", why)],
     }
+
+
+def _is_page(document: Document) -> bool:
+    """Whether a document is what was selected of a page of the web."""
+    return document.metadata.get("origin") == "web" and not document.metadata.get("second_source")

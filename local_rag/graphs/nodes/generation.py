@@ -16,7 +16,7 @@ from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
 
 
-@node(lambda state: "writing again" if state.get("drafts") else "writing")
+@node(lambda state, deps: "writing again" if state.get("drafts") else "writing")
 def generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write an answer from the documents and check its citations; without documents there is no answer."""
     documents = state.get("documents", [])

@@ -16,7 +16,7 @@ from local_rag.graphs.state import Deps, State, Update
 from local_rag.text.display import plural
 
 
-def grading(state: State) -> str:
+def grading(state: State, deps: Deps) -> str:
     """What a person is shown while passages are graded."""
     passages = len(state.get("documents", ()))
     return f"grading {plural(passages, 'passage')}" if passages else "no new passage to grade"
@@ -60,14 +60,15 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
         "rejected": rejected(state, refused),
         "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
         "usage": sum((verdict.usage for verdict in verdicts), Usage()),
-        "decisions": [_graded(document, verdict) for document, verdict in pairs],
+        "decisions": [graded_passage(document, verdict) for document, verdict in pairs],
         "why": f"{len(kept)} of {plural(len(documents), 'passage')} relevant",
     }
 
 
-def _graded(document: Document, verdict: Relevance) -> Graded:
+def graded_passage(document: Document, verdict: Relevance, kind: str = "relevance") -> Graded:
+    """What the retrieval grader says of a passage, as it is logged; `web` is the kind of those that are not files."""
     source = str(document.metadata.get("source", ""))
-    return Graded("relevance", verdict.label, verdict.why, chunk_id(document), verdict.score, source)
+    return Graded(kind, verdict.label, verdict.why, chunk_id(document), verdict.score, source)
 
 
 def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:

@@ -19,6 +19,7 @@ from local_rag.graphs.state import Deps, State, Update, deps_of
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]
 Rule = Callable[[State], str]
+Doing = Callable[[State, Deps], str]
 
 
 class Node(Protocol):
@@ -29,7 +30,7 @@ class Node(Protocol):
     def __call__(self, state: State, runtime: Runtime[Deps]) -> Update: ...
 
 
-def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Callable[[Work], Node]:
+def node(doing: str | Doing, rule: Rule | None = None) -> Callable[[Work], Node]:
     """Make a node of a piece of work; `doing` is what a person is shown meanwhile.
 
     The node has a `Started` event, ends at once when the time is up or the engine failed, adds what is new to the
@@ -41,7 +42,7 @@ def node(doing: str | Callable[[State], str], rule: Rule | None = None) -> Calla
         def run(state: State, runtime: Runtime[Deps]) -> Update:
             deps = deps_of(runtime)
             emit: Emit = runtime.stream_writer
-            emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state)))
+            emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state, deps)))
             in_time = True
             try:
                 with deps.scope():

@@ -22,14 +22,16 @@ REMEMBERED = 6
 def own_queries(state: State, deps: Deps) -> tuple[list[str], Usage]:
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
-    The last one is searched for. Only a question that the chat before it has changed costs a call.
+    The last one is searched for. Only a question that the chat before it has changed costs a call. A second source may
+    be told the standalone question as it is, because nothing leaves.
     """
     if own := state.get("own"):
         return own, Usage()
     question = state["question"]
+    standalone = state.get("asked", question)
     history = [Turn(turn["question"], "") for turn in state.get("turns", [])[-REMEMBERED:]]
-    if not history or state.get("asked", question) == question:
-        return [question], Usage()
+    if not history or standalone == question or deps.second_source:
+        return [standalone], Usage()
     rewrite = deps.engine.standalone(question, history)
     return [rewrite.text.strip() or question], rewrite.usage
 
@@ -37,8 +39,11 @@ def own_queries(state: State, deps: Deps) -> tuple[list[str], Usage]:
 def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
     """Why a thread with these turns never searches the web, empty where it may: the strictest of its indexes rules.
 
-    A turn of an earlier version does not say of which index it was, and counts as one of any that is kept.
+    A turn of an earlier version does not say of which index it was, and counts as one of any that is kept. It may
+    search a second source all the same.
     """
+    if deps.second_source:
+        return ""
     for turn in turns:
         folder = turn.get("index", "")
         if turn.get("web_never") or deps.kept_from_web(folder):

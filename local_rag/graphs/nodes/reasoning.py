@@ -15,7 +15,7 @@ from local_rag.text.display import plural
 from local_rag.text.words import query_key
 
 
-@node(lambda state: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
+@node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
 def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
     """The best new passages for the last thought, at most `per_step` of them and `collected` in all."""
     have = state.get("documents", []) if state.get("tried") else []
@@ -34,7 +34,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
-@node(lambda state: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
+@node(lambda state, deps: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
 def reason(state: State, deps: Deps, emit: Emit) -> Update:
     """One more sentence towards the answer; it is the next query unless the engine names a better one."""
     question, documents, thoughts = standalone_question(state), state.get("documents", []), state.get("thoughts", [])

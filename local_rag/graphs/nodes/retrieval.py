@@ -16,7 +16,7 @@ NEAREST = 3
 """Passages that an abstention names."""
 
 
-@node(lambda state: "retrieving again" if state.get("tried") else "retrieving")
+@node(lambda state, deps: "retrieving again" if state.get("tried") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_question(state)

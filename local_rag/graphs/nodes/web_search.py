@@ -1,4 +1,7 @@
-"""The nodes that search the web. What may leave this machine is decided here and nowhere else."""
+"""The nodes that search the web, or a second source in its place.
+
+What may leave this machine is decided here and nowhere else; a search of a second source lets nothing leave.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,33 @@ from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, strips
+from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
 from local_rag.graphs.state import TIME, Deps, State, Update
-from local_rag.text.display import plural
+from local_rag.text.display import plural, short_path
 
 WEB_RESULTS = 3
 """Pages asked for in one web search, as in the tutorials."""
 
 
-@node("searching the web")
+def searching(state: State, deps: Deps) -> str:
+    """What a person is shown while the web, or a second source in its place, is searched."""
+    return f"searching {short_path(deps.second_source) if deps.second_source else 'the web'}"
+
+
+@node(searching)
 def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
     """CRAG: what the web says is added to the documents that are left."""
     update = _search_web(state, deps, emit)
     if TIME in update.get("spent", ()):
         return update
-    return {**update, "documents": [*state.get("documents", ()), *update["documents"]]}
+    known = state.get("documents", [])
+    ids = set(map(chunk_id, known))  # a second source may hold the same file
+    return {**update, "documents": [*known, *(page for page in update["documents"] if chunk_id(page) not in ids)]}
 
 
-@node("searching the web")
+@node(searching)
 def web_search(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG: what the web says replaces the documents."""
     return _search_web(state, deps, emit)
@@ -35,6 +46,8 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
 
     What leaves is the last of the person's own words; what the pages are judged by stays here.
     """
+    if deps.second_source:
+        return _search_second_source(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return _refused(why)
     own, usage = own_queries(state, deps)
@@ -70,6 +83,29 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         "documents": [page for page, kept, _ in chosen if kept],
         "tries": counted(state, "web_searches"),
         "decisions": graded,
+        "usage": sum((verdict.usage for verdict in verdicts), usage),
+    }
+
+
+def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
+    """The relevant ones of the nearest passages there, as many as are retrieved from the files and graded alike."""
+    own, usage = own_queries(state, deps)
+    try:
+        results = deps.web.search(own[-1], deps.k)
+        for note in results.notes:
+            emit(Note(note))
+        documents = list(results.documents)
+        verdicts = relevance_verdicts({**state, "documents": documents}, deps)
+    except DeadlineExceeded:
+        late = outcome.out_of_time(state, deps)
+        return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
+    emit(Retrieved(own[-1], results.documents))
+    pairs = list(zip(documents, verdicts, strict=True))
+    return {
+        "own": own,
+        "documents": [document for document, verdict in pairs if verdict.label == "relevant"],
+        "tries": counted(state, "web_searches"),
+        "decisions": [graded_passage(document, verdict, "web") for document, verdict in pairs],
         "usage": sum((verdict.usage for verdict in verdicts), usage),
     }
 

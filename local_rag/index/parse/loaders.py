@@ -9,11 +9,11 @@ from types import MappingProxyType
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.mail import load_eml, load_mbox
-from local_rag.index.parse.markup import load_html
 from local_rag.index.parse.parsed_file import ParsedFile, checked
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.prose import load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_csv, load_json, load_jsonl
+from local_rag.index.parse.saved_page import load_html, load_mhtml
 from local_rag.text.encoding import decode
 
 Loader = Callable[[Path], ParsedFile]
@@ -45,6 +45,8 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
         ".html": load_html,
         ".htm": load_html,
         ".xhtml": load_html,
+        ".mhtml": load_mhtml,
+        ".mht": load_mhtml,
         ".pdf": load_pdf,
         ".docx": load_docx,
         ".epub": load_epub,
@@ -58,7 +60,7 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
     }
 )
 
-SHOWN = ".md .txt .rst .html .pdf .docx .epub .eml .mbox .csv .tsv .json .jsonl and source code"
+SHOWN = ".md .txt .rst .html .mhtml .pdf .docx .epub .eml .mbox .csv .tsv .json .jsonl and source code"
 
 
 def loader(path: Path) -> Loader | None:

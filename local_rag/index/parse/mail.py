@@ -15,7 +15,7 @@ from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.markup import html_text_of
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.display import joined, shorten
-from local_rag.text.encoding import decode
+from local_rag.text.encoding import declared_charset, decode
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _LONG_HEADER = 2000
@@ -35,7 +35,7 @@ class _Policy(EmailPolicy):
 
 
 _NO_BRACKETS = str.maketrans("", "", "()[]<>")
-_POLICY = cast("EmailPolicy[EmailMessage]", _Policy())
+POLICY = cast("EmailPolicy[EmailMessage]", _Policy())
 
 
 def load_eml(path: Path) -> ParsedFile:
@@ -45,7 +45,7 @@ def load_eml(path: Path) -> ParsedFile:
         raise FileSkipped("is empty")
     if not _has_header(data):
         raise FileSkipped("is damaged (no header of a mail in it)")
-    message = BytesParser(EmailMessage, policy=_POLICY).parsebytes(data.lstrip())
+    message = BytesParser(EmailMessage, policy=POLICY).parsebytes(data.lstrip())
     return ParsedFile((_document(message),), _warnings([message]))
 
 
@@ -67,17 +67,17 @@ def load_mbox(path: Path) -> ParsedFile:
 
 
 def _message(file: IO[bytes]) -> EmailMessage:
-    return BytesParser(EmailMessage, policy=_POLICY).parse(file)
+    return BytesParser(EmailMessage, policy=POLICY).parse(file)
 
 
 def _document(message: EmailMessage) -> LoadedDocument:
-    lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
-    subject = _header(message, "Subject")
+    lines = [f"{name}: {value}" for name in _SHOWN if (value := header(message, name))]
+    subject = header(message, "Subject")
     head = "\n".join([f"Subject: {subject}", *lines] if subject else lines)
     return document(clean(f"{head}\n\n{_body(message)}").strip(), subject)
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def header(message: EmailMessage, name: str) -> str:
     """One header, decoded. The parser of the standard library raises many errors on malformed ones (bpo-30681)."""
     try:
         return " ".join(str(message.get(name, "")).split())
@@ -105,6 +105,15 @@ def _part(message: EmailMessage, kind: str) -> str:
     except FileSkipped:
         return ""
     return html_text_of(text).text if part.get_content_subtype() == "html" else text
+
+
+def html_source(message: EmailMessage) -> str:
+    """The first HTML among the parts of a message, nothing where there is none."""
+    for part in message.walk():
+        payload = part.get_payload(decode=True) if part.get_content_type() == "text/html" else None
+        if isinstance(payload, bytes):
+            return clean(decode(payload, part.get_content_charset() or declared_charset(payload)))
+    return ""
 
 
 def _warnings(messages: list[EmailMessage]) -> tuple[str, ...]:

@@ -7,12 +7,11 @@ import itertools
 import re
 from collections.abc import Iterator
 from html.entities import html5
-from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree
-from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import clean, document
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
 from local_rag.text.words import words
@@ -79,14 +78,8 @@ def _character(match: re.Match[str]) -> str:
     return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
 
 
-def load_html(path: Path) -> ParsedFile:
-    """The main text of a page, or all of its visible text where the main text is too little of it."""
-    data = path.read_bytes()
-    return ParsedFile((html_document(clean(decode(data, declared_charset(data)))),))
-
-
 def html_document(source: str) -> LoadedDocument:
-    """A page as a document: title, headings and text."""
+    """A page as a document: title, headings, and its main text, or all visible text where that is too little of it."""
     tree = parse_html(source)
     if tree is None:
         return document(_bare(source))

@@ -33,6 +33,12 @@ def columns(db: Connection, table: str) -> list[str]:
     return [row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 
 
+def is_behind(db: Connection) -> bool:
+    """Whether the index is of an earlier schema, or lacks a column that later indexes of the same schema have."""
+    lacking = any(column not in columns(db, table) for table, column, _ in schema.NEW_COLUMNS)
+    return lacking or meta(db).get("schema") != str(schema.VERSION)
+
+
 def _column(db: Connection, table: str, name: str) -> str:
     """The column in SQL, or 0 where the index lacks it."""
     return name if name in columns(db, table) else f"0 AS {name}"
@@ -134,6 +140,14 @@ def named(db: Connection) -> list[str]:
     """All that was asked to be indexed: roots, then the URLs of pages."""
     urls = {file.root for file in files(db) if is_page(file.path)}
     return [*(root.path for root in roots(db)), *sorted(urls)]
+
+
+def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
+    """Where these files were saved from, as far as that is known."""
+    if "url" not in columns(db, "documents"):
+        return {}
+    sql = f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {_IN}"
+    return dict(db.execute(sql, (_array(paths),)))
 
 
 def indexed_files(db: Connection) -> list[IndexedFile]:

@@ -33,7 +33,8 @@ CREATE TABLE documents (
     file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE,
     title TEXT NOT NULL,
     page INTEGER,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    url TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX documents_of_file ON documents (file);
 CREATE TABLE chunks (
@@ -64,8 +65,9 @@ NEW_COLUMNS = (
     ("roots", "links_reported", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "ctime_ns", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "inode", "INTEGER NOT NULL DEFAULT 0"),
+    ("documents", "url", "TEXT NOT NULL DEFAULT ''"),
 )
-"""(table, column, declaration) of the columns that schema 1 lacks."""
+"""(table, column, declaration) of the columns that schema 1, and early indexes of schema 2, lack."""
 
 NAMES = ("meta", "roots", "files", "documents", "chunks", "vectors", "fresh", "words", "vocabulary")
 """The tables that every schema has."""

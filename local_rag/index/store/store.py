@@ -91,7 +91,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Be the only writer of this index, which gets today's schema. Raises IndexBusy."""
         with write_lock(self.folder):
-            if self.read(reads.meta).get("schema") != str(schema.VERSION):
+            if self.read(reads.is_behind):
                 with self._transaction() as db:
                     writes.upgrade(db)
             yield

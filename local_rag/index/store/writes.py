@@ -91,8 +91,8 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> No
 
 def _write_document(db: Connection, file: int | None, path: str, position: int, new: NewDocument) -> None:
     document, chunks, vectors = new
-    sql = "INSERT INTO documents (file, title, page, text) VALUES (?, ?, ?, ?)"
-    number = db.execute(sql, (file, document.title, document.page, document.text)).lastrowid
+    sql = "INSERT INTO documents (file, title, page, text, url) VALUES (?, ?, ?, ?, ?)"
+    number = db.execute(sql, (file, document.title, document.page, document.text, document.url)).lastrowid
     for chunk, vector in zip(chunks, vectors, strict=True):
         text = document.text[chunk.start : chunk.end]
         named = key(path, position, chunk.start, chunk.end, text)

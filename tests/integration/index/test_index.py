@@ -380,6 +380,7 @@ ALTER TABLE roots DROP COLUMN follow_links;
 ALTER TABLE roots DROP COLUMN links_reported;
 ALTER TABLE files DROP COLUMN ctime_ns;
 ALTER TABLE files DROP COLUMN inode;
+ALTER TABLE documents DROP COLUMN url;
 DROP TABLE failures;
 DROP TABLE reported;
 DROP TABLE excluded;

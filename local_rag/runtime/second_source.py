@@ -1,0 +1,124 @@
+"""The second source that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
+
+The index of a folder lies in the cache folder, is brought up to date whenever the source is opened, and knows nothing
+but what lies in the folder now: a file that is gone is gone from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from local_rag.config.settings import Settings, index_path
+from local_rag.core import cancel
+from local_rag.core.documents import SyncReport
+from local_rag.core.errors import IndexMismatch, UsageError
+from local_rag.core.progress import Display
+from local_rag.core.protocols import Embedder
+from local_rag.index.index import Index
+from local_rag.index.parse.loaders import SHOWN
+from local_rag.index.store.folder import has_database
+from local_rag.runtime.indexing import sync_progress
+from local_rag.text.display import joined, plural, short_path
+from local_rag.web.second_source import SecondSource
+
+FOLDER = "second-sources"
+"""Below the cache folder: an index for each folder that was ever a source."""
+
+NAMED = 3
+"""Files that could not be read of which the reason is shown."""
+
+
+def open_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
+    """The source of `web.source`. A folder is indexed first as far as that is needed, with its progress shown.
+
+    Raises UsageError for what is neither a folder nor an index, is empty, or is the index that is asked, IndexMismatch
+    for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
+    """
+    place, is_index = _place(settings)
+    if is_index:
+        return _of_index(settings, place, embedder)
+    return _of_folder(settings, place, embedder, display)
+
+
+def _place(settings: Settings) -> tuple[Path, bool]:
+    """Where the source lies, and whether it is an index. A bare name is an index, else a folder beside the person."""
+    source = settings.values.web.source
+    folder = Path(source).expanduser().absolute()
+    try:
+        index = index_path(source, settings.data_folder)
+    except UsageError:  # no name of an index, so it can only be a folder
+        index = folder
+    if has_database(index):
+        return index, True
+    if folder.is_dir():
+        return folder, False
+    what = "is a file" if folder.exists() else "is neither a folder nor an index"
+    raise UsageError(
+        f"the second source {source} {what} ({settings.origin['web.source']})",
+        hint="--web-from FOLDER takes saved pages, --web-from NAME an index: local-rag index FOLDER --index NAME",
+    )
+
+
+def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSource:
+    if settings.index_path.exists() and path.samefile(settings.index_path):
+        raise UsageError(
+            f"the second source is the index that is asked, {short_path(path)}",
+            hint="name another index or a folder: --web-from FOLDER|INDEX",
+        )
+    try:
+        index = Index.open(path, embedder, chunk_size=None, chunk_overlap=None)
+    except IndexMismatch as error:
+        raise IndexMismatch(f"the second source cannot be searched: {error}", hint=error.hint) from error
+    if not index.count():
+        index.close()
+        hint = f"local-rag index FOLDER --index {shlex.quote(settings.values.web.source)}"
+        raise UsageError(f"the second source {short_path(path)} is an empty index", hint=hint)
+    is_named = path.parent == settings.data_folder / "indexes"
+    return SecondSource(index, path.name if is_named else str(path))
+
+
+def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> SecondSource:
+    folder = folder.resolve()
+    index = Index.open(cached_index(settings, folder, embedder), embedder, create=True)
+    try:
+        report = _synced(index, folder, display)
+        for line in _lines(short_path(folder), report):
+            display.say(line)
+        if not index.count():
+            raise UsageError(f"nothing in the second source {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
+    except BaseException:
+        index.close()
+        raise
+    return SecondSource(index, str(folder))
+
+
+def cached_index(settings: Settings, folder: Path, embedder: Embedder) -> Path:
+    """Where the index of a folder lies; another embedder has another one."""
+    key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return settings.cache_folder / FOLDER / key
+
+
+def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
+    """Bring the index up to date with its folder, pruned: it is a cache. Ctrl-C is answered at once."""
+
+    def work() -> SyncReport:
+        with sync_progress(display) as progress:
+            return index.sync([folder], prune=True, progress=progress)
+
+    return cancel.stoppable(work, lambda: display.say("stopping: what is in hand is finished, nothing new begins…"))
+
+
+def _lines(name: str, report: SyncReport) -> Iterator[str]:
+    """What has changed since the folder was a source the last time; nothing where nothing has."""
+    counts = (("new", report.new), ("changed", report.updated), ("removed", report.removed))
+    changes = [f"{plural(len(files), 'file')} {what}" for what, files in counts if files]
+    if changes:
+        yield f"second source {name}: {joined(changes)}"
+    skipped = [file for file in report.skipped if file.new]
+    for file in skipped[:NAMED]:
+        yield f"  not read: {short_path(file.path)} {file.reason}"
+    if len(skipped) > NAMED:
+        yield f"  not read: {len(skipped) - NAMED:,} more"
