@@ -115,11 +115,8 @@ def run_(
     from local_rag.index.search import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    if retrieval_only and (graph or judge):
-        raise UsageError(
-            f"--{'graph' if graph else 'judge'} has no effect with --retrieval-only, which answers nothing",
-            hint="leave one of them out",
-        )
+    if retrieval_only:
+        _check_ranking(graph=graph, judge=judge, web_from=web_from)
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
@@ -174,6 +171,16 @@ def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, cor
         raise UsageError("the demo has documents and an index of its own", hint="local-rag eval --demo")
     if corpus and index:
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
+
+
+def _check_ranking(**given: object) -> None:
+    """Raises UsageError for the options that only answers have, where only passages are ranked."""
+    for name, value in given.items():
+        if value:
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"--{option} has no effect with --retrieval-only, which answers nothing", hint="leave one of them out"
+            )
 
 
 def _chosen(option: str, names: list[str] | None, default: tuple[str, ...], known: tuple[str, ...] = ()) -> Any:
