@@ -29,6 +29,7 @@ from local_rag.cli.index import index
 from local_rag.cli.kept import kept
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_web
+from local_rag.cli.prompts import prompts_app
 from local_rag.cli.remove import remove
 from local_rag.cli.search import search
 from local_rag.cli.status import status
@@ -49,6 +50,7 @@ for command in (index, ask, chat, search, status, files, remove, kept, calibrate
 for name, group in (
     ("threads", threads_app),
     ("models", models_app),
+    ("prompts", prompts_app),
     ("eval", eval_app),
     ("bundle", bundle_app),
     ("config", config_app),

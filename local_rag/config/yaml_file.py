@@ -14,6 +14,9 @@ from local_rag.core.errors import ConfigError, ConfigUnreadable
 LARGEST_FILE = 1_000_000
 """Bytes of a config.yaml, models.yaml or prompts.yaml; a larger one is none."""
 
+DEEPEST = 50
+"""Levels of nesting; models.yaml has five."""
+
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where it is installed: models.yaml takes 1 ms instead of 11."""
 
@@ -28,14 +31,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
             what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
             raise ConfigUnreadable(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
-        data = yaml.load(path.read_text(encoding="utf-8"), _YAML)
+        text = path.read_text(encoding="utf-8")
+        _check_depth(text)
+        data = yaml.load(text, _YAML)
     except FileNotFoundError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror}", hint=f"ls {shlex.quote(str(path.parent))}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigUnreadable(f"cannot read {path}: {error}", hint=f"ls -l {shlex.quote(str(path))}") from error
-    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
+    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what is read
         raise ConfigError(f"cannot read {path}: {error}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -46,3 +51,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}")
     return data
+
+
+def _check_depth(text: str) -> None:
+    """Raises ValueError for a nesting that no settings have: libyaml goes down with each level until the stack ends."""
+    depth = 0
+    for event in yaml.parse(text, _YAML):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")

@@ -163,6 +163,13 @@ def _models(settings: Settings) -> Iterator[Check]:
         yield Check("models.yaml", "note", details, "local-rag … --trust-models-here")
 
 
+def _prompts(settings: Settings) -> Iterator[Check]:
+    from local_rag.runtime.prompt_file import prompt_texts
+
+    if own := prompt_texts(settings).changed:
+        yield Check("prompts.yaml", "note", f"texts of your own: {joined(own)}", "local-rag prompts check")
+
+
 def _embedder(settings: Settings) -> Iterator[Check]:
     from local_rag.runtime.opening import open_embedder
 
@@ -217,6 +224,7 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("permissions", _permissions),
     ("memory", _memory),
     ("models.yaml", _models),
+    ("prompts.yaml", _prompts),
     ("embedder", _embedder),
     ("index", _index),
     ("Ollama", _ollama),

@@ -53,6 +53,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "describe": rag.engine.describe,
             "why": rag.choice.why,
             "models": digests(rag.engine),
+            "prompts": own_prompts(rag.engine),
             "fingerprint": rag.engine.fingerprint,
             "thresholds": rag.thresholds.model_dump(),
         },
@@ -120,6 +121,13 @@ def digests(engine: Engine) -> dict[str, str]:
         return {}
     there = {model.name: model.digest for model in engine.server.installed()}
     return {use.model: there.get(use.model, there.get(f"{use.model}:latest", "")) for use in engine.models}
+
+
+def own_prompts(engine: Engine) -> dict[str, str]:
+    """The digests of the prompt texts that are not those of local-rag, by name; empty where all are."""
+    from local_rag.engines.ollama.engine import LanguageModelEngine
+
+    return engine.prompts.texts.changed if isinstance(engine, LanguageModelEngine) else {}
 
 
 def fingerprint(cases: Sequence[Case]) -> str:

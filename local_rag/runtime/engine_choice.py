@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.config.calibrated import thresholds_for
+from local_rag.config.calibrated import calibrated, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.runtime.prompt_file import prompt_texts
@@ -23,11 +23,15 @@ QUICK = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named."""
+    """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
+
+    `note` is what a person should know of it besides.
+    """
 
     engine: Engine
     why: str = ""
     change: str = ""
+    note: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -36,7 +40,8 @@ class Choice:
             first = f"engine: extractive, quotes only{f' ({self.why})' if self.why else ''}"
         else:
             first = f"engine: {self.engine.describe}"
-        return [first, f"  to change that: {self.change}"] if self.change else [first]
+        change = [f"  to change that: {self.change}"] if self.change else []
+        return [first, *change, *([self.note] if self.note else [])]
 
 
 def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
@@ -54,9 +59,24 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
         return _extractive(settings, embedder, corpus, str(error), error.hint)
+    note = _prompts_note(settings, engine)
     if settings.values.engine == "ollama":
-        return Choice(engine)
-    return Choice(engine, f"Ollama answers and has {joined(use.model for use in engine.models)}", "--engine extractive")
+        return Choice(engine, note=note)
+    why = f"Ollama answers and has {joined(use.model for use in engine.models)}"
+    return Choice(engine, why, "--engine extractive", note)
+
+
+def _prompts_note(settings: Settings, engine: OllamaEngine) -> str:
+    """Which prompts are a person's own, and whether that makes calibrated thresholds void; empty where none is."""
+    texts = engine.prompts.texts
+    if not texts.changed:
+        return ""
+    note = f"prompts of your own: {joined(texts.changed)}"
+    with_these, ours = engine.fingerprint, engine.fingerprint.replace(f" with prompts {texts.fingerprint}", "")
+    known = calibrated(settings)
+    if any(kept.startswith(ours) for kept in known) and not any(kept.startswith(with_these) for kept in known):
+        note += "; thresholds were calibrated with others and do not hold: local-rag calibrate CASES"
+    return note
 
 
 def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:

@@ -20,14 +20,14 @@ LONG = 120.0
 
 
 @contextmanager
-def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, **settings):
+def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, texts=None, **settings):
     """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`."""
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
     with_server = Server(config.host, config.allow_hosts)
     try:
         spec = OllamaModelSpec(name=model, think=think)
-        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config, explain)
+        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config, explain, texts)
     except BaseException:
         with_server.close()
         raise

@@ -208,7 +208,8 @@ class PromptTexts:
 
     def digest(self, names: Sequence[str]) -> str:
         """The first 12 hex digits of the SHA-256 of the system message and these texts, placeholders unfilled."""
-        return _digest([*([] if set(names) & set(EACH) else [self.system]), *map(self.template, names)])
+        texts = [self.template(name) for name in names if name != "system"]
+        return _digest(texts if set(names) & set(EACH) else [self.system, *texts])
 
     @property
     def changed(self) -> dict[str, str]:

@@ -42,6 +42,7 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
         ("passages per query", manifest.get("k")),
         ("depth of retrieval", manifest.get("depth")),
         ("engine", _engine(engine)),
+        ("prompts of one's own", ", ".join(map(" ".join, (engine.get("prompts") or {}).items()))),
         ("judge", manifest.get("judge") or "none"),
         ("index", _index(index)),
         ("fingerprint", index.get("fingerprint")),

@@ -1,0 +1,74 @@
+"""`local-rag prompts`: what a language model is told, and whether texts of one's own can be used."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import JsonOption, ModelOption, ProfileOption, settings_of, stderr_display
+
+MISTAKE = 2
+
+prompts_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Show and check the prompts: what a language model is told."
+)
+
+NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; by default each.")]
+
+
+@prompts_app.command("show")
+def prompts_show(
+    name: NameArgument = None,
+    default: Annotated[
+        bool, typer.Option("--default", help="Show the texts of local-rag in the form of prompts.yaml.")
+    ] = False,
+    json: JsonOption = False,
+) -> int:
+    """Show each text in force, where it comes from, its digest and its placeholders.
+
+    To replace one, write it under its name into prompts.yaml in the folder of config.yaml. A text says what is wanted;
+    the passages and their fences, their order and the form of the reply are added to it.
+    """
+    from local_rag.diagnostics.prompts import as_yaml, shown_prompts
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.prompts import prompt_parts
+
+    shown = shown_prompts(settings_of(None), name, default=default)
+    write_result(shown, as_yaml(shown) if default else prompt_parts(shown), as_json=json)
+    return 0
+
+
+@prompts_app.command("check")
+def prompts_check(
+    name: NameArgument = None,
+    try_: Annotated[
+        bool, typer.Option("--try", help="Also give the model each task once, as models try does.")
+    ] = False,
+    model: ModelOption = None,
+    profile: ProfileOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Check prompts.yaml, and show what a model is told with each text, filled with an example.
+
+    The exit code is 2 if a text cannot be used, and with --try 1 if a reply did not have the required form at once.
+    """
+    from local_rag.diagnostics.prompts import check_prompts
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.prompts import check_parts
+
+    settings = settings_of(None, model=model, profile=profile)
+    check = check_prompts(settings, name)
+    if check.mistakes or not try_:
+        write_result(check, check_parts(check), as_json=json)
+        return MISTAKE if check.mistakes else 0
+    from contextlib import closing
+
+    from local_rag.diagnostics.trial import run_trial
+    from local_rag.runtime.engine_choice import open_ollama
+    from local_rag.terminal.models import trial_parts
+
+    with closing(open_ollama(settings)) as engine:
+        trial = run_trial(engine, stderr_display())
+    write_result({"check": check, "trial": trial}, (*check_parts(check), *trial_parts(trial)), as_json=json)
+    return 0 if trial.honoured else 1

@@ -1,0 +1,158 @@
+"""The prompts in force: each text and its origin, mistakes in a person's own, and prompts filled as examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from local_rag.config.calibrated import calibrated
+from local_rag.config.settings import Settings
+from local_rag.config.yaml_file import read_yaml
+from local_rag.core.errors import ConfigError, UsageError
+from local_rag.core.generation import Attempt, Shape
+from local_rag.diagnostics.trial import ANSWER, CATALOG, FOLLOW_UP, HISTORY, PASSAGES, QUESTION
+from local_rag.engines.ollama.context_window import Message
+from local_rag.engines.ollama.prompt_texts import TEXTS, PromptTexts, of_person
+from local_rag.engines.ollama.prompts import Prompts, chat_so_far, picture
+from local_rag.runtime.prompt_file import prompt_file, prompt_texts
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+OURS = "local-rag"
+"""Where a text comes from that nobody replaced."""
+
+
+@dataclass(frozen=True)
+class ShownPrompt:
+    """A text in force: `origin` is where it comes from, `digest` that of the calls made of it alone.
+
+    `placeholders` says of each name what is put there, and `required` which of them must stand in the text.
+    """
+
+    name: str
+    purpose: str
+    origin: str
+    digest: str
+    text: str
+    placeholders: Mapping[str, str]
+    required: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PromptCheck:
+    """Whether a person's own texts can be used. `mistakes` are (what is wrong, what to type), `messages` by name
+    (role, content) of a prompt that is filled with an example. `own` names the texts that are not ours.
+    """
+
+    file: str
+    exists: bool
+    own: tuple[str, ...]
+    mistakes: tuple[tuple[str, str], ...]
+    examples: Mapping[str, Sequence[Message]]
+    calibrated_otherwise: bool
+
+
+def shown_prompts(settings: Settings, name: str | None = None, *, default: bool = False) -> list[ShownPrompt]:
+    """Every text in force, or the one of that name; `default`: ours. Raises UsageError for a name that there is not."""
+    texts = PromptTexts() if default else prompt_texts(settings)
+    return [
+        ShownPrompt(
+            known,
+            TEXTS[known].purpose,
+            texts.origin.get(known, OURS),
+            texts.digest([known]),
+            texts.template(known),
+            TEXTS[known].placeholders,
+            tuple(TEXTS[known].required),
+        )
+        for known in _named(name)
+    ]
+
+
+def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
+    """Look at a person's own texts, each by itself, and fill prompts: of that name, else of these texts, else of all.
+
+    Raises ConfigError for a file that is not YAML, UsageError for a name that there is not.
+    """
+    wanted = _named(name)
+    path = prompt_file(settings)
+    exists = path.exists() or path.is_symlink()
+    given = read_yaml(path) if exists else {}
+    own: dict[str, str] = {}
+    mistakes: list[tuple[str, str]] = []
+    for text, value in given.items():
+        try:
+            own |= of_person({text: value}, str(path)).own
+        except ConfigError as error:
+            mistakes.append((str(error), error.hint))
+    texts = PromptTexts(own, dict.fromkeys(own, str(path)))
+    changed = tuple(texts.changed)
+    if name is None:
+        wanted = changed or (() if mistakes else wanted)
+    examples = {text: example(Prompts(texts), text) for text in wanted}
+    otherwise = bool(changed) and any(entry.startswith("ollama ") for entry in calibrated(settings))
+    return PromptCheck(str(path), exists, changed, tuple(mistakes), examples, otherwise)
+
+
+def _named(name: str | None) -> Sequence[str]:
+    if name is not None and name not in TEXTS:
+        raise UsageError(f"there is no prompt {name!r}: there are {', '.join(TEXTS)}", hint="local-rag prompts show")
+    return [name] if name else list(TEXTS)
+
+
+def as_yaml(shown: Sequence[ShownPrompt]) -> Iterator[str]:
+    """The lines of a prompts.yaml with these texts; what may stand in them is a comment."""
+    for number, prompt in enumerate(shown):
+        if number:
+            yield ""
+        yield f"# {prompt.purpose}"
+        for name, meaning in prompt.placeholders.items():
+            yield f"# {{{name}}}{' (required)' if name in prompt.required else ''}: {meaning}"
+        yield f"{prompt.name}: |-"
+        yield from (f"  {line}" for line in prompt.text.splitlines())
+
+
+def example(prompts: Prompts, name: str) -> list[Message]:
+    """What a model is told with a text, about the example of `models try`."""
+    from langchain_core.documents import Document
+
+    documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
+    if name in _WHOLE:
+        return _WHOLE[name](prompts, documents)
+    return prompts.chat(_TASKS[name](prompts), QUESTION, documents, range(len(documents)))
+
+
+_TASKS: Mapping[str, Callable[[Prompts], str]] = {
+    "system": lambda prompts: prompts.grade_task(len(PASSAGES)),
+    "retrieval_grader": lambda prompts: prompts.grade_task(len(PASSAGES)),
+    "relevance_scale": lambda prompts: prompts.levels_task(len(PASSAGES)),
+    "generator": lambda prompts: prompts.answer_task(Attempt()),
+    "generator_part": lambda prompts: prompts.answer_task(Attempt(written="")),
+    "continuation": lambda prompts: prompts.next_task(ANSWER),
+    "hallucination_grader": lambda prompts: prompts.check_task(ANSWER, len(PASSAGES)),
+    "answer_grader": lambda prompts: prompts.check_task(ANSWER, len(PASSAGES)),
+    "reasoner": lambda prompts: prompts.reason_task(["On Saturdays the library opens at 10:00."]),
+}
+"""Tasks about passages and a question."""
+_WHOLE: Mapping[str, Callable[[Prompts, Sequence[Document]], list[Message]]] = {
+    "router": lambda prompts, _: prompts.chat(prompts.route_task(CATALOG), QUESTION, before=picture(CATALOG)),
+    "router_steps": lambda prompts, _: prompts.chat(
+        prompts.route_task(replace(CATALOG, multi=True)), QUESTION, before=picture(CATALOG)
+    ),
+    "retrieval_decision": lambda prompts, _: prompts.chat(prompts.need_task(), QUESTION, before=picture(CATALOG)),
+    "direct": lambda prompts, _: prompts.chat(prompts.direct_task(Shape()), "Good morning!"),
+    "rewriter": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "vectorstore"), QUESTION),
+    "rewriter_web": lambda prompts, _: prompts.chat(prompts.rewrite_task([QUESTION], "web"), QUESTION),
+    "standalone": lambda prompts, _: prompts.chat(prompts.standalone_task(), FOLLOW_UP, before=chat_so_far(HISTORY)),
+    "retrieval_grader_each": lambda prompts, documents: prompts.retrieval_each(QUESTION, documents[0]),
+    "hallucination_grader_each": lambda prompts, documents: prompts.hallucination_each(
+        documents, range(len(documents)), ANSWER
+    ),
+    "answer_grader_each": lambda prompts, _: prompts.answer_each(QUESTION, ANSWER),
+    "judge": lambda prompts, _: prompts.chat(prompts.judge_task(["At 10:00, and 5 euros."], ANSWER), QUESTION),
+    "propose": lambda prompts, documents: prompts.chat(prompts.propose_task(True), "", documents, [0]),
+    "propose_missing": lambda prompts, documents: prompts.chat(prompts.propose_task(False), "", documents, [0]),
+}
+"""Prompts that show something else."""

@@ -1,0 +1,136 @@
+"""Texts of one's own on a server: they arrive, replies are still read, and what is measured by others says so."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes import FakeCorpus, passage
+from support.ollama_engine import QUESTION, contents, engine_on
+from support.ollama_mind import mind
+
+from local_rag.config.calibrated import fingerprint_of, keep, thresholds_for
+from local_rag.config.settings import Settings, Thresholds
+from local_rag.core.errors import ConfigError, ConfigUnreadable
+from local_rag.core.events import Called, Done
+from local_rag.engines.ollama.prompt_texts import PromptTexts, of_person
+from local_rag.engines.ollama.prompts import Prompts
+from local_rag.evaluation.manifest import own_prompts
+from local_rag.runtime.engine_choice import Choice, choose_engine
+from local_rag.runtime.prompt_file import prompt_file, prompt_texts
+from local_rag.runtime.rag import Rag
+
+OWN = {
+    "system": "You serve a library.",
+    "retrieval_grader": "Would a librarian hand over {passages}?",
+    "generator": "Answer the question {shape}, as a librarian would.",
+    "hallucination_grader": 'is {sentences} in the books? "fully", "partially" or "no".',
+    "answer_grader": "from 1 to 5, how glad is the reader of {answer}?",
+}
+
+
+def ask(ollama, texts):
+    """The events of a question by self-rag over the scripted server, with these texts."""
+    ollama.always = mind
+    with engine_on(ollama, texts=texts) as engine:
+        corpus = FakeCorpus([passage(number) for number in range(1, 5)])
+        return list(Rag(Settings.load(graph="self-rag", k=2), corpus, Choice(engine)).stream(QUESTION))
+
+
+def test_texts_reach_the_server_and_the_replies_are_read(ollama):
+    texts = of_person(OWN, "prompts.yaml")
+    events = ask(ollama, texts)
+    assert isinstance(events[-1], Done) and events[-1].answer.status == "grounded"
+    told = [contents(body) for body in ollama.chats]
+    assert {system for (_, system), _ in told} == {Prompts(texts).texts.system}
+    tasks = [user.rpartition("Task: ")[2] for _, (_, user) in told]
+    assert tasks[0].startswith("Would a librarian hand over each of the 2 passages?")
+    assert tasks[1].startswith("Answer the question in at most 3 sentences, as a librarian would.")
+    assert "in the books?" in tasks[2] and "how glad is the reader" in tasks[2]
+    openings = {user.rpartition("Task: ")[0] for _, (_, user) in told}
+    assert len(openings) == 1, "nothing is read twice"
+
+
+def test_each_call_says_of_which_texts_it_was_made(ollama):
+    texts = of_person(OWN, "prompts.yaml")
+    calls = [event.call for event in ask(ollama, texts) if isinstance(event, Called) and event.call.role != "preload"]
+    both = ("hallucination_grader", "answer_grader")
+    assert [(call.task, call.prompt) for call in calls] == [
+        ("retrieval_grader", texts.digest(["retrieval_grader"])),
+        ("generator", texts.digest(["generator"])),
+        ("+".join(both), texts.digest(both)),
+    ]
+    assert calls[0].prompt != PromptTexts().digest(["retrieval_grader"])
+
+
+def test_the_tutorials_calls_have_texts_of_their_own(ollama):
+    ollama.always = mind
+    texts = of_person({"retrieval_grader_each": "You are a librarian."}, "prompts.yaml")
+    with engine_on(ollama, texts=texts, grading="each") as engine:
+        (verdict, *_) = engine.relevance(QUESTION, [passage(1)])
+    (system, _) = contents(ollama.chats[0])
+    assert system[1] == 'You are a librarian. "yes" or "no". Answer in JSON: {"r": "…"}'
+    assert verdict.label in ("relevant", "irrelevant") and verdict.usage.log[-1].task == "retrieval_grader_each"
+
+
+def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    settings = Settings.load(engine="ollama", model="tiny")
+    ours = choose_engine(settings, None, None)
+    keep(settings, fingerprint_of(ours.engine, None), Thresholds(relevance=0.9), {})
+    assert thresholds_for(settings, ours.engine.fingerprint).relevance == 0.9 and not ours.note
+    ours.engine.close()
+    prompt_file(settings).write_text("rewriter: Write a query.\n")
+    own = choose_engine(settings, None, None)
+    assert thresholds_for(settings, own.engine.fingerprint).relevance is None
+    assert own.note == (
+        "prompts of your own: rewriter; thresholds were calibrated with others and do not hold: "
+        "local-rag calibrate CASES"
+    )
+    assert own.lines[-1] == own.note
+    assert set(own_prompts(own.engine)) == {"rewriter"} and own_prompts(ours.engine) == {}
+    own.engine.close()
+
+
+def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
+    settings = Settings.load(prompts={"rewriter": "Write one query."})
+    prompt_file(settings).parent.mkdir(parents=True, exist_ok=True)
+    prompt_file(settings).write_text("rewriter: Write a query.\nrewriter_web: Write three words.\n")
+    texts = prompt_texts(settings)
+    assert texts.own == {"rewriter": "Write one query.", "rewriter_web": "Write three words."}
+    assert texts.origin == {"rewriter": "prompts", "rewriter_web": str(prompt_file(settings))}
+    with pytest.raises(ConfigError, match=r"prompts: generator lacks \{shape\}"):
+        Rag.open(prompts={"generator": "Answer."}, engine="extractive")
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        (b"rewriter: [", "is not YAML in line"),
+        (b"- rewriter", "must hold 'name: value' lines, not list"),
+        (b"rewriter: &a [*a, *a]", "must be a text, not list"),
+        (b"a: !!python/object/apply:os.system [ls]", "is not YAML"),
+        (b"\xff\xfe", "cannot read"),
+        (b"x" * 1_000_001, "has more than 1 MB"),
+        (b"[" * 100_000, "nested more than 50 levels deep"),
+        (b"{a: " * 100_000, "nested more than 50 levels deep"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_hostile_file_is_one_clear_line(content, wrong):
+    settings = Settings.load()
+    prompt_file(settings).parent.mkdir(parents=True, exist_ok=True)
+    prompt_file(settings).write_bytes(content)
+    with pytest.raises(ConfigError) as raised:
+        prompt_texts(settings)
+    assert wrong in str(raised.value)
+    assert str(prompt_file(settings)) in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_what_is_no_regular_file_is_not_read(tmp_path):
+    settings = Settings.load()
+    prompt_file(settings).mkdir(parents=True)
+    with pytest.raises(ConfigUnreadable, match="not a regular file"):
+        prompt_texts(settings)
+    prompt_file(settings).rmdir()
+    prompt_file(settings).symlink_to(tmp_path / "gone")
+    with pytest.raises(ConfigError, match="cannot read"):
+        prompt_texts(settings)
