@@ -47,5 +47,10 @@ class Usage:
     log: tuple[Call, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Lists, as a checkpoint gives them back, become tuples."""
+        object.__setattr__(self, "log", tuple(self.log))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))

@@ -90,6 +90,10 @@ class Grade:
     usefulness_score: float | None = None
     score: float | None = None
 
+    def __post_init__(self) -> None:
+        """A list, as a checkpoint gives it back, becomes a tuple."""
+        object.__setattr__(self, "sentences", tuple(self.sentences))
+
 
 @dataclass(frozen=True, slots=True)
 class Graded:

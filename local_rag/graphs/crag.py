@@ -10,7 +10,7 @@ from local_rag.graphs.nodes.graders import grade_generation_once
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.web_search import web_search_node
-from local_rag.graphs.state import TUTORIAL, Options
+from local_rag.graphs.state import TUTORIAL, CragResult, CragState, Options
 from local_rag.graphs.untraced import Graph
 
 
@@ -18,7 +18,7 @@ def crag(options: Options = TUTORIAL) -> Graph:
     """Corrective RAG: when a retrieved document is irrelevant, correct with the web (where that is on)."""
     before = (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node)
     after = (refine_documents, generate, grade_generation_once, give_up)
-    graph, start, end = graph_of(options, *before, *after)
+    graph, start, end = graph_of(options, *before, *after, state=CragState, result=CragResult)
 
     graph.add_edge(start, "retrieve")
     graph.add_edge("retrieve", "grade_documents")

@@ -218,6 +218,19 @@ def checked_answer(state: State) -> citations.Checked:
     return citations.renumbered(citations.check(text, state.get("documents", [])))
 
 
+def ended(state: State) -> Update:
+    """What the node returns that ends a graph: the answer as a person reads it, the cited passages first.
+
+    So the n-th document is what its mark [n] cites, and checking it again changes nothing.
+    """
+    checked = checked_answer(state)
+    documents = state.get("documents", [])
+    cited = citations.order(citations.check(state.get("generation", ""), documents)) if checked.citations else []
+    first = [documents[number - 1] for number in cited]
+    rest = [document for number, document in enumerate(documents, start=1) if number not in cited]
+    return {"generation": checked.text, "documents": [*first, *rest], "citations": list(checked.citations)}
+
+
 def reason_of(checked: citations.Checked, found: bool) -> str:
     """Why the citations alone allow no better status."""
     if checked.status == "abstained":

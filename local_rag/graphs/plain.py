@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from local_rag.graphs.nodes.conversation import graph_of
-from local_rag.graphs.nodes.generation import generate
+from local_rag.graphs.nodes.generation import generate_last
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
@@ -11,7 +11,7 @@ from local_rag.graphs.untraced import Graph
 
 def plain(options: Options = TUTORIAL) -> Graph:
     """Retrieve once, write once; the status comes from the citation check alone."""
-    graph, start, end = graph_of(options, retrieve, generate)
+    graph, start, end = graph_of(options, retrieve, generate_last)
 
     graph.add_edge(start, "retrieve")
     graph.add_edge("retrieve", "generate")

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Required, TypedDict, get_args
+from operator import add
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Required,  # pydantic makes a JSON schema of no other before Python 3.12
+    cast,
+    get_args,
+)
 
 from langchain_core.documents import Document
-from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
-from local_rag.core.answer import BudgetKind, Status
+from local_rag.core.answer import BudgetKind, Citation, Status
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
@@ -22,6 +30,7 @@ from local_rag.core.protocols import Corpus, Engine, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
+from local_rag.graphs.channels import Latest
 
 TIME = "time"
 """The clock among the exhausted budgets of `spent`."""
@@ -84,11 +93,25 @@ class Draft:
     dropped: int = 0
     removed: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Lists, as a checkpoint gives them back, become tuples."""
+        object.__setattr__(self, "documents", tuple(self.documents))
+        object.__setattr__(self, "removed", tuple(self.removed))
+
+
+def _highest(tries: dict[BudgetKind, int], more: dict[BudgetKind, int]) -> dict[BudgetKind, int]:
+    """Counts that only grow: of each kind the higher one."""
+    return tries | {kind: max(count, tries.get(kind, 0)) for kind, count in more.items()}
+
+
+def _union(names: list[str], more: list[str]) -> list[str]:
+    return sorted({*names, *more})
+
 
 class Update(TypedDict, total=False):
-    """What a node may return. Working fields are untracked: no checkpoint ever keeps them.
+    """What a node may return. Every key but `turns` belongs to one question and is cleared when the next one begins.
 
-    `asked` is the question made whole where it follows others of a chat, whose `turns` are all that a checkpoint keeps;
+    `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question;
     `query` is what is searched for, `tried` every query so far. `own` are those that the web may be told: the question
     made whole from the person's own questions alone, then what was written from that; see `own_words`. `label` is what
     the last node decided for the edge behind it, `why` its reason. `tries` counts per `BudgetKind`, `spent` names the
@@ -98,50 +121,107 @@ class Update(TypedDict, total=False):
     its sentences that were taken out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are
     sentences of reasoning, `step` says whether they go on. Of an answer that is written part by part `written` is what
     stands, `segment` the last part with marks that count in the passages retrieved last, `refused` are (part, why it
-    was). `failed`: the engine did, what stands is passed on. A node
-    returns of `decisions`, `spent` and `usage` only what is new; `node` adds it up.
+    was). `failed`: the engine did, what stands is passed on.
+    `citations` are those of the answer, when the graph has ended; `path` names the nodes so far.
+    A node returns of `decisions`, `usage`, `path`, `tries` and `spent` only what is new: they have reducers.
     """
 
-    generation: str
-    turns: list[dict[str, Any]]
-    asked: Annotated[str, UntrackedValue]
-    documents: Annotated[list[Document], UntrackedValue]
-    query: Annotated[str, UntrackedValue]
-    tried: Annotated[list[str], UntrackedValue]
-    own: Annotated[list[str], UntrackedValue]
-    route: Annotated[Source, UntrackedValue]
-    complexity: Annotated[Complexity, UntrackedValue]
-    label: Annotated[str, UntrackedValue]
-    why: Annotated[str, UntrackedValue]
-    decisions: Annotated[list[Graded], UntrackedValue]
-    tries: Annotated[dict[BudgetKind, int], UntrackedValue]
-    spent: Annotated[list[str], UntrackedValue]
-    usage: Annotated[Usage, UntrackedValue]
-    status: Annotated[Status, UntrackedValue]
-    reason: Annotated[str, UntrackedValue]
-    dropped: Annotated[int, UntrackedValue]
-    removed: Annotated[list[str], UntrackedValue]
-    grade: Annotated[Grade | None, UntrackedValue]
-    drafts: Annotated[list[Draft], UntrackedValue]
-    candidates: Annotated[list[Candidate], UntrackedValue]
-    retrieved: Annotated[int, UntrackedValue]
-    rejected: Annotated[list[str], UntrackedValue]
-    nearest: Annotated[list[Document], UntrackedValue]
-    shown: Annotated[list[str], UntrackedValue]
-    scores: Annotated[dict[str, float], UntrackedValue]
-    action: Annotated[Action, UntrackedValue]
-    thoughts: Annotated[list[str], UntrackedValue]
-    step: Annotated[str, UntrackedValue]
-    written: Annotated[str, UntrackedValue]
-    segment: Annotated[str, UntrackedValue]
-    refused: Annotated[list[list[str]], UntrackedValue]
-    failed: Annotated[bool, UntrackedValue]
+    generation: Annotated[str, Latest]
+    turns: Annotated[list[dict[str, Any]], Latest]
+    asked: Annotated[str, Latest]
+    documents: Annotated[list[Document], Latest]
+    query: Annotated[str, Latest]
+    tried: Annotated[list[str], Latest]
+    own: Annotated[list[str], Latest]
+    route: Annotated[Source, Latest]
+    complexity: Annotated[Complexity, Latest]
+    label: Annotated[str, Latest]
+    why: Annotated[str, Latest]
+    decisions: Annotated[list[Graded], add]
+    tries: Annotated[dict[BudgetKind, int], _highest]
+    spent: Annotated[list[str], _union]
+    usage: Annotated[Usage, add]
+    path: Annotated[list[str], add]
+    status: Annotated[Status, Latest]
+    reason: Annotated[str, Latest]
+    citations: Annotated[list[Citation], Latest]
+    dropped: Annotated[int, Latest]
+    removed: Annotated[list[str], Latest]
+    grade: Annotated[Grade | None, Latest]
+    drafts: Annotated[list[Draft], Latest]
+    candidates: Annotated[list[Candidate], Latest]
+    retrieved: Annotated[int, Latest]
+    rejected: Annotated[list[str], Latest]
+    nearest: Annotated[list[Document], Latest]
+    shown: Annotated[list[str], Latest]
+    scores: Annotated[dict[str, float], Latest]
+    action: Annotated[Action, Latest]
+    thoughts: Annotated[list[str], Latest]
+    step: Annotated[str, Latest]
+    written: Annotated[str, Latest]
+    segment: Annotated[str, Latest]
+    refused: Annotated[list[list[str]], Latest]
+    failed: Annotated[bool, Latest]
 
 
 class State(Update, total=False):
     """The tutorials' keys `question`, `documents` and `generation`, and the others; no node overwrites the question."""
 
     question: Required[str]
+
+
+class Question(TypedDict):
+    """What a graph is given."""
+
+    question: str
+
+
+class Result(TypedDict, total=False):
+    """What a graph gives back: the tutorials' keys, and how the answer came about.
+
+    The marks [n] of `generation` are the numbers of `citations`, and [n] cites the n-th of `documents`.
+    """
+
+    question: str
+    generation: str
+    documents: list[Document]
+    status: Status
+    citations: list[Citation]
+    decisions: list[Graded]
+    usage: Usage
+
+
+class CragUpdate(Update, total=False):
+    """`web_search` is the tutorial's flag: whether CRAG goes to the web."""
+
+    web_search: Annotated[Literal["Yes", "No"], Latest]
+
+
+class CragState(CragUpdate, State, total=False):
+    """CRAG's state. Its own, because the flag's name is that of a node in Adaptive RAG."""
+
+
+class CragResult(Result, total=False):
+    web_search: Literal["Yes", "No"]
+
+
+_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "decisions": add,
+    "usage": add,
+    "path": add,
+    "tries": _highest,
+    "spent": _union,
+}
+"""How those keys are put together whose parts nodes return."""
+
+
+def after(state: State, update: Update) -> State:
+    """The state once a node's update is in it, as LangGraph will put them together."""
+    merged: dict[str, Any] = {**state, **update}
+    for key, reduce in _REDUCERS.items():
+        if key in state and key in update:
+            merged[key] = reduce(state[key], update[key])  # type: ignore[literal-required]
+    return cast(State, merged)
 
 
 MaySearch = Callable[[WebQuery], bool]

@@ -191,7 +191,8 @@ class _OneCheckpoint(SqliteSaver):
             is_unfinished = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
             if not turns or turns[-1] in known or is_unfinished:
                 return config
-            values = {**checkpoint["channel_values"], "turns": [*known, turns[-1]]}
+            values = {key: value for key, value in checkpoint["channel_values"].items() if key in OF_A_THREAD}
+            values["turns"] = [*known, turns[-1]]
             saved = super().put(config, {**checkpoint, "channel_values": values}, metadata, new_versions)
             last = saved["configurable"]["checkpoint_id"]
             cursor.execute("DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_id <> ?", (name, last))
@@ -210,6 +211,9 @@ def _turns_of(checkpoint: Checkpoint) -> list[Turn]:
         raise TypeError("a turn that is none")
     return turns
 
+
+OF_A_THREAD = {"question", "generation", "turns"}
+"""What is kept of the state when a question has ended."""
 
 COLUMNS = {"thread_id", "checkpoint_ns", "checkpoint_id", "type", "checkpoint"}
 """What the table of checkpoints has in every version of LangGraph's saver."""

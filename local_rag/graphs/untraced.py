@@ -12,29 +12,49 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
+from langgraph.types import Overwrite
 from langsmith import tracing_context
 
 from local_rag.graphs.drawing import LocalDrawing
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.state import CragState, Deps, Question, Result, State
 
 if TYPE_CHECKING:
-    Compiled = CompiledStateGraph[State, Deps, State, State]
+    Compiled = CompiledStateGraph[State, Deps, Question, Result]
 else:
     Compiled = CompiledStateGraph
 
+OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
+"""The keys of the state that belong to one question."""
 
-class Graph(StateGraph[State, Deps]):
+
+class Graph(StateGraph[State, Deps, Question, Result]):
     """A graph as it is built; whatever compiles it gets one that is untraced."""
+
+    def __init__(self, state: type[State] = State, result: type[Result] = Result) -> None:
+        super().__init__(state, Deps, input_schema=Question, output_schema=result)
 
     def compile(  # type: ignore[override]  # LangGraph's further options go through
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any
     ) -> Untraced:
-        """As LangGraph's. With a checkpointer it keeps one checkpoint per turn."""
+        """As LangGraph's. A question that begins clears what the one before it in its thread has left."""
         graph = super().compile(checkpointer, **options)
+        graph.nodes[START].writers.append(ChannelWrite((ChannelWriteTupleEntry(mapper=self._cleared),)))
         return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
+
+    def _cleared(self, given: object) -> list[tuple[str, Any]]:
+        """Writes that empty every key of a question, beside the one of the new question; none where there is none."""
+        if given is None:  # a graph that is drawn
+            return []
+        return [
+            (key, Overwrite(type(channel.get())()) if isinstance(channel, BinaryOperatorAggregate) else None)
+            for key, channel in self.channels.items()
+            if key in OF_A_QUESTION
+        ]
 
 
 class Untraced(Compiled):

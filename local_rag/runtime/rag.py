@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.core.protocols import WebSearch
-    from local_rag.graphs.state import Deps, MaySearch, State
+    from local_rag.graphs.state import Deps, MaySearch, Question, Result, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
@@ -66,7 +66,7 @@ class Rag:
         self._second_source = second_source
         self.fingerprint = fingerprint_of(self.engine, embedder)
         self.thresholds = thresholds_for(settings, self.fingerprint)
-        self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps]] = {}
+        self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._threads: Threads | None = None
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
@@ -168,7 +168,7 @@ class Rag:
 
     def graph(
         self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None
-    ) -> CompiledStateGraph[State, Deps]:
+    ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
 
         With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises

@@ -15,7 +15,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -31,7 +31,7 @@ from local_rag.text.marks import claims
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.graphs.state import Deps, State
+    from local_rag.graphs.state import Deps, Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 CLOSING = 0.5
@@ -56,7 +56,7 @@ class Run:
     The thread has an empty context: what the host program has set, its tracing for one, is neither used nor touched.
     """
 
-    graph: CompiledStateGraph[State, Deps]
+    graph: CompiledStateGraph[State, Deps, Question, Result]
     name: str
     engine: str
     question: str
@@ -64,8 +64,7 @@ class Run:
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
     thread: str = ""
-    path: list[str] = field(default_factory=list)
-    state: dict[str, Any] = field(default_factory=dict)
+    state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
 
     def events(self) -> Iterator[Event]:
@@ -108,30 +107,25 @@ class Run:
             self.deps.cancel.restart()
 
     def _drive(self) -> None:
+        from local_rag.graphs.state import after
+
         starts: dict[str, float] = {}
         parts: Iterator[Any] = self.graph.stream(
             {"question": self.question},
             {"configurable": {"thread_id": self.thread}} if self.thread else None,
             context=self.deps,
-            stream_mode=["tasks", "updates", "custom"],
+            stream_mode=["tasks", "custom"],
             version="v2",
         )
         for part in parts:
             kind, data = part["type"], part["data"]
             if kind == "custom":
                 self.out.put(data)
-            elif kind == "updates":
-                self._note(data)
             elif "result" in data:
-                self._note({data["name"]: data["result"]})
+                self.state = after(self.state, data["result"])
                 self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]], dict(self.state)))
             else:
                 starts[data["id"]] = time.monotonic()
-                self.path.append(data["name"])
-
-    def _note(self, update: Mapping[str, Any]) -> None:
-        for values in update.values():
-            self.state |= dict(values or {})
 
     def _answer(self, seconds: float) -> Answer:
         from local_rag.graphs.outcome import checked_answer
@@ -139,8 +133,8 @@ class Run:
         state = self.state
         status: Status = state.get("status", "abstained")
         silent = status == "abstained"
-        checked = checked_answer(cast("State", state))
-        decisions: list[Graded] = state.get("decisions", [])
+        checked = checked_answer(state)
+        decisions = state.get("decisions", [])
         searched = state.get("tries", {}).get("web_searches", 0) > 0
         return Answer(
             question=self.question,
@@ -153,9 +147,9 @@ class Run:
             used_web=searched and not self.deps.second_source,
             graph=self.name,
             engine=self.engine,
-            path=tuple(self.path),
+            path=tuple(state.get("path", ())),
             decisions=tuple(decisions),
-            tries=dict(state.get("tries", {})),
+            tries={kind: count for kind, count in state.get("tries", {}).items()},
             usage=state.get("usage", Usage()),
             seconds=seconds,
             sentences=() if silent else _sentences(checked.text, state.get("grade")),

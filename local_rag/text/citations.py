@@ -82,13 +82,17 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
 
 def renumbered(checked: Checked) -> Checked:
     """The same with the numbers 1, 2, … in the order in which a reader meets them."""
-    order = dict.fromkeys(number for _, cited in checked.marks for number in cited)
-    new = {number: position for position, number in enumerate(order, start=1)}
+    new = {number: position for position, number in enumerate(order(checked), start=1)}
     text, placed = _written(
         checked.text, [(span, tuple(new[number] for number in cited)) for span, cited in checked.marks]
     )
     citations = tuple(replace(citation, number=new[citation.number]) for citation in checked.citations)
     return replace(checked, text=text, citations=citations, marks=placed)
+
+
+def order(checked: Checked) -> list[int]:
+    """The numbers of its marks, each once, in the order in which a reader meets them."""
+    return list(dict.fromkeys(number for _, cited in checked.marks for number in cited))
 
 
 def remapped(text: str, numbers: Sequence[int], part: Sequence[Document]) -> tuple[str, int]:

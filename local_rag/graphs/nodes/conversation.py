@@ -1,7 +1,6 @@
 """The memory of a chat: a follow-up is made whole before a graph, and the turn is kept after it.
 
-Only `turns` outlives a question. Every working field of the state is untracked, and what a checkpoint has kept of the
-last question's `generation` is cleared first, so nothing of one question leaks into the next.
+Only `turns` outlives a question: every other key is cleared when the next one begins (see `untraced`).
 """
 
 from __future__ import annotations
@@ -23,16 +22,18 @@ from local_rag.core.verdicts import Graded
 from local_rag.graphs.nodes.node import Emit, Node, node
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
-from local_rag.graphs.state import Deps, Options, State, Update, deps_of
+from local_rag.graphs.state import Deps, Options, Result, State, Update, deps_of
 from local_rag.graphs.untraced import Graph
 
 
-def graph_of(options: Options, *nodes: Node) -> tuple[Graph, str, str]:
+def graph_of(
+    options: Options, *nodes: Node, state: type[State] = State, result: type[Result] = Result
+) -> tuple[Graph, str, str]:
     """A graph with these nodes, no edge yet, and where a question begins and ends in it.
 
     That is at START and END, or with `options.memory` at the nodes that make a follow-up whole and keep the turn.
     """
-    graph = Graph(State, context_schema=Deps)
+    graph = Graph(state, result)
     start, end = START, END
     if options.memory:
         start, end = "standalone_question", "remember"
@@ -52,7 +53,7 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
     question, turns = state["question"], state.get("turns", [])
-    fresh: Update = {"generation": "", "asked": question}
+    fresh: Update = {"asked": question}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
@@ -74,9 +75,10 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
     deps = deps_of(runtime)
     if deps.cancel.stopped:
         raise Stopped("stopped")
+    update: Update = {"generation": state.get("generation", ""), "path": ["remember"]}
     if state.get("reason", "").startswith(OUT_OF_TIME):
-        return {"generation": state.get("generation", "")}
-    return {"generation": state.get("generation", ""), "turns": [*state.get("turns", []), _turn(state, deps)]}
+        return update
+    return {**update, "turns": [*state.get("turns", []), _turn(state, deps)]}
 
 
 def _turn(state: State, deps: Deps) -> dict[str, Any]:

@@ -11,21 +11,29 @@ from local_rag.core.verdicts import Graded, Relevance
 from local_rag.graphs import rules, strips
 from local_rag.graphs.nodes.graders import graded_passages, grading, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, node, standalone_question
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import CragUpdate, Deps, State, Update, after
 from local_rag.text.display import plural
 
 
 @node(grading, rules.crag_action)
-def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
-    """The retrieval grader, and CRAG's action: by the tutorial's yes and no, or by the paper's thresholds."""
+def grade_documents(state: State, deps: Deps, emit: Emit) -> CragUpdate:
+    """The retrieval grader, and CRAG's action: by the tutorial's yes and no, or by the paper's thresholds.
+
+    `web_search` says as in the tutorial whether the web comes next, which it never does where it is off.
+    """
     documents = state.get("documents", [])
     verdicts = relevance_verdicts(state, deps)
     if deps.crag.trigger == "any_irrelevant":
         update = graded_passages(state, verdicts)
-        return update | {"action": rules.action_by_labels(len(update["documents"]), len(documents))}
-    action = rules.action_by_scores(verdicts, deps.crag.upper, deps.crag.lower)
-    kept = [] if action == "incorrect" else _kept_by_scores(documents, verdicts, deps)
-    return graded_passages(state, verdicts, kept) | {"action": action}
+        action = rules.action_by_labels(len(update["documents"]), len(documents))
+    else:
+        action = rules.action_by_scores(verdicts, deps.crag.upper, deps.crag.lower)
+        update = graded_passages(
+            state, verdicts, [] if action == "incorrect" else _kept_by_scores(documents, verdicts, deps)
+        )
+    now = after(state, {"spent": deps.exhausted(state.get("tries", {}))})
+    goes = action != "correct" and rules.web_allowed(now) == "web"
+    return {**update, "action": action, "web_search": "Yes" if goes else "No"}
 
 
 def _kept_by_scores(documents: Sequence[Document], verdicts: Sequence[Relevance], deps: Deps) -> list[Document]:

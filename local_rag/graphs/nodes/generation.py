@@ -16,8 +16,7 @@ from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
 
 
-@node(lambda state, deps: "writing again" if state.get("drafts") else "writing")
-def generate(state: State, deps: Deps, emit: Emit) -> Update:
+def _generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write an answer from the documents and check its citations; without documents there is no answer."""
     documents = state.get("documents", [])
     tries = counted(state, "generations")
@@ -37,13 +36,25 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
+_generate.__name__ = "generate"
+
+
+def _writing(state: State, deps: Deps) -> str:
+    return "writing again" if state.get("drafts") else "writing"
+
+
+generate = node(_writing)(_generate)
+generate_last = node(_writing, ends=True)(_generate)
+"""The same in plain RAG, where nothing checks what is written."""
+
+
 def attempt_of(state: State, tries: Mapping[BudgetKind, int]) -> Attempt:
     """Which try this is, and what was wrong with those before it."""
     failed = tuple((draft.text, draft.why) for draft in state.get("drafts", ()))
     return Attempt(tries["generations"], failed, thoughts=tuple(state.get("thoughts", ())))
 
 
-@node("answering without your files")
+@node("answering without your files", ends=True)
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
     text, usage, _ = write(standalone_question(state), [], Attempt(direct=True), deps, emit)
@@ -58,7 +69,7 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     }
 
 
-@node("looking for the best answer so far")
+@node("looking for the best answer so far", ends=True)
 def give_up(state: State, deps: Deps, emit: Emit) -> Update:
     """The budget is used up: the best draft that is worth showing, marked, or an abstention with its reason."""
     return outcome.best_or_abstention(state, deps)

@@ -1,4 +1,4 @@
-"""What every node shares: its Deps, its stop button, its events, and how its update is added to the state."""
+"""What every node shares: its Deps, its stop button, its events, and what its update always has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local_rag.core.events import Called, Event, Note, Started
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
-from local_rag.graphs.state import Deps, State, Update, deps_of
+from local_rag.graphs.state import Deps, State, Update, after, deps_of
 
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]
@@ -30,12 +30,13 @@ class Node(Protocol):
     def __call__(self, state: State, runtime: Runtime[Deps]) -> Update: ...
 
 
-def node(doing: str | Doing, rule: Rule | None = None) -> Callable[[Work], Node]:
+def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) -> Callable[[Work], Node]:
     """Make a node of a piece of work; `doing` is what a person is shown meanwhile.
 
-    The node has a `Started` event, ends at once when the time is up or the engine failed, adds what is new to the
-    state's decisions, usage and exhausted budgets, and returns `generation`, as every node that can end a graph must.
-    With a `rule` it decides the label for the edge behind it, and logs that as its last decision.
+    The node has a `Started` event, ends at once when the time is up or the engine failed, returns of the state's
+    decisions, usage, path and exhausted budgets what is new, and `generation`, as every node that can end a graph must.
+    With a `rule` it decides the label for the edge behind it, and logs that as its last decision. Where it `ends` the
+    graph, as every label `useful` does, it returns the answer as a person gets to read it.
     """
 
     def decorate(work: Work) -> Node:
@@ -52,16 +53,19 @@ def node(doing: str | Doing, rule: Rule | None = None) -> Callable[[Work], Node]
             except (EngineError, ModelMissing) as error:
                 update, in_time = outcome.engine_failed(state, deps, error), False
             update = {"generation": state.get("generation", ""), **update, "spent": _exhausted(state, update, deps)}
-            decisions, usage = update.get("decisions", []), update.get("usage", Usage())
+            usage = update.get("usage", Usage())
+            update |= {"decisions": [*update.get("decisions", ())], "usage": usage, "path": [work.__name__]}
             if rule is not None:
-                update["label"], why = rule({**state, **update}), update.setdefault("why", "")
-                decisions = [*decisions, Graded(work.__name__, update["label"], why)] if in_time else decisions
-            events: list[Event] = [*decisions, *map(Called, usage.log), *map(Note, usage.notes)]
+                update["label"], why = rule(after(state, update)), update.setdefault("why", "")
+                update["decisions"] += [Graded(work.__name__, update["label"], why)] if in_time else []
+            events: list[Event] = [
+                *update["decisions"],
+                *map(Called, update["usage"].log),
+                *map(Note, update["usage"].notes),
+            ]
             for event in events:
                 emit(event)
-            update["decisions"] = [*state.get("decisions", ()), *decisions]
-            update["usage"] = state.get("usage", Usage()) + usage
-            return update
+            return update | outcome.ended(after(state, update)) if ends or update.get("label") == "useful" else update
 
         run.__name__ = run.__qualname__ = work.__name__
         run.__doc__ = work.__doc__

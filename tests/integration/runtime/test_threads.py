@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support import CHECKOUT
 from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.graph_runs import final_state
 from support.remembering import Recalling, opened
 from support.screen import shown
 
@@ -180,7 +181,7 @@ def test_a_checkpointer_of_ones_own_remembers_too_and_survives_a_failure():
     config = {"configurable": {"thread_id": "1"}}
 
     def ask(question):
-        return app.invoke({"question": question}, config, context=rag.context())
+        return final_state(app, rag.context(), question, config)
 
     ask("What does the plan cost?")
     engine.broken = True

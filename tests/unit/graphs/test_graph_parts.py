@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.graph_runs import final_state
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
@@ -23,7 +25,7 @@ from local_rag.graphs.edges import route_taken
 from local_rag.graphs.nodes.candidates import dealt, probability
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
 from local_rag.graphs.rules import action_by_scores, more_found, more_steps
-from local_rag.graphs.state import Deps, Options, recursion_limit
+from local_rag.graphs.state import Deps, Options, after, recursion_limit
 from local_rag.web.search import Off
 
 QUESTION = "What does the plan cost?"
@@ -53,7 +55,7 @@ def run(name, engine=None, *, corpus=None, web=False, limits=None, memory=False,
     for update in graph.stream({"question": QUESTION}, config, context=deps):
         for node, values_ in update.items():
             path.append(node)
-            state |= values_ or {}
+            state = after(state, values_ or {})
     return " ".join(path), state, deps
 
 
@@ -251,7 +253,8 @@ def test_each_candidate_has_its_own_passages_and_marks_of_the_whole():
     assert path == f"{GRADED} generate rank_candidates grade_generation"
     given = [[one.metadata["chunk_id"] for one in asked[1]] for asked in engine.asked if asked[0] == "answer"]
     assert given == [["1", "3"], ["2", "4"]]
-    assert state["generation"] == "Two [2][4]."
+    assert state["generation"] == "Two [1][2]."
+    assert [one.metadata["chunk_id"] for one in state["documents"]] == ["2", "4", "1", "3"]
     assert state["tries"]["generations"] == 1
     assert sum(asked[0] == "grade" for asked in engine.asked) == 2, "the chosen one is not graded again"
     assert labels(state, "candidate") == ["1", "2"]
@@ -509,8 +512,9 @@ def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
 
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
     deps = Deps(FakeCorpus(), Recalling(), Off())
-    graph = GRAPHS["plain"](Options(memory=True)).compile()
-    state = graph.invoke({"question": QUESTION, "turns": turns}, context=deps)
+    graph, config = GRAPHS["plain"](Options(memory=True)).compile(InMemorySaver()), {"configurable": {"thread_id": "1"}}
+    graph.update_state(config, {"turns": turns}, as_node="remember")
+    state = final_state(graph, deps, config=config)
     assert shown == [Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3)]
     assert len(state["turns"]) == len(turns) + 1, "those that are not shown are kept"
 
@@ -762,7 +766,7 @@ def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late
         self_rag=values.self_rag,
         cancel=Cancel(1000),
     )
-    state = GRAPHS["self-rag"](Options.of(values)).compile().invoke({"question": QUESTION}, context=deps)
+    state = final_state(GRAPHS["self-rag"](Options.of(values)).compile(), deps)
     assert state["status"] == status
     assert "out of time" in state["reason"]
 
@@ -780,8 +784,6 @@ def test_a_complexity_that_is_not_on_offer_is_not_taken():
 
 @pytest.mark.parametrize("given", [{}, {"durability": None}])
 def test_every_way_of_asking_keeps_one_checkpoint_per_turn(given):
-    from langgraph.checkpoint.memory import InMemorySaver
-
     saver = InMemorySaver()
     app = GRAPHS["self-rag"](Options(memory=True)).compile(saver, name="self-rag")
     config = {"configurable": {"thread_id": "1"}}

@@ -6,6 +6,7 @@ from pprint import pformat
 
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.graph_runs import final_state
 
 from local_rag.config.settings import Limits
 from local_rag.core.cancel import Cancel
@@ -13,7 +14,7 @@ from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import TUTORIAL, Candidate, Deps, Options, State, recursion_limit
+from local_rag.graphs.state import TUTORIAL, Candidate, Deps, Options, after, recursion_limit
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
@@ -34,7 +35,7 @@ def run(name, engine=None, corpus=None, web=None, direct=False, **limits):
     for update in graph.stream({"question": "What does the plan cost?"}, config, context=deps):
         for node, values in update.items():
             path.append(node)
-            state |= values or {}
+            state = after(state, values or {})
     return " ".join(path), state, deps
 
 
@@ -370,7 +371,7 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
     cancel = Cancel(0.0 if task == "start" else 1000)
     engine = _SlowEngine(task, cancel, relevant=["nnnn"] if task == "rewrite" else ["y"], grades=[("partially", 5)])
     deps = Deps(FakeCorpus([passage(n) for n in range(1, 20)]), engine, Off(), Limits(), cancel=cancel)
-    state = GRAPHS[name]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    state = final_state(GRAPHS[name]().compile(), deps)
     if name == "plain" and task in ("relevance", "grade", "rewrite"):
         assert state["status"] == "grounded"
         return
@@ -389,7 +390,7 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
 
     cancel = Cancel(1000)
     deps = Deps(FakeCorpus(), Late(), Off(), Limits(), cancel=cancel)
-    state = GRAPHS["self-rag"]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    state = final_state(GRAPHS["self-rag"]().compile(), deps)
     assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "partial")
     assert state["reason"] == "out of time after 300 s; no time was left to check it"
 
@@ -439,5 +440,5 @@ def test_every_key_that_a_node_returns_is_in_the_state(name, options):
     state = {"question": "What?", "generation": FINE, "documents": [passage(1)], "candidates": [Candidate(FINE, 1.0)]}
     for node, spec in GRAPHS[name](options).nodes.items():
         update = spec.runnable.func(state, Runtime())
-        assert set(update) <= State.__annotations__.keys() - {"question"}, node
+        assert set(update) <= CragState.__annotations__.keys() - {"question"}, node
         assert "generation" in update, f"{node} may end a graph, and the tutorials print the generation then"

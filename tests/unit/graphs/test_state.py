@@ -1,0 +1,179 @@
+"""The state as LangGraph sees it: what goes in and comes out, how parts are put together, what a question clears."""
+
+from __future__ import annotations
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START
+from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.graph_runs import final_state
+
+from local_rag.config.settings import Limits
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.nodes.node import node
+from local_rag.graphs.nodes.retrieval import retrieve
+from local_rag.graphs.nodes.routing import route_question
+from local_rag.graphs.state import CragState, Deps, Options, State, after
+from local_rag.graphs.untraced import Graph
+from local_rag.web.search import Off
+
+GIVEN_BACK = ["question", "generation", "documents", "status", "citations", "decisions", "usage"]
+
+
+def deps(engine=None, corpus=None, web=None, **more):
+    return Deps(corpus or FakeCorpus(), engine or ScriptedEngine(), web or Off(), Limits(), **more)
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_asks_for_a_question_and_says_what_it_gives_back(name, memory):
+    app = GRAPHS[name](Options(memory=memory)).compile()
+    given, back = app.get_input_jsonschema(), app.get_output_jsonschema()
+    assert list(given["properties"]) == given["required"] == ["question"]
+    assert list(back["properties"]) == [*GIVEN_BACK, *["web_search"] * (name == "crag")]
+    assert back["$defs"]["Graded"]["properties"]["verdict"]["type"] == "string"
+    result = app.invoke({"question": "What does the plan cost?"}, context=deps())
+    assert set(result) <= set(back["properties"])
+    assert set(result) >= {"question", "generation", "documents", "status", "citations", "decisions", "usage"}
+
+
+def test_the_marks_of_the_result_are_its_citations_and_its_documents():
+    engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Or 100 euros [1]. Or 300 euros [3]."])
+    for name in GRAPHS:
+        result = GRAPHS[name]().compile().invoke({"question": "What does the plan cost?"}, context=deps(engine))
+        assert result["generation"] == "It costs 300 euros [1]. Or 100 euros [2]. Or 300 euros [1]."
+        assert [document.metadata["chunk_id"] for document in result["documents"]] == ["3", "1", "2", "4"]
+        assert [(citation.number, citation.source) for citation in result["citations"]] == [
+            (1, "/notes/3.md"),
+            (2, "/notes/1.md"),
+            (1, "/notes/3.md"),
+        ]
+
+
+def test_an_abstention_cites_nothing():
+    result = GRAPHS["self-rag"]().compile().invoke({"question": "?"}, context=deps(ScriptedEngine(relevant=["n"])))
+    assert (result["status"], result["citations"], result["documents"]) == ("abstained", [], [])
+
+
+@pytest.mark.parametrize(
+    ("letters", "web", "flag", "taken"),
+    [
+        ("yyyy", True, "No", False),
+        ("ynnn", True, "Yes", True),
+        ("nnnn", True, "Yes", True),
+        ("ynnn", False, "No", False),
+        ("nnnn", False, "No", False),
+    ],
+)
+def test_web_search_says_whether_crag_goes_to_the_web(letters, web, flag, taken):
+    engine = ScriptedEngine(relevant=[letters, "y"])
+    state = final_state(GRAPHS["crag"]().compile(), deps(engine, web=FakeWeb() if web else None))
+    assert (state["web_search"], "web_search_node" in state["path"]) == (flag, taken)
+
+
+def test_nodes_return_only_what_is_theirs():
+    updates = GRAPHS["self-rag"]().compile().stream({"question": "What does the plan cost?"}, context=deps())
+    (retrieved,), (graded,), (written,), _ = (update.values() for update in updates)
+    assert (retrieved["decisions"], retrieved["usage"], retrieved["path"]) == ([], Usage(), ["retrieve"])
+    assert [decision.kind for decision in graded["decisions"]] == ["relevance"] * 4 + ["grade_documents"]
+    assert (graded["usage"], graded["path"]) == (ONE_CALL, ["grade_documents"])
+    assert (written["decisions"], written["usage"]) == ([], ONE_CALL)
+
+
+def test_a_node_that_forgets_loses_nothing():
+    def forgetful(state: State):
+        return {}
+
+    graph = Graph()
+    for added in (route_question, forgetful, retrieve):
+        graph.add_node(added)
+    for start, end in [(START, "route_question"), ("route_question", "forgetful"), ("forgetful", "retrieve")]:
+        graph.add_edge(start, end)
+    state = final_state(graph.compile(), deps())
+    assert [decision.kind for decision in state["decisions"]] == ["route"]
+    assert state["path"] == ["route_question", "retrieve"]
+
+
+@node("looking twice")
+def look_twice(state, deps, emit):
+    """A node that spends two calls, a budget and a try."""
+    return {
+        "usage": ONE_CALL + ONE_CALL,
+        "tries": {"rewrites": 1},
+        "spent": ["rewrites"],
+        "decisions": [Graded("looked", "twice")],
+    }
+
+
+def test_branches_run_in_parallel():
+    graph = Graph()
+    for added in (route_question, retrieve, look_twice):
+        graph.add_node(added)
+        graph.add_edge(START, added.__name__)
+        graph.add_edge(added.__name__, END)
+    app = graph.compile(InMemorySaver())
+    engine = ScriptedEngine(source="direct")
+    config = {"configurable": {"thread_id": "1"}}
+    for _ in range(2):
+        state = final_state(app, deps(engine, allow_direct=True), config=config)
+        assert sorted(state["path"]) == ["look_twice", "retrieve", "route_question"]
+        assert sorted(decision.kind for decision in state["decisions"]) == ["looked", "route"]
+        assert state["usage"].calls == 3
+        assert (state["tries"], state["spent"]) == ({"rewrites": 1}, ["rewrites", "web_searches"])
+        assert (len(state["documents"]), state["route"]) == (4, "direct")
+
+
+def test_of_what_is_written_side_by_side_what_is_new_stays():
+    def write(name, text):
+        @node("writing")
+        def work(state, deps, emit):
+            return {"generation": text} if text else {}
+
+        work.__name__ = name
+        return name, work
+
+    graph = Graph()
+    for name, work in (write("first", "An answer."), write("second", "")):
+        graph.add_node(name, work)
+        graph.add_edge(START, name)
+    assert final_state(graph.compile(), deps())["generation"] == "An answer."
+
+
+@pytest.mark.parametrize("memory", [False, True])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_of_a_question_is_there_when_the_next_begins(name, memory):
+    """The first question leaves a value in every key that it can; the second begins as on a new thread."""
+    options = Options(separate=True, candidates=True, decide=True, multi=True, memory=memory)
+    app = GRAPHS[name](options).compile(InMemorySaver(), interrupt_before="*", name=name)
+    rich = ScriptedEngine(relevant=["nnyn", "ynnn"], grades=[("no", 1)], scores=[[0.1, 0.2, 0.9, 0.1]])
+    first = GRAPHS[name](options).compile(app.checkpointer, name=name)
+
+    def beginning(thread):
+        config = {"configurable": {"thread_id": thread}}
+        parts = app.stream({"question": "And now?"}, config, context=deps(), stream_mode="values")
+        return [part for part in parts if "__interrupt__" not in part][-1]
+
+    many = FakeCorpus([passage(number) for number in range(1, 30)])
+    left = final_state(first, deps(rich, many, FakeWeb()), config={"configurable": {"thread_id": "old"}})
+    assert len([key for key, value in left.items() if value]) >= 12
+    cleared = beginning("old")
+    assert len(cleared.pop("turns", [])) == memory
+    assert cleared == beginning("new")
+
+
+def test_the_state_after_an_update_is_what_langgraph_makes_of_it():
+    state = {"question": "?", "decisions": [Graded("a", "b")], "usage": ONE_CALL, "spent": ["time"], "path": ["x"]}
+    update = {"decisions": [Graded("c", "d")], "usage": ONE_CALL, "spent": ["rewrites"], "path": ["y"], "grade": None}
+    graph = Graph(CragState)
+    graph.add_node("write", lambda state: update)
+    graph.add_edge(START, "write")
+    app = graph.compile(InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    app.update_state(config, state, as_node="write")
+    app.update_state(config, update, as_node="write")
+    kept = app.get_state(config).values
+    assert {key: kept[key] for key in after(state, update) if key != "grade"} == {
+        key: value for key, value in after(state, update).items() if key != "grade"
+    }
