@@ -14,7 +14,7 @@ from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import TUTORIAL, Candidate, Deps, Options, after, recursion_limit
+from local_rag.graphs.state import TUTORIAL, Candidate, CragState, Deps, Options, after, recursion_limit
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
