@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
@@ -91,7 +91,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "reason": state.get("reason", ""),
         "sources": [asdict(citation) for citation in checked.citations],
         "shown": state.get("shown", []),
-        "path": cast("list[str]", dict(state).get("path", [])),
+        "path": state.get("path", []),
         "decisions": [_without_empty(to_plain(graded)) for graded in state.get("decisions", ())],
         "usage": to_plain(replace(state.get("usage", Usage()), log=())),
         "graph": deps.graph,
