@@ -31,7 +31,13 @@ LAYERS = (
 
 HOME_OF = {
     "langgraph": {"graphs", "runtime"},
-    "langsmith": {"graphs/untraced", "index/retriever", "engines/ollama/call", "runtime/langchain_tool"},
+    "langsmith": {
+        "graphs/untraced",
+        "index/retriever",
+        "engines/ollama/call",
+        "engines/chat_model/call",
+        "runtime/langchain_tool",
+    },
     "faiss": {"index/store/quantized_vectors"},
     "sqlite3": {"index/store", "graphs/threads", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
@@ -41,6 +47,7 @@ HOME_OF = {
     "keyring": {"runtime/passwords"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
+    "pytest": {"engines/contract"},
     "typer": {"cli"},
     "jinja2": {"evaluation/reports"},
     "matplotlib": {"evaluation/reports"},

@@ -1,0 +1,1 @@
+"""The tasks of an engine by any chat model of LangChain."""
