@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.core.answer import Answer, Citation
     from local_rag.core.errors import LocalRagError
+    from local_rag.engines.chat_model.engine import from_chat_model
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
     from local_rag.graphs.plain import plain
@@ -38,6 +39,7 @@ _HOMES = {
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
     "crag": "local_rag.graphs.crag",
+    "from_chat_model": "local_rag.engines.chat_model.engine",
     "plain": "local_rag.graphs.plain",
     "self_rag": "local_rag.graphs.self_rag",
 }
@@ -53,6 +55,7 @@ __all__ = [
     "State",
     "adaptive",
     "crag",
+    "from_chat_model",
     "plain",
     "self_rag",
 ]

@@ -67,10 +67,8 @@ class ChatModelEngine(LanguageModelEngine):
 
     @property
     def fingerprint(self) -> str:
-        """The model, its parameters, the version that the caller gave, how it is asked, and which prompts it is told."""
-        parameters = json.dumps(
-            dict(self._model._identifying_params), sort_keys=True, default=lambda x: type(x).__name__
-        )
+        """The model, its parameters, the version that the caller gave, how it is asked, and which prompts it gets."""
+        parameters = json.dumps(dict(self._model._identifying_params), sort_keys=True, default=_kind)
         digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
         model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
         return f"langchain {prompts.PROMPTS}; {model} {digest}; {', '.join(self._asked)}"

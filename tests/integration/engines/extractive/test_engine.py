@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from support.engine_contract import EngineContract
-from support.engine_passages import PASSAGES, STAFF, TERMS
 from support.fakes import passage
 from support.fakes_index import HashingEmbedder, remembering_minilm
 
@@ -12,6 +10,7 @@ from local_rag.core import question_memory
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.question_memory import QuestionMemory
+from local_rag.engines.contract import PASSAGES, STAFF, TERMS, EngineContract
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from support.engine_contract import EngineContract
-from support.engine_passages import PASSAGES
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.ollama_server import say
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.engines.contract import PASSAGES, EngineContract
 
 DOUBTS = [{"yes": 0.8, "no": 0.2}, {"yes": 0.3, "no": 0.6}, {"fully": 0.7, "no": 0.2}, {"5": 0.6, "4": 0.3, "1": 0.05}]
 """What the model thinks of; each goes to the next token that is in it."""

@@ -1,0 +1,80 @@
+"""A chat model of LangChain for tests: a real BaseChatModel that answers as `ollama_mind` does."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from support.ollama_mind import mind
+
+
+class MindModel(BaseChatModel):
+    """`script` holds replies that come first, an exception among them is raised; then it goes by shared words.
+
+    `seen` notes what each call was told. `refuses` names the ways of asking for JSON that its server does not know.
+    """
+
+    model_name: str = "mind"
+    script: list[Any] = []
+    seen: list[dict] = []
+    refuses: tuple[str, ...] = ()
+    pace: float = 0.0
+
+    @property
+    def _llm_type(self):
+        return "mind"
+
+    @property
+    def _identifying_params(self):
+        return {"model_name": self.model_name, "pace": self.pace}
+
+    def _reply(self, messages, schema):
+        body = {"messages": [{"content": message.text} for message in messages], "format": schema}
+        told = self.script.pop(0) if self.script else None
+        self.seen.append({"messages": messages, "schema": schema})
+        if isinstance(told, BaseException):
+            raise told
+        return mind(body) if told is None else told
+
+    def _generate(self, messages, stop=None, run_manager=None, schema=None, way="", **options):
+        if way in self.refuses:
+            raise ValueError(f"this server has no {way}")
+        text = self._reply(messages, schema)
+        time.sleep(self.pace)
+        counted = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+        message = AIMessage(text, usage_metadata=counted)
+        if way == "tools":
+            name = schema["title"]
+            message = AIMessage("", tool_calls=[{"name": name, "args": json.loads(text), "id": "1"}], usage_metadata=counted)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(self, messages, stop=None, run_manager=None, **options):
+        words = re.findall(r"\S+\s*", self._reply(messages, None)) or [""]
+        for number, word in enumerate(words):
+            time.sleep(self.pace)
+            last = number + 1 == len(words)
+            counted = {"input_tokens": 10, "output_tokens": len(words), "total_tokens": 10 + len(words)} if last else None
+            chunk = ChatGenerationChunk(message=AIMessageChunk(word, usage_metadata=counted))
+            if run_manager:
+                run_manager.on_llm_new_token(word, chunk=chunk)
+            yield chunk
+
+
+class SchemaModel(MindModel):
+    """Takes a JSON schema, as most servers do today."""
+
+    def with_structured_output(self, schema, *, include_raw=False, method="json_schema", **options):
+        return self.bind(schema=schema if method != "json_mode" else None, way=method) | JsonOutputParser()
+
+
+class ToolModel(MindModel):
+    """Calls tools, and has no other structured output: BaseChatModel makes one of that."""
+
+    def bind_tools(self, tools, *, tool_choice=None, **options):
+        return self.bind(schema=tools[0], way="tools")
