@@ -79,6 +79,28 @@ def _prompts_note(settings: Settings, engine: OllamaEngine) -> str:
     return note
 
 
+def own_engine(settings: Settings, engine: Engine) -> Choice:
+    """An engine that the calling program made; one of a chat model is told the prompts in force.
+
+    Raises UsageError for what is no engine, and for prompts where the engine has none to replace.
+    """
+    from local_rag.core import protocols
+    from local_rag.engines.chat_model.engine import ChatModelEngine
+    from local_rag.runtime.prompt_file import prompt_texts
+
+    missing = [name for name in vars(protocols.Engine) if not name.startswith("_") and not hasattr(engine, name)]
+    if missing:
+        raise UsageError(
+            f"an engine has {joined(missing)}, and {type(engine).__name__} does not",
+            hint="docs/python.md says what an engine is; from_chat_model makes one of a chat model of LangChain",
+        )
+    if isinstance(engine, ChatModelEngine):
+        return Choice(engine.with_prompts(prompt_texts(settings)))
+    if settings.prompts:
+        raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
+    return Choice(engine)
+
+
 def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:
     """The extractive engine with the thresholds that are in force for it."""
     from local_rag.engines.extractive.engine import ExtractiveEngine

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import Settings
@@ -15,6 +15,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
+from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_index, open_web
 from local_rag.runtime.run import Run
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import WebSearch
+    from local_rag.core.protocols import Corpus, Engine, Reranker, WebSearch
     from local_rag.graphs.state import Deps, MaySearch, Question, Result, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -47,7 +48,10 @@ def check_question(question: str) -> None:
 
 
 class Rag:
-    """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`."""
+    """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
+
+    `reranker` orders what a search of the index brings; what is `given` belongs to others, and stays open.
+    """
 
     def __init__(
         self,
@@ -56,15 +60,21 @@ class Rag:
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
         second_source: SecondSource | None = None,
+        *,
+        reranker: Reranker | None = None,
+        given: Sequence[object] = (),
     ) -> None:
         self.settings = settings
-        self.index = index
+        self.index = cast("Index", Reranked(index, reranker)) if reranker else index
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
         self.web: WebSearch = second_source or open_web(settings)
-        self._second_source = second_source
         self.fingerprint = fingerprint_of(self.engine, embedder)
+        if reranker is not None:
+            self.fingerprint += f"; {reranker.fingerprint}"
+        parts = (self.engine, index, second_source)
+        self._opened = [part for part in parts if part is not None and not any(part is theirs for theirs in given)]
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._threads: Threads | None = None
@@ -76,12 +86,17 @@ class Rag:
         cls,
         settings: Settings | None = None,
         *,
+        engine: Engine | str | None = None,
+        corpus: Corpus | None = None,
+        reranker: Reranker | None = None,
         prompts: Mapping[str, str] | None = None,
         display: Display | None = None,
         **flags: Any,
     ) -> Rag:
         """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
 
+        `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
+        the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
         prompts.yaml. A folder that is named as a second source (web__source) is indexed first, as far as that is
         needed; `display` is told how far that is.
@@ -89,25 +104,31 @@ class Rag:
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
         was named that is not there or not on this machine; UsageError for a second source that is not there or empty.
         """
-        from local_rag.runtime.engine_choice import choose_engine
+        from local_rag.runtime.engine_choice import choose_engine, own_engine
         from local_rag.runtime.prompt_file import prompt_texts
 
-        if settings and flags:
+        own, named = (None, engine) if isinstance(engine, str) else (engine, None)
+        if settings and (flags or named):
             raise UsageError("give Rag.open either settings or single values, not both")
-        settings = settings or Settings.load(**flags)
+        settings = settings or Settings.load(**flags, engine=named)
         if prompts is not None:
             settings = replace(settings, prompts=prompts)
             prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
+        given = [part for part in (own, corpus) if part is not None]
         with ExitStack() as opened:
-            index = opened.enter_context(open_index(settings, embedder))
+            index = (
+                cast("Index", corpus) if corpus is not None else opened.enter_context(open_index(settings, embedder))
+            )
             second_source = None
             if settings.values.web.source:
                 from local_rag.runtime.second_source import open_second_source
 
                 second_source = open_second_source(settings, embedder, display or Silent())
                 opened.callback(second_source.close)
-            rag = cls(settings, index, choose_engine(settings, embedder, index), embedder, second_source)
+            choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
+            used = embedder if corpus is None or own is None else None
+            rag = cls(settings, index, choice, used, second_source, reranker=reranker, given=given)
             opened.pop_all()
             return rag
 
@@ -241,10 +262,8 @@ class Rag:
         """Stop every question that is running and close the index."""
         for cancel in list(self._running):
             cancel.stop()
-        self.engine.close()
-        self.index.close()
-        if self._second_source:
-            self._second_source.close()
+        for part in self._opened:
+            part.close()
         if self._threads:
             self._threads.close()
 

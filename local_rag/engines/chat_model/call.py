@@ -155,7 +155,7 @@ class ChatModelCalls:
                 self._way, self._proven = number, True
                 yield reply
                 return
-        raise errors[0]
+        raise errors[-1]
 
     def _error_of(self, error: BaseException) -> BaseException:
         if isinstance(error, LocalRagError) or not isinstance(error, Exception):

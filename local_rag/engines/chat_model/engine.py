@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from local_rag.config.models import ROLES
 from local_rag.core.errors import UsageError
 from local_rag.engines.chat_model.call import ChatModelCalls
-from local_rag.engines.ollama import prompts
 from local_rag.engines.ollama.context_window import ModelSetup
 from local_rag.engines.ollama.engine import LanguageModelEngine
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+    from local_rag.engines.ollama.prompt_texts import PromptTexts
 
 WINDOW = 8_192
 """Tokens of a prompt with its reply, where neither the caller nor the model says how many there may be."""
@@ -46,14 +47,27 @@ def from_chat_model(
 class ChatModelEngine(LanguageModelEngine):
     """An engine on one chat model. Serves several threads; their calls take turns. See `from_chat_model`."""
 
-    def __init__(self, model: BaseChatModel, window: int, version: str = "", *, explain: bool, each: bool) -> None:
+    def __init__(
+        self,
+        model: BaseChatModel,
+        window: int,
+        version: str = "",
+        *,
+        explain: bool = False,
+        each: bool = False,
+        texts: PromptTexts | None = None,
+    ) -> None:
         self._model = model
         self._model_name = _name(model)
         self._version = version
-        self._asked = [*(["each"] if each else ["list"]), "levels", *(["explain"] if explain else [])]
+        self._how = {"explain": explain, "each": each}
         self._calls = ChatModelCalls(model, self._model_name)
         setup = ModelSetup(self._model_name, window, thinks=False)
-        super().__init__(self._calls, dict.fromkeys(ROLES, setup), each=each, explain=explain)
+        super().__init__(self._calls, dict.fromkeys(ROLES, setup), **self._how, texts=texts)
+
+    def with_prompts(self, texts: PromptTexts) -> ChatModelEngine:
+        """The same model, told these texts."""
+        return ChatModelEngine(self._model, self.setups["generator"].num_ctx, self._version, **self._how, texts=texts)
 
     @property
     def name(self) -> str:
@@ -71,7 +85,8 @@ class ChatModelEngine(LanguageModelEngine):
         parameters = json.dumps(dict(self._model._identifying_params), sort_keys=True, default=_kind)
         digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
         model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
-        return f"langchain {prompts.PROMPTS}; {model} {digest}; {', '.join(self._asked)}"
+        asked = ["each" if self._how["each"] else "list", "levels", *(["explain"] if self._how["explain"] else [])]
+        return f"langchain {self.prompts.version}; {model} {digest}; {', '.join(asked)}"
 
     def prepare(self) -> None:
         """Nothing: how a model of LangChain is loaded is not known."""
