@@ -36,6 +36,7 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
+WidenName = Literal["off", "neighbours", "section", "auto"]
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
 
@@ -216,6 +217,11 @@ class Values(_Section):
     model: str = Field("", description="the Ollama model for everything; empty: the profile's")
     profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
+    widen: Annotated[WidenName, BeforeValidator(_switch)] = Field(
+        "off",
+        description="what relevant passages are widened by before an answer is written: neighbours; section: its "
+        "section where most of it was found; auto: that, else neighbours; off",
+    )
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")

@@ -13,6 +13,7 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.nodes.web_search import web_search
+from local_rag.graphs.nodes.widening import widening
 from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
 
@@ -26,6 +27,8 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     if options.multi:
         routes["multi"] = _several_steps(graph)
 
+    reader = widening(graph, "generate") if options.widen else "generate"
+
     graph.add_edge(start, "route_question")
     graph.add_conditional_edges("route_question", route_taken, routes)
     graph.add_edge("web_search", "generate")
@@ -34,7 +37,7 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     graph.add_conditional_edges(
         "grade_documents",
         label,
-        {"generate": "generate", "transform_query": "transform_query", "max retries": "give_up"},
+        {"generate": reader, "transform_query": "transform_query", "max retries": "give_up"},
     )
     graph.add_conditional_edges(
         "transform_query", source_taken, {"vectorstore": "retrieve", "web_search": "web_search"}

@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values, WidenName
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind, Citation, Status
@@ -50,6 +50,7 @@ class Options:
     decide: bool = False
     each: bool = False
     multi: bool = False
+    widen: bool = False
     memory: bool = False
 
     @classmethod
@@ -61,6 +62,7 @@ class Options:
             decide=values.self_rag.retrieve == "decide",
             each=values.self_rag.retrieve == "each",
             multi=values.adaptive.complexity != "single",
+            widen=values.widen != "off",
             memory=memory,
         )
 
@@ -248,9 +250,10 @@ class Deps:
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may.
     `self_rag`, `crag` and `adaptive` are those sections of the settings, `thresholds` as calibrated or set; `strict`
-    takes sentences without support out of an answer. `graph` names the graph for the turns of a chat. `memory` is what
-    the engine remembers of the question. `folder` is where the index lies, empty where that is not known;
-    `kept_from_web` says of such a folder whether questions about it never go to the web.
+    takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph` names the
+    graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where the index
+    lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it never go to
+    the web.
     """
 
     index: Corpus
@@ -267,6 +270,7 @@ class Deps:
     adaptive: Adaptive = field(default_factory=Adaptive)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
+    widen: WidenName = "off"
     graph: str = ""
     memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""

@@ -243,6 +243,7 @@ class Rag:
             adaptive=values.adaptive,
             thresholds=self.thresholds,
             strict=values.strict,
+            widen=values.widen,
             graph=graph,
             folder=str(self.settings.index_path.resolve()),
             kept_from_web=self.settings.keeps_from_the_web,

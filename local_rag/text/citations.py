@@ -16,6 +16,7 @@ from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.alignment import verbatim
 from local_rag.text.display import shorten
 from local_rag.text.marks import leads, marks, without_marks
+from local_rag.text.parts import heading_at
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.verification import evidence
 from local_rag.text.words import content_stems, words
@@ -274,7 +275,7 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         number=number,
         source=str(metadata.get("source", "")),
         page=metadata.get("page"),
-        heading=str(metadata.get("heading", "")),
+        heading=heading_at(document, offset + span.start),
         quote=span.of(document.page_content),
         start=offset + span.start,
         end=offset + span.end,

@@ -15,6 +15,7 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
 from local_rag.graphs.state import Deps, State, Update, after, deps_of
+from local_rag.text.parts import chunk_ids
 
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]
@@ -102,4 +103,4 @@ def chunk_id(document: Document) -> str:
 
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
     """The ids that no later retrieval of this question may bring again, with those of `documents`."""
-    return list(dict.fromkeys([*state.get("rejected", ()), *map(chunk_id, documents)]))
+    return list(dict.fromkeys([*state.get("rejected", ()), *(known for one in documents for known in chunk_ids(one))]))

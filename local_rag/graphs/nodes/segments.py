@@ -27,6 +27,7 @@ from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, without_marks
+from local_rag.text.parts import chunk_ids
 
 
 @node("deciding what the answer needs", rules.next_part)
@@ -61,7 +62,8 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     query = state.get("query") or standalone_question(state)
     goes_on = bool(state.get("written")) and state.get("label") == "yes"
     collected = state.get("documents", []) if goes_on else []
-    new = search(deps, query, deps.k, [*state.get("rejected", ()), *map(chunk_id, collected)])
+    known = [id_ for passage in collected for id_ in chunk_ids(passage)]
+    new = search(deps, query, deps.k, [*state.get("rejected", ()), *known])
     emit(Retrieved(query, tuple(new)))
     turns = state.get("turns") or [{}]
     new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
