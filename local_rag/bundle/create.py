@@ -135,7 +135,10 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
 
 
 def _note(order: Order, say: Say) -> None:
-    """An index can only be asked with the embedder that made it."""
+    """An index can only be asked with the embedder that made it; a second source is not carried."""
+    if source := order.settings.values.web.source:
+        say(f"note: the second source {source} (web.source) is not in the bundle; carry it beside it, and there,")
+        say("  local-rag ask … --web-from FOLDER   searches it in place of the web")
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     spec, index = order.carried.spec, order.index

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import settings_of
+from local_rag.cli.options import settings_of, stderr_display
+
+SEARCHING = {"crag": "web_search_node", "adaptive": "web_search"}
+"""The nodes that search the web, or the second source of the settings."""
 
 
 def graph(
@@ -21,8 +24,11 @@ def graph(
     from local_rag.graphs.state import Options
     from local_rag.terminal.console import stdout
 
-    options = Options.of(settings_of(None).values, memory=memory)
+    settings = settings_of(None)
+    options = Options.of(settings.values, memory=memory)
     as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
     drawing = ascii_drawing(name, options) if as_ascii else mermaid_drawing(name, options)
     stdout().print(drawing, soft_wrap=True)
+    if settings.values.web.source and name in SEARCHING:
+        stderr_display().say(f"{SEARCHING[name]} searches {settings.values.web.source} in place of the web")
     return 0

@@ -23,7 +23,7 @@ def kept(
 ) -> int:
     """List the chats, traces, evaluation runs, exports and cases that quote your files; with --delete, delete them.
 
-    With --index only what was asked of that index.
+    The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.terminal.console import confirm, stderr, write, write_result

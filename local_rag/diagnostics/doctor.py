@@ -210,6 +210,15 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 
+def _second_source(settings: Settings) -> Iterator[Check]:
+    from local_rag.runtime.second_source import place
+
+    if settings.values.web.source:
+        path, is_index = place(settings)
+        details = f"{short_path(path)}, {'an index' if is_index else 'a folder'}, is searched in place of the web"
+        yield Check("second source", "ok", details)
+
+
 def _ollama(settings: Settings) -> Iterator[Check]:
     from local_rag.diagnostics.ollama_checks import ollama_checks
 
@@ -227,5 +236,6 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("prompts.yaml", _prompts),
     ("embedder", _embedder),
     ("index", _index),
+    ("second source", _second_source),
     ("Ollama", _ollama),
 )

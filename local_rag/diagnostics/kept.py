@@ -1,5 +1,7 @@
 """What is kept about a person's files besides their indexes: chats, traces, evaluation runs, exports, cases, bundles.
 
+And the indexes of folders that were a second source, which nobody made by hand.
+
 All of it quotes files, and none of it goes when a file leaves the index. What quotes a file is found by the paths that
 stand in it, what was asked of an index by the index that it names.
 """
@@ -19,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.evaluation.corpus import FOLDER
-from local_rag.runtime import retention
+from local_rag.index.index import Index
+from local_rag.index.store.folder import DATABASE
+from local_rag.runtime import retention, second_source
 from local_rag.runtime.export import sources_of
 from local_rag.runtime.written import Written, forget_deleted, written
 from local_rag.text.urls import is_url
@@ -42,7 +46,7 @@ _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "
 class Kept:
     """One of them: a chat by its name, anything else by its path. `indexes` are folders, empty where not known."""
 
-    kind: Literal["chat", "trace", "run", "export", "cases", "bundle"]
+    kind: Literal["chat", "trace", "run", "export", "cases", "bundle", "second source"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -51,7 +55,7 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    return sorted([*_chats(settings), *_files(settings)], key=lambda item: item.at)
+    return sorted([*_chats(settings), *_files(settings), *_second_sources(settings)], key=lambda item: item.at)
 
 
 def about(
@@ -86,6 +90,8 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
             left += [] if retention.delete_trace(Path(item.name)) else [item]
         elif item.kind == "export":
             Path(item.name).unlink(missing_ok=True)
+        elif item.kind == "second source":
+            Index.destroy(Path(item.name))
     forget_deleted(settings.data_folder)
     return left
 
@@ -113,6 +119,16 @@ def _threads(settings: Settings) -> Threads:
     from local_rag.graphs.threads import Threads
 
     return Threads.open(settings.data_folder)
+
+
+def _second_sources(settings: Settings) -> Iterator[Kept]:
+    """The indexes of folders that were searched in place of the web."""
+    for database in (settings.cache_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
+        at, sources = "", tuple[str, ...]()
+        with suppress(LocalRagError):  # a damaged one is named all the same
+            at = Index.inspect(database.parent).last_sync
+            sources = tuple(file.path for file in Index.listed(database.parent))
+        yield Kept("second source", str(database.parent), at, sources=sources)
 
 
 def _files(settings: Settings) -> Iterator[Kept]:

@@ -16,8 +16,9 @@ from local_rag.evaluation.measures import MEASURES, RecordKind
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, short_path, shorten
 
-_COMPARED = ("cases", "limit", "seed", "k", "depth", "engine", "judge", "index", "settings", "models_yaml", "versions")
-_LEFT_OUT = {"cases.path", "cases.total", "index.path", "engine.why", "models_yaml.text"}  # says nothing of the figures
+_COMPARED = "cases limit seed k depth engine judge index second_source settings models_yaml versions".split()
+_LEFT_OUT = set("cases.path cases.total index.path second_source.path engine.why models_yaml.text".split())
+"""Says nothing of the figures."""
 
 _KINDS: Mapping[str, tuple[RecordKind, ...]] = {
     "graphs": ("answer", "judgement"),

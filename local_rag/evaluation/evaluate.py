@@ -1,6 +1,6 @@
 """An evaluation: ask every case that a run folder does not hold yet, and write the reports.
 
-Nothing leaves this machine: the web is off, whatever the settings say.
+Nothing leaves this machine: the web is off, whatever the settings say, and a second source takes its place.
 """
 
 from __future__ import annotations
@@ -73,12 +73,13 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
     used = sampled(request.cases.cases, plan.limit, plan.seed)
     if not plan.graphs and not any(case.relevant for case in used):
         raise UsageError("no case names anything relevant, so there is nothing to rank", hint=SHAPE)
-    with Rag.open(settings) as rag:
+    with Rag.open(settings, display=display) as rag:
         for line in rag.choice.lines if plan.graphs else ():
             display.say(line)
         manifest = manifest_of(request.cases, used, plan, rag, request.command)
         folder = _folder(manifest, used, request.out, settings)
-        for line in _unknown_files(used, [file.path for file in rag.index.files()]):
+        searched = [rag.index, *([rag.second_source.index] if rag.second_source else [])]
+        for line in _unknown_files(used, [file.path for index in searched for file in index.files()]):
             display.say(line)
         if rag.embedder is not None:  # its weights are no part of the first search
             if not rag.embedder.ready:

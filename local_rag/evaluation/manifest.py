@@ -69,6 +69,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "content": rag.index.content(),
             "passages": "whole" if plan.whole else "chunks",
         },
+        "second_source": _second_source(rag),
         "settings": _settings(settings),
         "models_yaml": _models_yaml(settings),
         "versions": _versions(),
@@ -77,7 +78,22 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
 _NO_MATTER = ("web.", "threads.", "traces.", *_SERVER)
-"""Settings that change no answer here: the web is off, and where a server is the engine says."""
+"""Settings that change no answer here: the web is off, and a second source and the engine speak for themselves."""
+
+
+def _second_source(rag: Rag) -> dict[str, Any] | None:
+    """What was searched in place of the web, and what tells it from others; None where nothing was."""
+    if rag.second_source is None:
+        return None
+    index = rag.second_source.index
+    status = index.status()
+    return {
+        "path": rag.second_source.second_source,
+        "documents": status.files + status.pages,
+        "chunks": status.chunks,
+        "fingerprint": status.fingerprint,
+        "content": index.content(),
+    }
 
 
 def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +107,9 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     parts["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}
     parts["engine"] = {name: manifest["engine"][name] for name in ("name", "describe", "models")}
     parts["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
-    parts["index"] = {name: value for name, value in manifest["index"].items() if name != "path"}
+    for name in ("index", "second_source"):
+        if manifest.get(name):
+            parts[name] = {fact: value for fact, value in manifest[name].items() if fact != "path"}
     return parts
 
 

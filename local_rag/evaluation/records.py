@@ -23,7 +23,20 @@ if TYPE_CHECKING:
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.folder import Record
 
-_METADATA = ("chunk_id", "source", "title", "page", "heading", "start", "end", "score", "rank_score", "origin", "url")
+_METADATA = (
+    "chunk_id",
+    "source",
+    "title",
+    "page",
+    "heading",
+    "start",
+    "end",
+    "score",
+    "rank_score",
+    "origin",
+    "url",
+    "second_source",
+)
 
 SHOWN = 10
 """How many places of a ranking are kept in words."""
@@ -92,7 +105,7 @@ def answer_record(
                 "gold": _gold(case, by_id.get(decision.chunk_id), single),
             }
             for decision in answer.decisions
-            if decision.kind == "relevance"
+            if decision.kind in ("relevance", "web")
         ],
         "steps": [{"node": step.node, "seconds": round(step.seconds, 4)} for step in events if isinstance(step, Step)],
         "events": [line.strip() for event in events if (line := trace_line(event))],

@@ -163,8 +163,9 @@ class Runner:
 
     @cached_property
     def _single(self) -> frozenset[str]:
-        """The files of the index that are one passage."""
-        return frozenset(file.path for file in self.rag.index.files() if file.chunks == 1)
+        """The files of the index, and of the second source, that are one passage."""
+        searched = [self.rag.index, *([self.rag.second_source.index] if self.rag.second_source else [])]
+        return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
     def _forget(self) -> None:
         """What one question or graph has paid for must not be free for the next."""

@@ -140,6 +140,7 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
         "support": _support(pairs),
         "citations": _citations(pairs),
         "grading": _grading([grade for _, record in pairs for grade in once_graded(record)]),
+        "second_source": _second_source(pairs),
         "cost": _cost(pairs),
         "judge": None if judged is None else _judge(judged, pairs),
     }
@@ -246,6 +247,14 @@ def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
         }
         for number, held in sorted(bins.items())
     ]
+
+
+def _second_source(pairs: Sequence[Pair]) -> Figures | None:
+    """How many questions a second source was searched for, and how many answers cite it; None where none was."""
+    answers = [record["answer"] for _, record in pairs]
+    searched = sum(bool(answer.get("second_source")) for answer in answers)
+    cited = sum(any(citation.get("second_source") for citation in answer["citations"]) for answer in answers)
+    return {"searched": searched, "cited": cited} if searched else None
 
 
 def _cost(pairs: Sequence[Pair]) -> Figures:

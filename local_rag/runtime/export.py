@@ -72,7 +72,8 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
 
 def _source(citation: Citation) -> str:
     doubt = "" if citation.verified else " (not verified)"
-    return f"- \\[{citation.number}\\] {location(citation, escaped)}: “{escaped(citation.quote)}”{doubt}"
+    other = f" (from the second source {escaped(citation.second_source)})" if citation.second_source else ""
+    return f"- \\[{citation.number}\\] {location(citation, escaped)}: “{escaped(citation.quote)}”{other}{doubt}"
 
 
 def location(citation: Citation, clean: Callable[[str], str]) -> str:

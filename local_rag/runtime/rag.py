@@ -70,6 +70,7 @@ class Rag:
         self.engine = choice.engine
         self.embedder = embedder
         self.web: WebSearch = second_source or open_web(settings)
+        self.second_source = second_source
         self.fingerprint = fingerprint_of(self.engine, embedder)
         if reranker is not None:
             self.fingerprint += f"; {reranker.fingerprint}"

@@ -37,14 +37,17 @@ def open_second_source(settings: Settings, embedder: Embedder, display: Display)
     Raises UsageError for what is neither a folder nor an index, is empty, or is the index that is asked, IndexMismatch
     for an index of another embedder, IndexBusy, DiskFull and KeyboardInterrupt; what is indexed by then is kept.
     """
-    place, is_index = _place(settings)
+    path, is_index = place(settings)
     if is_index:
-        return _of_index(settings, place, embedder)
-    return _of_folder(settings, place, embedder, display)
+        return _of_index(settings, path, embedder)
+    return _of_folder(settings, path, embedder, display)
 
 
-def _place(settings: Settings) -> tuple[Path, bool]:
-    """Where the source lies, and whether it is an index. A bare name is an index, else a folder beside the person."""
+def place(settings: Settings) -> tuple[Path, bool]:
+    """Where the source lies, and whether it is an index; a bare name is an index, else a folder where the person is.
+
+    Raises UsageError for what is neither.
+    """
     source = settings.values.web.source
     folder = Path(source).expanduser().absolute()
     try:

@@ -20,6 +20,9 @@ _KINDS = {
 }
 
 
+_SECOND = ("search of the second source", "searches of the second source")
+
+
 def trace_line(event: Event, label: PathLabel = short_path) -> str:
     """One line of --trace, empty for events that it leaves out."""
     if isinstance(event, Step):
@@ -99,5 +102,6 @@ def _costs(answer: Answer) -> list[str]:
     if usage.unparsed:
         parts.append(plural(usage.unparsed, "unusable verdict"))
     if answer.tries:
-        parts.append(joined(plural(count, *_KINDS[kind]) for kind, count in answer.tries.items()))
+        kinds = _KINDS | ({"web_searches": _SECOND} if answer.second_source else {})
+        parts.append(joined(plural(count, *kinds[kind]) for kind, count in answer.tries.items()))
     return parts

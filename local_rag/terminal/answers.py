@@ -17,6 +17,7 @@ from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.console import PlainTable, link
 from local_rag.terminal.verdicts import verdicts_table
 from local_rag.text.display import plural, short_path, shorten
+from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -146,7 +147,8 @@ def citation_of(passage: Document) -> Citation:
 
 def location(citation: Citation, label: PathLabel = short_path) -> Text:
     """File, and page or heading: notes/plan.pdf, p. 4. The file opens on a click."""
-    text = link(citation.url or label(citation.source), _address(citation))
+    shown = citation.url if is_url(citation.url) else label(citation.source)
+    text = link(shown, _address(citation))
     if citation.page is not None:
         text.append(f", p. {citation.page}")
     elif citation.heading:
@@ -155,7 +157,10 @@ def location(citation: Citation, label: PathLabel = short_path) -> Text:
 
 
 def _quote(citation: Citation, *, doubts: bool = True) -> Text:
-    web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
+    if citation.second_source:
+        web = f" (from the second source {short_path(citation.second_source)})"
+    else:
+        web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
     text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
     if doubts and citation.located == "near":
         text.append(f" ({LOCATED['near']})", "dim")
@@ -165,7 +170,8 @@ def _quote(citation: Citation, *, doubts: bool = True) -> Text:
 
 
 def _address(citation: Citation) -> str:
-    if citation.url:
+    """What a click opens: of a second source the saved page, for which no network is needed."""
+    if citation.url and not (citation.second_source and Path(citation.source).is_absolute()):
         return citation.url
     page = f"#page={citation.page}" if citation.page is not None else ""
     path = Path(citation.source)

@@ -25,8 +25,9 @@ NOUNS = {
     "export": "exported chat",
     "cases": "file of cases",
     "bundle": "bundle",
+    "second source": "index of a second source",
 }
-MANY = {"cases": "files of cases"}
+MANY = {"cases": "files of cases", "second source": "indexes of second sources"}
 
 FEW = 5
 """Files that a command names; of more, all that is kept is listed."""

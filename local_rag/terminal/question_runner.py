@@ -13,7 +13,7 @@ from local_rag.core.answer import Answer
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.text.display import joined
+from local_rag.text.display import joined, short_path
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings, Values
@@ -73,7 +73,18 @@ def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext
 
 def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds in force, and options that change nothing here."""
-    return [*rag.choice.lines, *_calibrated(rag), *idle_lines(rag.settings.values, rag.engine.name)]
+    idle = idle_lines(rag.settings.values, rag.engine.name)
+    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *idle]
+
+
+def _second_source(rag: Rag) -> list[str]:
+    """What is searched in place of the web, and that a web which is on is not searched then."""
+    if not rag.web.second_source:
+        return []
+    line = f"  in place of the web: {short_path(rag.web.second_source)} (nothing leaves this machine)"
+    if rag.settings.values.web.enabled == "off":
+        return [line]
+    return [line, '  the web, which is on, is not searched; to search it: --web-from ""']
 
 
 def _calibrated(rag: Rag) -> list[str]:
@@ -104,6 +115,8 @@ def idle_lines(values: Values, engine: str) -> list[str]:
         )
     if decides and not values.direct:
         notes.append("self_rag.retrieve: decide changes nothing without direct: true (--direct)")
+    if values.web.source and values.graph in ("plain", "self-rag"):
+        notes.append(f"web.source (--web-from) changes nothing with {values.graph}: it needs crag or adaptive")
     if values.strict and values.graph == "plain":
         notes.append("strict changes nothing with plain, which checks no sentence")
     return [f"note: {note}" for note in notes]

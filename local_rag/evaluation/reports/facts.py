@@ -46,6 +46,7 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
         ("judge", manifest.get("judge") or "none"),
         ("index", _index(index)),
         ("fingerprint", index.get("fingerprint")),
+        ("second source", _second_source(manifest.get("second_source") or {})),
         ("seed", manifest.get("seed")),
         ("models.yaml", _hash(manifest.get("models_yaml"))),
         ("versions", ", ".join(f"{name} {version}" for name, version in (manifest.get("versions") or {}).items())),
@@ -142,6 +143,13 @@ def _index(index: Manifest) -> str:
         "each text one passage" if index.get("passages") == "whole" else "",
     )
     return ", ".join(filter(None, parts))
+
+
+def _second_source(source: Manifest) -> str:
+    """What was searched in place of the web; empty where nothing was."""
+    if not source:
+        return ""
+    return f"{source['path']}, {plural(source['documents'], 'file')}, {plural(source['chunks'], 'passage')}"
 
 
 def _hash(file: Manifest | None) -> str:

@@ -153,6 +153,11 @@ COST = (
     Column("loads", "cost.loads", count, "times that a model was loaded, in all"),
     Column("retries", "cost.retries", count, "calls repeated because a reply was not usable, in all"),
 )
+SECOND_SOURCE = (
+    Column("cases", "cases", count, "questions that did not fail"),
+    Column("searched", "second_source.searched", count, "questions for which the second source was searched"),
+    Column("cited", "second_source.cited", count, "answers that cite something of it"),
+)
 JUDGE = (
     Column("verdicts", "judge.verdicts", count, "answers that the judge was shown"),
     Column("unparsed", "judge.unparsed", meaning="share of the judge's verdicts that could not be read"),
@@ -161,6 +166,9 @@ JUDGE = (
     Column("agreement", "judge.agreement", meaning="share of these that agree with containment, a rough label"),
     Column("kappa", "judge.kappa", meaning="agreement beyond chance (Cohen 1960)"),
 )
+
+
+_SEARCHED = "second_source.searched"
 
 
 def tables(summary: Figures) -> Iterator[Table]:
@@ -191,6 +199,7 @@ def tables(summary: Figures) -> Iterator[Table]:
         ("Support", f"{given} have reference answers", SUPPORT, "support.answers"),
         ("Citations", f"{given} name places", CITATIONS, "citations.answers"),
         ("Grading of passages", f"over {graded}", GRADING, "grading.verdicts"),
+        ("Second source", "counts of questions; it is searched in place of the web", SECOND_SOURCE, _SEARCHED),
         ("Judge", "over the answers shown to a language model; no other figure uses it", JUDGE, "judge.verdicts"),
         ("Cost", "over the questions that did not fail; calls and tokens (read, written) per question", COST, "cases"),
     ):
