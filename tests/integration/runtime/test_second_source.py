@@ -1,0 +1,234 @@
+"""A second source in place of the web: real folders, real indexes, real MiniLM; nothing leaves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.fakes_index import HashingEmbedder, remembering_minilm
+from support.hostile import make_mhtml
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.core.errors import IndexMismatch, UsageError
+from local_rag.core.events import Retrieved, Started, WebQuery
+from local_rag.core.progress import Silent
+from local_rag.diagnostics import kept
+from local_rag.index.index import Index
+from local_rag.runtime.rag import Rag
+from local_rag.runtime.second_source import cached_index, open_second_source
+from local_rag.web.search import QUERY_LOG
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+QUESTION = "How tall is the lighthouse of Skerryvore?"
+TALL = "The lighthouse of Skerryvore is 48 metres tall."
+NOTES = "The bakery in Mill Street opens at seven. Bread costs three euros. The owner is called Rosalind."
+URL = "https://example.org/skerryvore"
+
+
+def page(sentence, head=""):
+    return f"<html><head><title>A page</title>{head}</head><body><p>{sentence}</p></body></html>"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """An index of the person's own files."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bakery.txt").write_text(NOTES, encoding="utf-8")
+    index(tmp_path / "notes", "default")
+
+
+def index(folder, name, embedder=None):
+    with Index.open(Settings.load(index=name).index_path, embedder or remembering_minilm(), create=True) as made:
+        made.sync([folder])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A folder with one saved page."""
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    saved_from = f"<!-- saved from url=(0030){URL} -->"
+    (folder / "lighthouse.html").write_text(saved_from + page(TALL), encoding="utf-8")
+    return folder
+
+
+class Said(Silent):
+    """A display that remembers its lines."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+def opened(source, **flags):
+    """The second source by itself, with the lines that were shown."""
+    said = Said()
+    return open_second_source(Settings.load(web__source=str(source), **flags), remembering_minilm(), said), said.lines
+
+
+def answered(graph="crag", **flags):
+    with Rag.open(engine="extractive", **flags) as rag:
+        events = list(rag.stream(QUESTION, graph=graph))
+    return events[-1].answer, events
+
+
+@pytest.mark.parametrize("graph", ["crag", "adaptive"])
+def test_what_only_the_second_source_says_is_answered_from_it(notes, saved, home, graph):
+    answer, events = answered(graph, web__source=str(saved))
+    assert answer.status == "grounded" and "48 metres" in answer.text
+    assert (answer.used_web, answer.second_source) == (False, str(saved))
+    (citation,) = answer.citations
+    assert (citation.origin, citation.url, citation.second_source) == ("web", URL, str(saved))
+    assert citation.source == str(saved / "lighthouse.html")
+    assert TALL[citation.start : citation.end] == citation.quote
+    assert not [event for event in events if isinstance(event, WebQuery)]
+    assert any(isinstance(event, Started) and event.doing == f"searching {saved}" for event in events)
+    assert not (home / "data" / QUERY_LOG).exists()
+
+
+def test_without_it_the_files_do_not_say(notes):
+    answer, _ = answered()
+    assert (answer.status, answer.second_source) == ("abstained", "")
+
+
+def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(notes, saved):
+    flags = {"web__source": str(saved), "web__enabled": "ask", "web__never": ["default"]}
+    with Rag.open(engine="extractive", **flags) as rag:
+        answer = rag.ask(QUESTION, graph="crag", may_search=lambda query: pytest.fail("nobody is asked"))
+        follow_up = rag.ask(QUESTION, graph="crag", thread="lamps")
+        again = rag.ask("And how old is it?", graph="crag", thread="lamps")
+    assert answer.status == follow_up.status == "grounded"
+    assert again.second_source and not again.used_web
+
+
+def test_the_standalone_question_is_searched_for_as_it_is(notes, saved):
+    with Rag.open(engine="extractive", web__source=str(saved)) as rag:
+        rag.ask(QUESTION, graph="crag", thread="lamps")
+        events = list(rag.stream("And how old is it?", graph="crag", thread="lamps"))
+    queries = [event.query for event in events if isinstance(event, Retrieved)]
+    assert "skerryvore" in queries[-1].casefold()
+
+
+def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
+    index(saved, "lamps")
+    by_name, _ = answered(web__source="lamps")
+    by_path, _ = answered(web__source=str(home / "data" / "indexes" / "lamps"))
+    assert by_name.second_source == by_path.second_source == "lamps"
+    assert by_name.text == by_path.text and by_name.status == "grounded"
+
+
+def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
+    source, lines = opened(saved)
+    assert lines == [f"second source {saved}: 1 file new"]
+    source.close()
+    before = sorted(path.name for path in saved.iterdir())
+    again, lines = opened(saved)
+    assert lines == [] and before == sorted(path.name for path in saved.iterdir())
+    again.close()
+    (saved / "lighthouse.html").unlink()
+    (saved / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
+    last, lines = opened(saved)
+    assert lines == [f"second source {saved}: 1 file new and 1 file removed"]
+    assert [found.page_content for found in last.search(QUESTION, 4).documents] == ["The boat comes on Monday."]
+    last.close()
+
+
+def test_ignored_files_secrets_and_links_out_of_it_are_left_out(saved, tmp_path):
+    (saved / ".gitignore").write_text("drafts/\n", encoding="utf-8")
+    (saved / "drafts").mkdir()
+    (saved / "drafts" / "old.html").write_text(page("The lighthouse is 12 metres tall."), encoding="utf-8")
+    (saved / ".env").write_text("TOKEN=1", encoding="utf-8")
+    (tmp_path / "outside.html").write_text(page("The lighthouse is 13 metres tall."), encoding="utf-8")
+    (saved / "link.html").symlink_to(tmp_path / "outside.html")
+    source, _ = opened(saved)
+    assert [file.path for file in source.index.files()] == [str(saved / "lighthouse.html")]
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "url"),
+    [
+        ("chromium.html", f"<!-- saved from url=(0030){URL} -->{page(TALL)}", URL),
+        ("single.html", f"<!DOCTYPE html><!--\n Page saved with SingleFile \n url: {URL}\n-->{page(TALL)}", URL),
+        ("canonical.html", page(TALL, f'<link rel="canonical" href="{URL}#top">'), URL),
+        ("graph.html", page(TALL, f'<meta property="og:url" content="{URL}">'), URL),
+        (
+            "both.html",
+            f"<!-- saved from url=(0030){URL} -->{page(TALL, '<link rel=canonical href=https://a.b/>')}",
+            URL,
+        ),
+        ("script.html", page(TALL, '<link rel="canonical" href="javascript:alert(1)">'), ""),
+        ("relative.html", page(TALL, '<link rel="canonical" href="/skerryvore">'), ""),
+        ("plain.html", page(TALL), ""),
+        ("chromium.mhtml", make_mhtml(f"<p>{TALL}</p>", URL).decode(), URL),
+        ("note.txt", TALL, ""),
+    ],
+)
+def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path, name, data, url):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / name).write_text(data, encoding="utf-8")
+    source, _ = opened(folder)
+    (found,) = source.search(QUESTION, 4).documents
+    assert found.metadata["url"] == (url or str(folder / name))
+    assert TALL in found.page_content
+    source.close()
+
+
+def test_what_is_no_second_source_is_said_in_one_line(notes, saved, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "photo.png").write_bytes(b"\x89PNG\r\n")
+    index(saved, "other", HashingEmbedder(window=250))
+    with Index.open(Settings.load(index="nothing").index_path, remembering_minilm(), create=True):
+        pass
+    for source, error, message in [
+        (tmp_path / "gone", UsageError, "is neither a folder nor an index (flag)"),
+        ("gone", UsageError, "the second source gone is neither"),
+        (saved / "lighthouse.html", UsageError, "is a file"),
+        (empty, UsageError, f"nothing in the second source {empty} can be read"),
+        ("nothing", UsageError, "is an empty index"),
+        ("default", UsageError, "is the index that is asked"),
+        ("other", IndexMismatch, "the second source cannot be searched: the index at"),
+    ]:
+        with pytest.raises(error) as raised:
+            opened(source)
+        assert message in str(raised.value) and raised.value.hint, source
+
+
+def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
+    with Rag.open(engine="extractive", web__source=str(saved)) as rag:
+        index = rag.second_source.index
+        with Index.open(index.path, HashingEmbedder(window=250), reembed=True, chunk_size=None) as other:
+            other.reembed()
+        answer = rag.ask(QUESTION, graph="crag")
+    assert answer.status == "abstained" and answer.second_source == str(saved)
+
+
+def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
+    settings = Settings.load()
+    opened(saved)[0].close()
+    here = cached_index(settings, saved, remembering_minilm())
+    (item,) = kept.about(kept.kept(settings), folders=[str(saved)])
+    assert (item.kind, item.name, item.sources) == ("second source", str(here), (str(saved / "lighthouse.html"),))
+    assert kept.delete(settings, [item]) == [] and not (here / "index.sqlite").exists()
+
+
+def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
+    asked = ["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]
+    assert run([*asked, "--web"]) == 0
+    shown = capsys.readouterr()
+    assert URL in shown.out and f"(from the second source {saved})" in " ".join(shown.out.split())
+    assert f"in place of the web: {saved} (nothing leaves this machine)" in shown.err
+    assert "the web, which is on, is not searched" in shown.err and f"searching {saved}" in shown.err
+    assert run([*asked, "--json", "--thread", "lamps"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["used_web"], answer["second_source"]) == (False, str(saved))
+    assert run(["threads", "export", "lamps"]) == 0
+    assert "from the second source" in capsys.readouterr().out
+    assert run(["ask", QUESTION, "--engine", "extractive", "--web-from", str(saved)]) == 3
+    assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
