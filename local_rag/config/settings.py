@@ -103,8 +103,12 @@ class Crag(_Section):
 
 
 class Adaptive(_Section):
-    """Adaptive-RAG's third class: questions that take several steps (arXiv 2403.14403, section 3.2)."""
+    """What follows where a source gives nothing, and questions in several steps (arXiv 2403.14403, section 3.2)."""
 
+    fallback: Literal["web", "rewrite"] = Field(
+        "web",
+        description="where the files hold nothing relevant and the web is allowed: web, once; or rewrite the question",
+    )
     complexity: Literal["single", "auto", "multi"] = Field(
         "single", description="single: one retrieval; auto: as the router decides; multi: several for every question"
     )

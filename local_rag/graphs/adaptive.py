@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from local_rag.graphs.edges import label, route_taken, source_taken
+from local_rag.graphs.edges import label, route_taken, source_taken, steps_or_source
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate, give_up, llm_fallback
-from local_rag.graphs.nodes.graders import grade_documents, grade_generation
+from local_rag.graphs.nodes.graders import (
+    grade_documents,
+    grade_documents_or_search,
+    grade_generation_or_files,
+    grade_generation_or_other_source,
+)
+from local_rag.graphs.nodes.node import Node
 from local_rag.graphs.nodes.reasoning import reason, retrieve_step
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
@@ -17,39 +23,80 @@ from local_rag.graphs.nodes.widening import widening
 from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
 
+Edges = dict[Hashable, str]
+
 
 def adaptive(options: Options = TUTORIAL) -> Graph:
-    """Adaptive RAG: choose between your files, the web and no retrieval, then go on as Self-RAG does."""
-    before = (route_question, web_search, llm_fallback, retrieve, grade_documents)
-    after = (transform_query(), generate, grade_generation, give_up)
-    graph, start, end = graph_of(options, *before, *after)
-    routes: dict[Hashable, str] = {"vectorstore": "retrieve", "web_search": "web_search", "direct": "llm_fallback"}
-    if options.multi:
-        routes["multi"] = _several_steps(graph)
+    """Adaptive RAG: choose between your files, the web and no retrieval, then go on as Self-RAG does.
+
+    A source that gives nothing is followed by the other one, once.
+    """
+    to_the_web: Edges = {} if options.rewrite_first else {"web_search": "web_search"}
+    to_a_rewrite: Edges = {} if options.rewrite_first else {"transform_query": "transform_query"}
+    rewriter = transform_query() if options.web_again else transform_query("vectorstore")
+    before = (route_question, web_search, llm_fallback, retrieve)
+    graph, start, end = graph_of(options, *before, *_graders(options), rewriter, generate, give_up)
 
     reader = widening(graph, "generate") if options.widen else "generate"
 
     graph.add_edge(start, "route_question")
-    graph.add_conditional_edges("route_question", route_taken, routes)
-    graph.add_edge("web_search", "generate")
+    _routes(graph, options)
+    graph.add_conditional_edges(
+        "web_search",
+        label,
+        {"generate": "generate", "vectorstore": "retrieve", **to_a_rewrite, "max retries": "give_up"},
+    )
     graph.add_edge("llm_fallback", end)
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
         label,
-        {"generate": reader, "transform_query": "transform_query", "max retries": "give_up"},
+        {"generate": reader, **to_the_web, "transform_query": "transform_query", "max retries": "give_up"},
     )
-    graph.add_conditional_edges(
-        "transform_query", source_taken, {"vectorstore": "retrieve", "web_search": "web_search"}
-    )
+    _after_a_rewrite(graph, options)
     graph.add_edge("generate", "grade_generation")
     graph.add_conditional_edges(
         "grade_generation",
         label,
-        {"useful": end, "not useful": "transform_query", "not supported": "generate", "max retries": "give_up"},
+        {
+            "useful": end,
+            "not useful": "transform_query",
+            "not supported": "generate",
+            "vectorstore": "retrieve",
+            **to_the_web,
+            "max retries": "give_up",
+        },
     )
     graph.add_edge("give_up", end)
     return graph
+
+
+def _graders(options: Options) -> tuple[Node, Node]:
+    """Those whose rules go on to the web, or not."""
+    if options.rewrite_first:
+        return grade_documents, grade_generation_or_files
+    return grade_documents_or_search, grade_generation_or_other_source
+
+
+def _routes(graph: Graph, options: Options) -> None:
+    """From the router to a source; to the files in one step, in several, or in either."""
+    routes: Edges = {"web_search": "web_search", "direct": "llm_fallback"}
+    if options.complexity != "multi":
+        routes["vectorstore"] = "retrieve"
+    if options.complexity != "single":
+        routes["multi"] = _several_steps(graph)
+    graph.add_conditional_edges(
+        "route_question", steps_or_source if options.complexity == "multi" else route_taken, routes
+    )
+
+
+def _after_a_rewrite(graph: Graph, options: Options) -> None:
+    """To the files; back to the web only where it may be searched more than once."""
+    if options.web_again:
+        both: Edges = {"vectorstore": "retrieve", "web_search": "web_search"}
+        graph.add_conditional_edges("transform_query", source_taken, both)
+    else:
+        graph.add_edge("transform_query", "retrieve")
 
 
 def _several_steps(graph: Graph) -> str:

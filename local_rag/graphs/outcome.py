@@ -11,7 +11,7 @@ from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
-from local_rag.graphs.rules import is_fixed_reply, verdict_of
+from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
 from local_rag.text.display import plural
@@ -37,7 +37,7 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
         "generation": NOT_IN_PASSAGES,
         "documents": [],
         "status": "abstained",
-        "reason": late or _why_nothing(state),
+        "reason": late or _why_nothing(state, deps),
         "dropped": 0,
         "removed": [],
         "usage": usage,
@@ -153,17 +153,33 @@ def _worth_showing(draft: Draft, least: float | None) -> bool:
     return draft.grade.support != "fully" or not draft.grade.usefulness or draft.grade.usefulness >= WORTH_SHOWING
 
 
-def _why_nothing(state: State) -> str:
+def _why_nothing(state: State, deps: Deps) -> str:
+    """What came of each source that was asked, the files first."""
+    web = _why_no_web(state, "the second source" if deps.second_source else "the web")
     if state.get("drafts"):
-        return "what the passages say does not answer the question"
-    if any((graded.kind, graded.verdict) == ("web_search", "refused") for graded in state.get("decisions", ())):
-        return "the files do not answer it, and the web was not asked: the query was not allowed to leave"
+        return ", and ".join(["what the passages say does not answer the question", *web])
+    files = [_why_no_files(state)] if files_searched(state) or not web else []
+    return ", and ".join([*files, *web])
+
+
+def _why_no_web(state: State, name: str) -> list[str]:
+    ends = [graded for graded in state.get("decisions", ()) if graded.kind == "web_search"]
+    for verdict, said in (("refused", f"{name} was not asked"), ("nothing", f"{name} gave nothing")):
+        if whys := [graded.why for graded in ends if graded.verdict == verdict]:
+            return [f"{said}: {whys[-1]}"]
+    answered = web_searched(state) and not state.get("drafts")
+    return [f"what {name} gave does not contain it"] if answered else []
+
+
+def _why_no_files(state: State) -> str:
     if not state.get("nearest"):
         return "nothing was found"
     if unread := unread_passages(state):
         return f"the grader gave no usable verdict on {plural(len(unread), 'passage')}, and found no other that answers"
-    if state.get("rejected") and not state.get("documents"):
-        return f"none of the {plural(len(state['rejected']), 'passage')} found answers the question"
+    pages = {graded.chunk_id for graded in state.get("decisions", ()) if graded.kind == "web"}
+    rejected = [number for number in state.get("rejected", ()) if number not in pages]
+    if rejected and not state.get("documents"):
+        return f"none of the {plural(len(rejected), 'passage')} found answers the question"
     return "the passages found do not contain the answer"
 
 

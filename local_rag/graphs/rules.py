@@ -33,6 +33,44 @@ def some_relevant(state: State) -> Literal["generate", "transform_query", "max r
     return "transform_query" if budget_left(state, "rewrites") else "max retries"
 
 
+def relevant_or_web(state: State) -> Literal["generate", "web_search", "transform_query", "max retries"]:
+    """Adaptive RAG, `fallback: web`: where no document survives the web is asked once, before any rewrite."""
+    taken = some_relevant(state)
+    return "web_search" if taken != "generate" and _web_left(state) else taken
+
+
+def after_the_web(state: State) -> Literal["generate", "vectorstore", "transform_query", "max retries"]:
+    """Adaptive RAG, after a web search: where it gives nothing the files are next, once, and then a rewritten query."""
+    if TIME in state.get("spent", ()):
+        return "max retries"
+    if state.get("documents"):
+        return "generate"
+    if not files_searched(state):
+        return "vectorstore"
+    return "transform_query" if budget_left(state, "rewrites") else "max retries"
+
+
+def source_to_rewrite_for(state: State) -> Literal["vectorstore", "web_search"]:
+    """Adaptive RAG: the source that the router chose, as long as it can be asked again and the files were not."""
+    web = state.get("route") == "web_search" and not files_searched(state) and budget_left(state, "web_searches")
+    return "web_search" if web else "vectorstore"
+
+
+def files_searched(state: State) -> bool:
+    """Whether a node has searched the files for this question."""
+    return not {"retrieve", "retrieve_step"}.isdisjoint(state.get("path", ()))
+
+
+def web_searched(state: State) -> bool:
+    """Whether a query for this question has left; one that was declined has not."""
+    return state.get("tries", {}).get("web_searches", 0) > 0
+
+
+def _web_left(state: State) -> bool:
+    """Whether the web may be asked, and was not."""
+    return not web_searched(state) and budget_left(state, "web_searches")
+
+
 def crag_action(state: State) -> Action:
     """CRAG's action, as `grade_documents` took it; `incorrect` where the time ran out before."""
     return state.get("action", "incorrect")
@@ -71,6 +109,28 @@ def grade_generation_v_documents_and_question(
     if verdict == "useful":
         return "useful"
     return _write_again(state) if verdict == "not supported" else _rewrite(state)
+
+
+def useful_or_files(
+    state: State,
+) -> Literal["useful", "not useful", "not supported", "vectorstore", "max retries"]:
+    """Adaptive RAG, `fallback: rewrite`: as Self-RAG, but where the web has no answer the files are asked, once.
+
+    It has none where the pages do not contain one, or where its answer is not useful and it may not be asked again.
+    """
+    taken = grade_generation_v_documents_and_question(state)
+    if taken in ("useful", "not supported") or files_searched(state) or not budget_left(state, "generations"):
+        return taken
+    return "vectorstore" if is_fixed_reply(state) or not budget_left(state, "web_searches") else taken
+
+
+def useful_or_other_source(
+    state: State,
+) -> Literal["useful", "not useful", "not supported", "vectorstore", "web_search", "max retries"]:
+    """Adaptive RAG, `fallback: web`: where the passages do not contain an answer the web is asked, once, too."""
+    taken = useful_or_files(state)
+    nothing = is_fixed_reply(state) and budget_left(state, "generations") and _web_left(state)
+    return "web_search" if nothing and taken != "vectorstore" else taken
 
 
 def supported(state: State) -> Literal["supported", "not supported", "not useful", "max retries"]:
@@ -165,6 +225,4 @@ def _write_again(state: State) -> Literal["not supported", "max retries"]:
 
 def _rewrite(state: State) -> Literal["not useful", "max retries"]:
     """A question is rewritten where that is still allowed, and an answer to it could still be written."""
-    if not (budget_left(state, "generations") and budget_left(state, "rewrites")):
-        return "max retries"
-    return "not useful" if state.get("route") != "web_search" or budget_left(state, "web_searches") else "max retries"
+    return "not useful" if budget_left(state, "generations") and budget_left(state, "rewrites") else "max retries"

@@ -49,8 +49,10 @@ class Options:
     candidates: bool = False
     decide: bool = False
     each: bool = False
-    multi: bool = False
     widen: bool = False
+    complexity: Literal["single", "auto", "multi"] = "single"
+    rewrite_first: bool = False
+    web_again: bool = False
     memory: bool = False
 
     @classmethod
@@ -61,8 +63,10 @@ class Options:
             candidates=values.self_rag.candidates > 1,
             decide=values.self_rag.retrieve == "decide",
             each=values.self_rag.retrieve == "each",
-            multi=values.adaptive.complexity != "single",
             widen=values.widen != "off",
+            complexity=values.adaptive.complexity,
+            rewrite_first=values.adaptive.fallback == "rewrite",
+            web_again=values.limits.web_searches > 1,
             memory=memory,
         )
 

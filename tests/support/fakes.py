@@ -163,6 +163,7 @@ class FakeWeb:
     engine: str = "stand-in"
     found: int = 1
     second_source: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self):
         self.queries = []
@@ -176,4 +177,4 @@ class FakeWeb:
             passage(90 + n, "The web says that the plan costs 900 euros.", origin="web", url=f"https://web.test/{n}")
             for n in range(min(self.found, k))
         ]
-        return WebResults(tuple(pages))
+        return WebResults(tuple(pages), self.notes)

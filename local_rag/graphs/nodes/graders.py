@@ -22,10 +22,20 @@ def grading(state: State, deps: Deps) -> str:
     return f"grading {plural(passages, 'passage')}" if passages else "no new passage to grade"
 
 
-@node(grading, rules.some_relevant)
-def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
-    """The retrieval grader: keep the documents that are relevant to the question (not to the query)."""
-    return graded_passages(state, relevance_verdicts(state, deps))
+def _passage_grader(rule: Rule) -> Node:
+    @node(grading, rule)
+    def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
+        """The retrieval grader: keep the documents that are relevant to the question (not to the query)."""
+        return graded_passages(state, relevance_verdicts(state, deps))
+
+    return grade_documents
+
+
+grade_documents = _passage_grader(rules.some_relevant)
+"""The retrieval grader of Self-RAG."""
+
+grade_documents_or_search = _passage_grader(rules.relevant_or_web)
+"""The same in Adaptive RAG: where no document is relevant the web is next."""
 
 
 def relevance_verdicts(state: State, deps: Deps) -> list[Relevance]:
@@ -120,6 +130,12 @@ CHECKING = "checking the answer"
 
 grade_generation = _grader("grade_generation", CHECKING, "both", rules.grade_generation_v_documents_and_question)
 """The hallucination grader and the answer grader in one node."""
+
+grade_generation_or_files = _grader("grade_generation", CHECKING, "both", rules.useful_or_files)
+"""The same in Adaptive RAG: where the web has no answer the files are asked."""
+
+grade_generation_or_other_source = _grader("grade_generation", CHECKING, "both", rules.useful_or_other_source)
+"""The same where the web is asked, too, if the files have no answer."""
 
 grade_generation_once = _grader("grade_generation", CHECKING, "both", rules.checked_once)
 """The same in CRAG, which has no loop."""

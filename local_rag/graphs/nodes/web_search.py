@@ -5,10 +5,13 @@ What may leave this machine is decided here and nowhere else; a search of a seco
 
 from __future__ import annotations
 
+from langchain_core.documents import Document
+
+from local_rag.core.documents import WebResults
 from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded
-from local_rag.graphs import outcome, strips
+from local_rag.graphs import outcome, rules, strips
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
@@ -35,7 +38,7 @@ def web_search_node(state: State, deps: Deps, emit: Emit) -> Update:
     return {**update, "documents": [*known, *(page for page in update["documents"] if chunk_id(page) not in ids)]}
 
 
-@node(searching)
+@node(searching, rules.after_the_web)
 def web_search(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG: what the web says replaces the documents."""
     return _search_web(state, deps, emit)
@@ -78,13 +81,9 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         )
         for page, kept, judged_count in chosen
     ]
-    return {
-        "own": own,
-        "documents": [page for page, kept, _ in chosen if kept],
-        "tries": counted(state, "web_searches"),
-        "decisions": graded,
-        "usage": sum((verdict.usage for verdict in verdicts), usage),
-    }
+    relevant = [page for page, kept, _ in chosen if kept]
+    usage = sum((verdict.usage for verdict in verdicts), usage)
+    return {**_looked(state, results, relevant, graded, "page"), "own": own, "usage": usage}
 
 
 def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
@@ -101,14 +100,27 @@ def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
         return late | {"tries": counted(state, "web_searches"), "usage": usage + late["usage"]}
     emit(Retrieved(own[-1], results.documents))
     pairs = list(zip(documents, verdicts, strict=True))
+    relevant = [document for document, verdict in pairs if verdict.label == "relevant"]
+    graded = [graded_passage(document, verdict, "web") for document, verdict in pairs]
+    usage = sum((verdict.usage for verdict in verdicts), usage)
+    return {**_looked(state, results, relevant, graded, "passage"), "own": own, "usage": usage}
+
+
+def _looked(state: State, results: WebResults, relevant: list[Document], graded: list[Graded], noun: str) -> Update:
+    """What a search brought; where nothing of it is relevant a verdict of its own says why."""
+    why = f"{len(relevant)} of {plural(len(graded), noun)} relevant"
+    if not relevant:
+        none = f"none of {plural(len(graded), noun)} is relevant" if graded else f"the search brought no {noun}"
+        why = "; ".join(results.notes) or none
+        graded = [*graded, Graded("web_search", "nothing", why)]
     return {
-        "own": own,
-        "documents": [document for document, verdict in pairs if verdict.label == "relevant"],
+        "documents": relevant,
         "tries": counted(state, "web_searches"),
-        "decisions": [graded_passage(document, verdict, "web") for document, verdict in pairs],
-        "usage": sum((verdict.usage for verdict in verdicts), usage),
+        "decisions": graded,
+        "why": why,
     }
 
 
 def _refused(why: str) -> Update:
-    return {"documents": [], "spent": ["web_searches"], "decisions": [Graded("web_search", "refused", why)]}
+    refused = Graded("web_search", "refused", why)
+    return {"documents": [], "spent": ["web_searches"], "decisions": [refused], "why": why}

@@ -61,9 +61,9 @@ def answering(results, pages, tmp_path, ollama):
     fetch = Fetcher(FetchLimits(seconds=2), allow=[pages.netloc])
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
-    def opened(engine, graph, **flags):
+    def opened(engine, graph, score=0.1, **flags):
         settings = Settings.load(graph=graph, web__enabled="on", **flags)
-        corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
+        corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=score) for number in range(1, 9)])
         rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
         command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)
@@ -123,6 +123,31 @@ def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, re
     assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
     assert any(one.verdict == "refused" for one in answer.decisions)
     assert [event for event in events if isinstance(event, WebQuery)]
+
+
+def test_adaptive_opens_the_files_where_the_web_is_declined(answering, results, tmp_path):
+    rag = answering("extractive", "adaptive")
+    answer, _ = answered(rag, may_search=lambda query: False)
+    assert answer.path[:4] == ("route_question", "web_search", "retrieve", "grade_documents")
+    assert answer.status == "abstained" and not answer.used_web
+    assert "passages found answers the question, and the web was not asked" in answer.reason
+    assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
+    rag, shown_first = answering("extractive", "adaptive", score=0.9), []
+    answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
+    assert answer.path[:4] == ("route_question", "retrieve", "grade_documents", "web_search")
+    assert shown_first == [DRAFT], "the person's own words, before anything leaves"
+    assert [asked["q"] for asked in results.asked] == shown_first * consent
+    assert answer.used_web is consent
+    assert answer.status == ("grounded" if consent else "abstained")
+
+
+def test_a_fallback_that_is_switched_off_never_goes_from_the_files_to_the_web(answering, results):
+    answer, _ = answered(answering("extractive", "adaptive", score=0.9, adaptive__fallback="rewrite"))
+    assert "web_search" not in answer.path and results.asked == []
 
 
 def test_with_ask_nothing_leaves_unless_somebody_is_asked(answering, results):

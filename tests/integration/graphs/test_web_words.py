@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from support.fakes import FakeCorpus, passage
@@ -39,13 +40,13 @@ def aviary():
     return Aviary([passage(n, f"{SAID} {n}", score=0.1, source=f"/notes/Ptarmigan-{n}.md", **about) for n in range(9)])
 
 
-def leaking(body):
-    """A model that wants the web, and writes every canary that it was shown into whatever it writes."""
+def leaking(body, source="web_search"):
+    """A model that wants this source and nothing of the files, and writes every canary that it was shown."""
     prompt = str(body["messages"]).casefold()
     if body.get("format"):
         verdict = json.loads(mind(body))
         if "d" in verdict and "web_search" in prompt:
-            verdict["d"] = "web_search"
+            verdict["d"] = source
         if "the web, not the person's files" not in prompt:
             refused = {"r": str(verdict.get("r")).replace("yes", "no"), "l": [0 for _ in verdict.get("l", [])]}
             verdict |= {key: value for key, value in refused.items() if key in verdict}
@@ -111,6 +112,25 @@ def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, page, tmp_
     assert not [canary for canary in CANARIES if canary in told], queries
     if queries:
         assert "antwerp" in told or "warehouses" in told
+
+
+def test_no_canary_leaves_where_the_files_come_first(answering, page, tmp_path, ollama):
+    rag = answering("ollama", "adaptive")
+    rag.ask(FIRST, graph="plain", thread="lease")
+    ollama.always = partial(leaking, source="vectorstore")
+    answer = rag.ask(FOLLOW_UP, thread="lease")
+    assert answer.path[2:5] == ("retrieve", "grade_documents", "web_search")
+    (query,) = left(page, tmp_path)
+    assert answer.used_web and "warehouses" in query
+    assert not [canary for canary in CANARIES if canary in query.casefold()]
+
+
+def test_a_thread_that_is_kept_off_the_web_stays_off_it_where_the_files_have_nothing(answering, page, ollama):
+    ollama.always = partial(leaking, source="vectorstore")
+    with answering("extractive", "plain", index="contracts", **NEVER, **OFF) as contracts:
+        contracts.ask(FIRST, thread="lease")
+    answer = answering("ollama", "adaptive", index="notes", **NEVER).ask(FOLLOW_UP, thread="lease")
+    assert page.asked == [] and "web_search" not in answer.path and answer.status == "abstained"
 
 
 def test_a_model_that_makes_the_web_question_is_shown_only_the_persons_questions(answering, ollama):

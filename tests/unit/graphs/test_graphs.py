@@ -8,7 +8,7 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state
 
-from local_rag.config.settings import Limits
+from local_rag.config.settings import Limits, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
@@ -20,16 +20,17 @@ from local_rag.web.search import Off
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}
 
 
-def run(name, engine=None, corpus=None, web=None, direct=False, **limits):
+def run(name, engine=None, corpus=None, web=None, direct=False, fallback="web", **limits):
     """(nodes in order, final state, deps) of one question."""
+    values = Values(limits={**ROOM, **limits}, adaptive={"fallback": fallback})
     deps = Deps(
         corpus or FakeCorpus(),
         engine or ScriptedEngine(),
         web or Off(),
-        Limits(**{**ROOM, **limits}),
+        values.limits,
         allow_direct=direct,
     )
-    graph = GRAPHS[name]().compile()
+    graph = GRAPHS[name](Options.of(values)).compile()
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
     for update in graph.stream({"question": "What does the plan cost?"}, config, context=deps):
@@ -47,6 +48,10 @@ GRADED = "retrieve grade_documents"
 WRITTEN = "generate grade_generation"
 AGAIN = f"transform_query {GRADED}"
 ON = {"web": True}
+EMPTY = {"web": True, "pages": 0}
+TO_THE_WEB = {"source": "web_search"}
+NONE_RELEVANT = "none of the 4 passages found answers the question"
+ON_THE_WEB = "It costs 900 euros [1]."
 YES, NO = ("fully", 5), ("no", 5)
 DULL = ("fully", 2)
 FINE = "It costs 100 euros [1]."
@@ -146,15 +151,80 @@ TABLE = [
         "adaptive",
         {"source": "web_search", "grades": [DULL]},
         {"web": True, "web_searches": 2},
-        f"route_question web_search {WRITTEN} transform_query web_search {WRITTEN} give_up",
+        f"route_question web_search {WRITTEN} transform_query web_search {WRITTEN} {GRADED} {WRITTEN} give_up",
         "abstained",
     ),
     (
         "adaptive",
         {"source": "web_search", "grades": [DULL]},
         ON,
-        f"route_question web_search {WRITTEN} give_up",
+        f"route_question web_search {WRITTEN} {GRADED} {WRITTEN} {AGAIN} {WRITTEN} give_up",
         "abstained",
+    ),
+    # Adaptive: a source that gives nothing is followed by the other one, once
+    ("adaptive", TO_THE_WEB, EMPTY, f"route_question web_search {GRADED} {WRITTEN}", "grounded"),
+    (
+        "adaptive",
+        TO_THE_WEB | {"relevant": ["n"]},
+        EMPTY,
+        f"route_question web_search {GRADED} {AGAIN} {AGAIN} give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        TO_THE_WEB | {"drafts": [NOT_IN_PASSAGES, FINE]},
+        ON,
+        f"route_question web_search {WRITTEN} {GRADED} {WRITTEN}",
+        "grounded",
+    ),
+    (
+        "adaptive",
+        {"relevant": ["n", "y"], "drafts": [ON_THE_WEB]},
+        ON,
+        f"route_question {GRADED} web_search {WRITTEN}",
+        "grounded",
+    ),
+    (
+        "adaptive",
+        {"relevant": ["n"]},
+        EMPTY,
+        f"route_question {GRADED} web_search {AGAIN} {AGAIN} give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        {"relevant": ["n"]},
+        EMPTY | {"rewrites": 0},
+        f"route_question {GRADED} web_search give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        {"drafts": [NOT_IN_PASSAGES, ON_THE_WEB]},
+        ON,
+        f"route_question {GRADED} {WRITTEN} web_search {WRITTEN}",
+        "grounded",
+    ),
+    (
+        "adaptive",
+        {"relevant": ["n", "y"]},
+        ON | {"fallback": "rewrite", "found": 8},
+        f"route_question {GRADED} {AGAIN} {WRITTEN}",
+        "partial",
+    ),
+    (
+        "adaptive",
+        {"relevant": ["n"]},
+        ON | {"fallback": "rewrite"},
+        f"route_question {GRADED} {AGAIN} {AGAIN} give_up",
+        "abstained",
+    ),
+    (
+        "adaptive",
+        TO_THE_WEB,
+        EMPTY | {"fallback": "rewrite"},
+        f"route_question web_search {GRADED} {WRITTEN}",
+        "grounded",
     ),
     (
         "adaptive",
@@ -173,7 +243,8 @@ def test_verdicts_lead_to_the_path(name, script, world, path, status):
     limits = {key: value for key, value in world.items() if key in ROOM}
     corpus = FakeCorpus([passage(n) for n in range(1, world.get("found", 4) + 1)])
     web = FakeWeb(found=world.get("pages", 1)) if world.get("web") else None
-    taken, state, _ = run(name, ScriptedEngine(**script), corpus, web, direct=world.get("direct", False), **limits)
+    options = {key: world[key] for key in ("direct", "fallback") if key in world}
+    taken, state, _ = run(name, ScriptedEngine(**script), corpus, web, **options, **limits)
     assert (taken, state["status"]) == (path, status)
     assert state["generation"]
 
@@ -247,6 +318,32 @@ def test_an_abstention_names_the_nearest_passages():
     _, state, _ = run("self-rag", ScriptedEngine(relevant=["n"]), corpus)
     assert [document.metadata["chunk_id"] for document in state["nearest"]] == ["4", "3", "2"]
     assert state["reason"] == "none of the 4 passages found answers the question"
+
+
+@pytest.mark.parametrize(
+    ("script", "world", "reason"),
+    [
+        (TO_THE_WEB, {"pages": 0}, f"{NONE_RELEVANT}, and the web gave nothing: the search brought no page"),
+        (TO_THE_WEB, {"notes": ("it is down",)}, f"{NONE_RELEVANT}, and the web gave nothing: it is down"),
+        (
+            TO_THE_WEB,
+            {"found": 0, "pages": 0},
+            "nothing was found, and the web gave nothing: the search brought no page",
+        ),
+        ({}, {"drafts": [NOT_IN_PASSAGES]}, f"{NONE_RELEVANT}, and what the web gave does not contain it"),
+        (
+            {"grades": [DULL]},
+            {},
+            "what the passages say does not answer the question",
+        ),
+    ],
+)
+def test_an_abstention_says_what_came_of_each_source(script, world, reason):
+    web = FakeWeb(found=world.get("pages", 0 if "notes" in world else 1), notes=world.get("notes", ()))
+    engine = ScriptedEngine(**{"relevant": ["n", "y", "n"], "drafts": world.get("drafts", [FINE])} | script)
+    corpus = FakeCorpus([passage(n) for n in range(world.get("found", 4))])
+    _, state, _ = run("adaptive", engine, corpus, web)
+    assert (state["status"], state["reason"]) == ("abstained", reason)
 
 
 def test_a_supported_answer_without_a_verified_citation_is_only_partial():
@@ -425,7 +522,7 @@ def test_usage_of_every_call_is_summed():
     assert state["usage"].calls == len(deps.engine.asked) == 5
 
 
-EVERYTHING = Options(separate=True, candidates=True, decide=True, multi=True, memory=True)
+EVERYTHING = Options(separate=True, candidates=True, decide=True, complexity="auto", memory=True)
 
 
 @pytest.mark.parametrize("options", [TUTORIAL, EVERYTHING])

@@ -145,7 +145,7 @@ def test_of_what_is_written_side_by_side_what_is_new_stays():
 @pytest.mark.parametrize("name", GRAPHS)
 def test_nothing_of_a_question_is_there_when_the_next_begins(name, memory):
     """The first question leaves a value in every key that it can; the second begins as on a new thread."""
-    options = Options(separate=True, candidates=True, decide=True, multi=True, memory=memory)
+    options = Options(separate=True, candidates=True, decide=True, complexity="auto", memory=memory)
     app = GRAPHS[name](options).compile(InMemorySaver(), interrupt_before="*", name=name)
     rich = ScriptedEngine(relevant=["nnyn", "ynnn"], grades=[("no", 1)], scores=[[0.1, 0.2, 0.9, 0.1]])
     first = GRAPHS[name](options).compile(app.checkpointer, name=name)

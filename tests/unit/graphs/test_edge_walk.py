@@ -1,0 +1,16 @@
+"""Every drawn edge can be taken, and every edge that is taken is drawn: `python -m support.edge_walk` prints them."""
+
+from __future__ import annotations
+
+import pytest
+from support.edge_walk import WIRINGS, walk
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "memory"),
+    [(name, settings, False) for name, wirings in WIRINGS.items() for settings in wirings]
+    + [(name, wirings[-1], True) for name, wirings in WIRINGS.items()],
+)
+def test_each_edge_is_drawn_and_can_be_taken(name, settings, memory):
+    walked = walk(name, settings, memory=memory)
+    assert set(walked.drawn) == set(walked.taken), f"\n{walked.table}"
