@@ -77,14 +77,19 @@ WIRINGS = {
         for candidates in (1, 3)
         for retrieve in ("always", "decide")
     ]
-    + [{"self_rag": {"retrieve": "each"}}],
-    "crag": [{}, {"crag": {"trigger": "thresholds"}}, {"crag": {"refine": True}}],
+    + [
+        {"self_rag": {"retrieve": "each"}},
+        {"widen": "section"},
+        {"widen": "section", "self_rag": {"retrieve": "each"}},
+    ],
+    "crag": [{}, {"crag": {"trigger": "thresholds"}}, {"crag": {"refine": True}}, {"widen": "section"}],
     "adaptive": [
         {"adaptive": {"complexity": complexity, "fallback": fallback}, "limits": {"web_searches": searches}}
         for complexity in ("single", "auto", "multi")
         for fallback in ("web", "rewrite")
         for searches in (1, 2)
-    ],
+    ]
+    + [{"widen": "section"}],
 }
 """The settings that change the wiring of each graph; the first are the default ones."""
 
@@ -139,6 +144,7 @@ def _path(graph, script, values):
         allow_direct="--direct" in script.flags,
         self_rag=values.self_rag,
         crag=values.crag,
+        widen=values.widen,
         adaptive=values.adaptive,
         cancel=cancel,
         may_search=consent,
@@ -150,9 +156,7 @@ def _path(graph, script, values):
 def main():
     for name, wirings in WIRINGS.items():
         for settings in wirings:
-            title = "  ".join(
-                f"{section}.{key}={value}" for section, keys in settings.items() for key, value in keys.items()
-            )
+            title = str(settings or "")
             print(f"\n{name}  {title}\n{walk(name, settings).table}")
 
 
