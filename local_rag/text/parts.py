@@ -33,8 +33,15 @@ def heading_at(document: Document, position: int) -> str:
     return before[-1] if before else str(document.metadata.get("heading", ""))
 
 
-def as_retrieved(document: Document) -> str:
-    """The text of the stored passage that was retrieved; that of the whole where it was not widened."""
-    own = next((part for part in parts(document) if part.chunk_id == document.metadata["chunk_id"]), None)
+def stored(document: Document) -> list[Document]:
+    """The stored passages that a wider one is made of, each with its own place; the passage itself if it is none."""
     offset = int(document.metadata.get("start", 0))
-    return document.page_content[own.start - offset : own.end - offset] if own else document.page_content
+    return [
+        document.model_copy(
+            update={
+                "page_content": document.page_content[part.start - offset : part.end - offset],
+                "metadata": {key: value for key, value in document.metadata.items() if key != "parts"} | part._asdict(),
+            }
+        )
+        for part in parts(document)
+    ] or [document]

@@ -24,6 +24,7 @@ from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.parts import stored
 from local_rag.text.words import content_stems, stem
 from local_rag.text.words import words as words_of
 
@@ -133,10 +134,11 @@ class ExtractiveEngine:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
             following = reasoning.next_need(question, attempt.written).query if attempt.written else ""
             queries = [following or question, *reasoning.last_query(question, attempt.thoughts)]
+            passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
             for query in queries:
-                analysis = self._analyses().of(query, documents)
+                analysis = self._analyses().of(query, [passage for passage, _ in passages])
                 sentences += [
-                    f"{as_written(quote, set(analysis.weights))} [{quote.document + 1}]"
+                    f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
                     for quote in choose(analysis, failed, self._answerability, self._answers)
                 ]
         yield from _deltas(list(dict.fromkeys(sentences)) or [NOT_IN_PASSAGES], started)

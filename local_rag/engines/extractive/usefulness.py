@@ -12,6 +12,7 @@ from local_rag.engines.extractive.answerability import Answerability
 from local_rag.engines.extractive.quotes import Quote, as_written, head
 from local_rag.text.display import joined, plural
 from local_rag.text.marks import marks, without_marks
+from local_rag.text.parts import stored
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, stem, words
 
@@ -35,9 +36,10 @@ def usefulness(
     if not documents:
         return 1, 0.0, "no passages"
     plain = " ".join(without_marks(generation).split())
-    whole = [Quote(number, 0, Span(0, 0), plain, document.page_content) for number, document in enumerate(documents)]
-    analysis = Analysis(question, documents, whole, analyses)
-    score = _score(analyses.of(question, documents), plain, answerability)
+    passages = [part for document in documents for part in stored(document)]
+    whole = [Quote(number, 0, Span(0, 0), plain, passage.page_content) for number, passage in enumerate(passages)]
+    analysis = Analysis(question, passages, whole, analyses)
+    score = _score(analyses.of(question, passages), plain, answerability)
     if score is None:
         score = _best_score(analysis, range(len(analysis.quotes)), answerability)
     level = 1 + sum(probability(max(analysis.answers)) >= least for least in USEFUL)

@@ -10,7 +10,7 @@ from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, Options, recursion_limit
 from local_rag.graphs.widening import widened
 from local_rag.text import citations
-from local_rag.text.parts import as_retrieved, chunk_ids, parts
+from local_rag.text.parts import chunk_ids, parts, stored
 from local_rag.web.search import Off
 
 TEXTS = ["Intro of the plan.", "The plan costs 100 euros.", "It runs for a year.", "Notice is three months.",
@@ -74,8 +74,11 @@ def test_a_wider_passage_keeps_the_place_and_the_figures_of_its_best_one():
     (wide,) = widened([BOOK[2], BOOK[1]], FakeCorpus(BOOK), 1000, "neighbours")
     assert wide.metadata["chunk_id"] == "book1"
     assert wide.metadata["rank_score"] == BOOK[1].metadata["rank_score"]
-    assert as_retrieved(wide) == TEXTS[1]
-    assert as_retrieved(BOOK[1]) == TEXTS[1]
+    assert [(one.page_content, one.metadata["heading"]) for one in stored(wide)] == list(
+        zip(TEXTS, HEADINGS, strict=True)
+    )[:4]
+    assert [one.metadata["chunk_id"] for one in stored(wide)] == ["book0", "book1", "book2", "book3"]
+    assert stored(BOOK[1]) == [BOOK[1]]
 
 
 def test_a_quote_in_the_wider_part_says_where_it_stands():

@@ -54,9 +54,9 @@ def grades(letters):
 EACH = {"self_rag__retrieve": "each"}
 
 
-def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, **settings):
+def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, corpus=None, **settings):
     """(answer, events): the question by a graph over the scripted server; `method` are settings of the graph."""
-    corpus = FakeCorpus([passage(number) for number in range(1, passages + 1)])
+    corpus = corpus or FakeCorpus([passage(number) for number in range(1, passages + 1)])
     with engine_on(ollama, **settings) as engine:
         rag = Rag(Settings.load(k=k, graph=graph, **(method or {})), corpus, Choice(engine))
         rag.web = FakeWeb(enabled=web)
@@ -238,6 +238,26 @@ def test_a_filtered_passage_ends_the_common_beginning_and_no_sooner(ollama):
     assert prefix(ollama, grade, answer)[0] >= len(tokens(until))
     same, opening = prefix(ollama, answer, check)
     assert same >= opening
+
+
+@pytest.mark.parametrize(("num_ctx", "widened"), [(4096, True), (1750, False)])
+def test_passages_are_widened_as_far_as_the_window_has_room(ollama, num_ctx, widened):
+    texts = [f"Passage {number} says that the plan costs {number}00 euros. " + "Much is said of it. " * 12
+             for number in range(1, 9)]  # fmt: skip
+    starts = [sum(map(len, texts[:number])) for number in range(8)]
+    corpus = FakeCorpus(
+        [
+            passage(number, text, source="/notes/plan.md", start=start, end=start + len(text))
+            for number, (text, start) in enumerate(zip(texts, starts, strict=True), start=1)
+        ]
+    )
+    cited = 5 if widened else 4
+    ollama.script(grades("nnny"), f"Passage {cited} says that the plan costs {cited}00 euros. [1]", GOOD)
+    answer, _ = ask(ollama, "self-rag", corpus=corpus, method={"widen": "auto"}, num_ctx=num_ctx)
+    shown = [f"Passage {number} says" in ollama.chats[1]["messages"][-1]["content"] for number in (3, 4, 5)]
+    assert shown == [widened, True, widened]
+    assert answer.status == "grounded"
+    assert answer.citations[0].start == starts[cited - 1]
 
 
 def test_the_tutorials_calls_share_next_to_nothing(ollama):
