@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from local_rag.graphs.self_rag import self_rag
     from local_rag.graphs.state import Deps, State
     from local_rag.index.index import Index
+    from local_rag.runtime.kept_runs import Runs
     from local_rag.runtime.rag import Rag
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOMES = {
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",
     "Rag": "local_rag.runtime.rag",
+    "Runs": "local_rag.runtime.kept_runs",
     "Settings": "local_rag.config.settings",
     "State": "local_rag.graphs.state",
     "adaptive": "local_rag.graphs.adaptive",
@@ -51,6 +53,7 @@ __all__ = [
     "Index",
     "LocalRagError",
     "Rag",
+    "Runs",
     "Settings",
     "State",
     "adaptive",

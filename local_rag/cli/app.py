@@ -31,6 +31,7 @@ from local_rag.cli.models import models_app
 from local_rag.cli.options import with_web
 from local_rag.cli.prompts import prompts_app
 from local_rag.cli.remove import remove
+from local_rag.cli.runs import runs_app
 from local_rag.cli.search import search
 from local_rag.cli.status import status
 from local_rag.cli.threads import threads_app
@@ -49,6 +50,7 @@ for command in (index, ask, chat, search, status, files, remove, kept, calibrate
     app.command()(command)
 for name, group in (
     ("threads", threads_app),
+    ("runs", runs_app),
     ("models", models_app),
     ("prompts", prompts_app),
     ("eval", eval_app),

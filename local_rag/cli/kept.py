@@ -21,7 +21,7 @@ def kept(
     delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """List the chats, traces, evaluation runs, exports and cases that quote your files; with --delete, delete them.
+    """List the chats, runs, traces, exports and cases that quote your files; with --delete, delete them.
 
     The index that --web-from makes of a folder is listed, too. With --index only what was asked of that index.
     """

@@ -66,8 +66,9 @@ def settings_of(index: str | None, models: str | None = None, trust: bool | None
 
 
 def delete_old(settings: Settings) -> None:
-    """Delete the chats and traces that are older than the settings keep them, and say so; by default none are."""
-    if not (settings.values.threads.keep_days or settings.values.traces.keep_days):
+    """Delete the chats, traces and runs that are older than the settings keep them, and say so; by default none are."""
+    values = settings.values
+    if not (values.threads.keep_days or values.traces.keep_days or values.runs.keep_days):
         return
     from local_rag.runtime import retention
     from local_rag.terminal.console import stderr
@@ -153,6 +154,7 @@ class QuestionOptions:
         Path | None,
         typer.Option("--trace-file", metavar="FILE", help="Write each event and state as a JSON line to a new file."),
     ] = None
+    no_record: Annotated[bool, typer.Option("--no-record", help="Leave no run behind: see local-rag runs.")] = False
     embedder: EmbedderOption = None
     models: ModelsOption = None
     trust_models_here: TrustOption = None
@@ -161,6 +163,7 @@ class QuestionOptions:
         names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
         flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}
+        flags |= {"runs__keep": 0 if self.no_record else None}
         return settings_of(self.index, self.models, self.trust_models_here, **flags)
 
 

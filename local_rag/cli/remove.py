@@ -46,15 +46,19 @@ def remove(
 
 def _remove_index(settings: Settings) -> int:
     from local_rag.index.index import Index
+    from local_rag.runtime.kept_runs import Runs
     from local_rag.terminal.console import confirm, write
     from local_rag.terminal.kept import what_quotes
-    from local_rag.text.display import short_path
+    from local_rag.text.display import plural, short_path
 
     folder = settings.index_path
     if not confirm(f"Delete the index {short_path(folder)}?"):
         return 1
     Index.destroy(folder)
-    write(f"deleted the index {short_path(folder)}", *what_quotes(settings))
+    runs = Runs(settings)
+    count = len(runs.delete(runs.of_index(folder)))
+    with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
+    write(f"deleted the index {short_path(folder)}{with_runs}", *what_quotes(settings))
     return 0
 
 

@@ -97,16 +97,18 @@ def export(
 
 @threads_app.command()
 def delete(name: NameArgument) -> int:
-    """Delete a chat permanently; asks first in a terminal."""
+    """Delete a chat permanently, with the runs of its questions; asks first in a terminal."""
+    from local_rag.runtime.retention import delete_chats
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
     with _threads() as threads:
         count = plural(len(threads.turns(name)), "question")
-        if not confirm(f"Delete the thread {name} ({count})?"):
-            return 1
-        threads.delete(name)
-    write(f"deleted the thread {name} ({count})")
+    if not confirm(f"Delete the thread {name} ({count})?"):
+        return 1
+    runs = delete_chats(settings_of(None), [name])
+    with_runs = f" and the {plural(runs, 'run')} of it" if runs else ""
+    write(f"deleted the thread {name} ({count}){with_runs}")
     return 0
 
 

@@ -212,6 +212,13 @@ class Traces(_Section):
     keep_days: int = Field(0, ge=0, le=36_500, description="days that a trace (--trace-file) is kept; 0: for ever")
 
 
+class Runs(_Section):
+    """What is kept of a question that was answered: see `runtime.recording`."""
+
+    keep: int = Field(200, ge=0, le=100_000, description="questions whose run is recorded, the last ones; 0: none")
+    keep_days: int = Field(0, ge=0, le=36_500, description="days that a run is kept, within runs.keep; 0: for ever")
+
+
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
@@ -241,6 +248,7 @@ class Values(_Section):
     web: Web = Web()
     threads: Threads = Threads()
     traces: Traces = Traces()
+    runs: Runs = Runs()
 
 
 @dataclass(frozen=True)

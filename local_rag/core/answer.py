@@ -64,7 +64,8 @@ class Answer:
     and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
     were taken out for want of support. `used_web`: a query has left for a search engine; `second_source` names the
-    folder or index that was searched in its place, empty where none was.
+    folder or index that was searched in its place, empty where none was. `run` is the ID of the record of this question
+    (`local-rag runs`), empty where there is none.
     """
 
     question: str
@@ -88,6 +89,7 @@ class Answer:
     thread: str = ""
     asked: str = ""
     second_source: str = ""
+    run: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return self.text

@@ -1,4 +1,4 @@
-"""What is kept about a person's files besides their indexes: chats, traces, evaluation runs, exports, cases, bundles.
+"""What is kept about a person's files besides their indexes: chats, recorded questions, traces, evaluation runs, …
 
 And the indexes of folders that were a second source, which nobody made by hand.
 
@@ -25,6 +25,7 @@ from local_rag.index.index import Index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime import retention, second_source
 from local_rag.runtime.export import sources_of
+from local_rag.runtime.kept_runs import Runs, run_id
 from local_rag.runtime.written import Written, forget_deleted, written
 from local_rag.text.urls import is_url
 
@@ -44,9 +45,12 @@ _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One of them: a chat by its name, anything else by its path. `indexes` are folders, empty where not known."""
+    """One of them: a chat by its name, a question by the ID of its run, anything else by its path.
 
-    kind: Literal["chat", "trace", "run", "export", "cases", "bundle", "second source"]
+    `indexes` are folders, empty where not known. A `run` is one of an evaluation.
+    """
+
+    kind: Literal["chat", "question", "trace", "run", "export", "cases", "bundle", "second source"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -55,7 +59,8 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    return sorted([*_chats(settings), *_files(settings), *_second_sources(settings)], key=lambda item: item.at)
+    everything = [*_chats(settings), *_questions(settings), *_files(settings), *_second_sources(settings)]
+    return sorted(everything, key=lambda item: item.at)
 
 
 def about(
@@ -78,11 +83,11 @@ def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete these for good; those that are left, by `why_left`. Raises OSError."""
     left = [item for item in chosen if item.kind in LEFT]
-    chats = [item.name for item in chosen if item.kind == "chat"]
-    if chats:
-        with _threads(settings) as threads:
-            for name in chats:
-                threads.delete(name)
+    if chats := [item.name for item in chosen if item.kind == "chat"]:
+        retention.delete_chats(settings, chats)
+    runs = Runs(settings)
+    known = {run_id(path) for path in runs.paths()}
+    runs.delete(item.name for item in chosen if item.kind == "question" and item.name in known)
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))
@@ -113,6 +118,19 @@ def _chats(settings: Settings) -> Iterator[Kept]:
             if turns := threads.saver.turns(name):
                 indexes = {str(turn.get("index", "")) for turn in turns} - {""}
                 yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources_of(turns))))
+
+
+def _questions(settings: Settings) -> Iterator[Kept]:
+    """The runs; of a damaged one only what it quotes is known."""
+    runs = Runs(settings)
+    for path in runs.paths():
+        with suppress(OSError):  # it may be gone by now
+            sources, at = tuple(sorted(_quoted(path))), ""
+            indexes: tuple[str, ...] = ()
+            with suppress(LocalRagError):
+                run = runs.get(run_id(path))
+                at, indexes = run.at, (run.folder,)
+            yield Kept("question", run_id(path), at, indexes, sources)
 
 
 def _threads(settings: Settings) -> Threads:

@@ -77,7 +77,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
 
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
-_NO_MATTER = ("web.", "threads.", "traces.", *_SERVER)
+_NO_MATTER = ("web.", "threads.", "traces.", "runs.", *_SERVER)
 """Settings that change no answer here: the web is off, and a second source and the engine speak for themselves."""
 
 

@@ -209,7 +209,7 @@ class Runner:
 
     def _answer(self, case: Case, graph: str) -> Record:
         self._forget()
-        events: list[Event] = list(self.rag.stream(case.question, graph=graph))
+        events: list[Event] = list(self.rag.stream(case.question, graph=graph, record=False))
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")

@@ -19,7 +19,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, forgetting, reads, writes
 from local_rag.index.store.errors import translated_errors
 from local_rag.index.store.removal import destroy
-from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root
+from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root, Stored
 from local_rag.index.store.store import Store
 from local_rag.index.store.verification import verify
 
@@ -95,6 +95,17 @@ class Index:
             return status.listed(store, within)
 
     @staticmethod
+    def stored(path: Path, keys: Collection[str]) -> Stored:
+        """What the index in a folder has now of passages that were retrieved before, whatever made it.
+
+        Raises what `inspect` raises.
+        """
+        with closing(Store(path.absolute())) as store:
+            passages = store.read(reads.passages, store.read(reads.chunks_named, keys))
+            files = frozenset(file.path for file in store.read(reads.files))
+            return Stored(store.read(reads.meta)["generation"], files, {passage.key: passage for passage in passages})
+
+    @staticmethod
     def destroy(path: Path) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
         destroy(path.absolute())
@@ -107,6 +118,11 @@ class Index:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @property
+    def generation(self) -> str:
+        """Changes with every commit."""
+        return self._store.read(reads.meta)["generation"]
 
     @property
     def path(self) -> Path:

@@ -17,6 +17,7 @@ from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
 from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_index, open_web
+from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
+    from local_rag.runtime.kept_runs import Runs
     from local_rag.web.second_source import SecondSource
 
 LONGEST_QUESTION = 4_000
@@ -77,6 +79,7 @@ class Rag:
         parts = (self.engine, index, second_source)
         self._opened = [part for part in parts if part is not None and not any(part is theirs for theirs in given)]
         self.thresholds = thresholds_for(settings, self.fingerprint)
+        self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
         self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._threads: Threads | None = None
         self._running: set[Cancel] = set()
@@ -142,16 +145,19 @@ class Rag:
         within: Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
+        record: bool = True,
     ) -> Answer:
         """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
 
         `may_search` is given every web query right before it is sent, and says whether it may be; without it every
         query is sent where the settings switch the web on, none where they say `ask`.
+        The run of the question is recorded as `runs.keep` says, unless `record` is false.
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
         fails.
         """
-        events = self.stream(question, graph=graph, k=k, within=within, thread=thread, may_search=may_search)
-        for event in events:
+        for event in self.stream(
+            question, graph=graph, k=k, within=within, thread=thread, may_search=may_search, record=record
+        ):
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")
@@ -165,6 +171,7 @@ class Rag:
         within: Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
+        record: bool = True,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
         check_question(question)
@@ -176,8 +183,12 @@ class Rag:
         name = graph or self.settings.values.graph
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
         deps = self.context(k=k, within=within, graph=name, may_search=may_search)
-        run = Run(compiled, name, self.engine.name, question.strip(), deps, self._running, self.embedder, thread or "")
-        return run.events()
+        question = question.strip()
+        run = Run(compiled, name, self.engine.name, question, deps, self._running, self.embedder, thread or "")
+        if not record:
+            return run.events()
+        about = {"graph": name, "thread": thread or "", "within": list(within), "k": deps.k}
+        return self.recorder.following(run.events(), conditions(self, question, **about))
 
     @property
     def threads(self) -> Threads:
@@ -187,6 +198,13 @@ class Rag:
         with self._lock:
             self._threads = self._threads or Threads.open(self.settings.data_folder)
             return self._threads
+
+    @property
+    def runs(self) -> Runs:
+        """What is recorded of the questions that were asked with these settings' data folder."""
+        from local_rag.runtime.kept_runs import Runs
+
+        return Runs(self.settings)
 
     def graph(
         self, name: str, *, checkpointer: BaseCheckpointSaver[Any] | None = None

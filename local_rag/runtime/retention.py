@@ -1,22 +1,21 @@
-"""How long chats and traces are kept: `threads.keep_days` and `traces.keep_days`."""
+"""How long chats, traces and runs are kept: `threads.keep_days`, `traces.keep_days` and `runs.keep_days`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from local_rag.config.settings import Settings
+from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.trace_file import BEGINS
 from local_rag.runtime.written import forget_deleted, written
 from local_rag.text.display import joined, plural
 
-BEGINS = b'{"event": "asked"'
-"""How every trace begins; whatever else lies under its name is not ours to delete."""
-
 
 def delete_old(settings: Settings) -> Iterator[str]:
-    """Delete the chats and traces that are older than the settings keep them; a line for each kind of what went."""
+    """Delete what is older than the settings keep it, chats with their runs; a line for each kind of what went."""
     values = settings.values
     if values.threads.keep_days and (gone := _old_chats(settings, _begin(values.threads.keep_days))):
         yield (
@@ -25,6 +24,19 @@ def delete_old(settings: Settings) -> Iterator[str]:
         )
     if values.traces.keep_days and (count := _old_traces(settings, _begin(values.traces.keep_days))):
         yield f"deleted {plural(count, 'trace')} older than {plural(values.traces.keep_days, 'day')} (traces.keep_days)"
+    if values.runs.keep_days and (count := _old_runs(settings, _begin(values.runs.keep_days))):
+        yield f"deleted {plural(count, 'run')} older than {plural(values.runs.keep_days, 'day')} (runs.keep_days)"
+
+
+def delete_chats(settings: Settings, names: Sequence[str]) -> int:
+    """Delete chats, and the runs of their questions, which say the same; how many runs. Raises UsageError, OSError."""
+    from local_rag.graphs.threads import Threads
+
+    with Threads.open(settings.data_folder) as threads:
+        for name in names:
+            threads.delete(name)
+    runs = Runs(settings)
+    return len(runs.delete(runs.of_threads(names)))
 
 
 def delete_trace(path: Path) -> bool:
@@ -56,9 +68,14 @@ def _old_chats(settings: Settings, begin: datetime) -> list[str]:
 
     with Threads.open(folder) as threads:
         old = [thread.name for thread in threads.list() if datetime.fromisoformat(thread.at) < begin]
-        for name in old:
-            threads.delete(name)
+    if old:
+        delete_chats(settings, old)
     return sorted(old)
+
+
+def _old_runs(settings: Settings, begin: datetime) -> int:
+    runs = Runs(settings)
+    return len(runs.delete(runs.before(begin.isoformat(timespec="milliseconds").partition("+")[0])))
 
 
 def _old_traces(settings: Settings, begin: datetime) -> int:

@@ -15,7 +15,7 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -67,7 +67,7 @@ class Run:
     state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event]:
         started = time.monotonic()
         thread = threading.Thread(
             target=contextvars.Context().run, args=(self._work,), name="local-rag-question", daemon=True

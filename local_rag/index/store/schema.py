@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 OLDEST, VERSION = 1, 2
@@ -185,3 +186,12 @@ class IndexedFile:
     warnings: tuple[str, ...]
     title: str = ""
     modified: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an index has of passages that somebody names: its generation, its files, and those of them by `key`."""
+
+    generation: str
+    files: frozenset[str]
+    passages: Mapping[str, Passage]

@@ -72,6 +72,11 @@ def said(capsys, *command, code=0):
 
 
 def everything(capsys, *more):
+    """What is kept besides recorded questions, whose names are IDs."""
+    return [pair for pair in all_that_is_kept(capsys, *more) if pair[0] != "question"]
+
+
+def all_that_is_kept(capsys, *more):
     return [(one["kind"], os.path.basename(one["name"])) for one in json.loads(said(capsys, "kept", "--json", *more))]  # noqa: PTH119
 
 
@@ -93,9 +98,9 @@ def test_a_file_that_is_removed_takes_what_quotes_it_along_by_the_command_that_i
     (here / "trace-of-nothing.jsonl").write_text("mine\n")
     report = said(capsys, "remove", "notes/plan.md")
     (hint,) = re.findall("still quote it: (.*)", report)
-    assert "1 chat, 1 trace, 1 evaluation run and 1 exported chat still quote it" in report
+    assert "1 chat, 1 recorded question, 1 trace, 1 evaluation run and 1 exported chat still quote it" in report
     gone = said(capsys, *shlex.split(hint)[1:])
-    assert "deleted 1 chat, 1 trace, 1 evaluation run and 1 exported chat" in gone
+    assert "deleted 1 chat, 1 recorded question, 1 trace, 1 evaluation run and 1 exported chat" in gone
     assert everything(capsys) == [("chat", "flat")]
     left = {path.name for path in here.iterdir()}
     assert left >= {"notes", "mine.jsonl", "trace-of-nothing.jsonl"} and not left & {"run", "trace.jsonl", "garden.md"}
@@ -110,6 +115,37 @@ def test_an_index_that_is_deleted_takes_what_was_asked_of_it_along(here, capsys)
     (hint,) = re.findall("still quotes? it: (.*)", report)
     assert "1 chat still quotes it" in report and "deleted 1 chat" in said(capsys, *shlex.split(hint)[1:])
     assert ("chat", "other") not in everything(capsys) and ("chat", "garden") in everything(capsys)
+
+
+def test_recorded_questions_are_named_by_what_they_retrieved_and_go_with_their_chat_or_index(here, capsys):
+    of_the_plan = [name for kind, name in all_that_is_kept(capsys, "notes/plan.md") if kind == "question"]
+    (listed,) = [one for one in json.loads(said(capsys, "runs", "--json")) if one["thread"] == "garden"]
+    assert of_the_plan == [listed["id"]] and all_that_is_kept(capsys, listed["id"]) == [("question", listed["id"])]
+    said(capsys, "kept", listed["id"], "--delete")
+    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == ["flat"]
+    assert run(["ask", NOTICE]) == 0
+    assert "(1 question) and the 1 run of it" in said(capsys, "threads", "delete", "flat")
+    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == [""]
+    assert "deleted the index" in (report := said(capsys, "remove", "--index", "default"))
+    assert "and the 1 run of questions about it" in report and "question still" not in report
+    assert json.loads(said(capsys, "runs", "--json")) == []
+
+
+def test_old_runs_are_deleted_where_the_settings_say_so(here, capsys, monkeypatch):
+    (first, second) = sorted((here / "data/runs").iterdir())
+    first.rename(first.with_name("20200101" + first.name[8:]))
+    said(capsys, "index")
+    assert len(json.loads(said(capsys, "runs", "--json"))) == 2
+    monkeypatch.setenv("LOCAL_RAG_RUNS_KEEP_DAYS", "30")
+    assert "deleted 1 run older than 30 days (runs.keep_days)" in said(capsys, "index")
+    assert list((here / "data/runs").iterdir()) == [second]
+
+
+def test_a_chat_that_goes_by_age_takes_its_runs_along(here, capsys, monkeypatch):
+    age(31, "garden")
+    monkeypatch.setenv("LOCAL_RAG_THREADS_KEEP_DAYS", "30")
+    said(capsys, "index")
+    assert [one["thread"] for one in json.loads(said(capsys, "runs", "--json"))] == ["flat"]
 
 
 def test_proposed_cases_are_named_and_left_because_a_person_writes_in_them(here, capsys):
@@ -197,7 +233,7 @@ def test_a_file_that_goes_by_itself_is_named_too(here, capsys):
     (here / "notes/plan.md").unlink()
     report = said(capsys, "index")
     (hint,) = re.findall("still quote it: (.*)", report)
-    assert "deleted 1 chat, 1 trace" in said(capsys, *shlex.split(hint)[1:])
+    assert "deleted 1 chat, 1 recorded question, 1 trace" in said(capsys, *shlex.split(hint)[1:])
     assert "still quote" not in said(capsys, "index")
 
 

@@ -448,7 +448,7 @@ def test_threads_are_listed_shown_and_deleted(talked, capsys):
     assert run(["threads", "show", "plan", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["turns"]) == 2
     assert run(["threads", "delete", "plan"]) == 0
-    assert capsys.readouterr().out == "deleted the thread plan (2 questions)\n"
+    assert capsys.readouterr().out == "deleted the thread plan (2 questions) and the 2 runs of it\n"
     assert run(["threads", "show", "plan"]) == 2
     error, hint = capsys.readouterr().err.splitlines()
     assert error == "error: there is no thread 'plan'; there are odd one"

@@ -1,0 +1,209 @@
+"""`local-rag runs`: what is recorded of questions: list, show, compare, ask again, keep as a case, delete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from local_rag.cli.options import IndexOption, JsonOption, delete_old, settings_of, stderr_display
+from local_rag.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+    from local_rag.runtime.kept_runs import Runs
+
+CHANGED = 4
+"""The exit code where a run differs from another one."""
+
+
+class _Listing(TyperGroup):
+    """`local-rag runs` is `local-rag runs list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+runs_app = typer.Typer(
+    cls=_Listing,
+    rich_markup_mode=None,
+    help="Look into the last questions: what was retrieved, each verdict, the answer; compare them, ask them again.",
+)
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="A run, as local-rag runs lists it, or the beginning of its ID; last.")
+]
+
+
+@runs_app.command("list")
+def list_(
+    index: IndexOption = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="Only those that ended so: abstained, failed, …")
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """List the runs, the last one first."""
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.runs import runs_table
+
+    settings = settings_of(index)
+    folder = settings.index_path if index is not None else None
+    listed = _runs(settings).list(index=folder, status=status or "", last=last)
+    some = index is not None or status or not settings.values.runs.keep
+    nothing = "There are no such runs." if some else 'There are no runs yet: local-rag ask "…" leaves one.'
+    write_result(listed, [runs_table(listed) if listed else nothing], as_json=json)
+    return 0
+
+
+@runs_app.command()
+def show(
+    id: RunArgument,
+    full: Annotated[bool, typer.Option("--full", help="Show passages and rejected drafts in full.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Show a run: the way through the graph, passages, verdicts, drafts, calls and the answer.
+
+    Passages are read again from the index; where one is gone or its file has changed, that is said.
+    """
+    from local_rag.runtime.run_passages import RunPassages
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.runs import plain_run, run_parts
+
+    run = _runs().get(id)
+    passages = RunPassages.of(run)
+    write_result(plain_run(run, passages), run_parts(run, passages, whole=full), as_json=json)
+    return 0
+
+
+@runs_app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A run.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it.")] = "last",
+    json: JsonOption = False,
+) -> int:
+    """Show what differs in two runs: conditions, path, passages, verdicts, answer, time and costs.
+
+    The exit code is 0 if path, passages, verdicts and answer are the same, 4 if not.
+    """
+    from local_rag.runtime.run_difference import difference
+    from local_rag.runtime.run_passages import RunPassages
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.run_difference import difference_parts
+
+    runs = _runs()
+    first, second = runs.get(a), runs.get(b)
+    differing = difference(first, second)
+    parts = difference_parts(differing, RunPassages.of(first, second))
+    write_result({"changed": differing.changed, "difference": differing}, parts, as_json=json)
+    return CHANGED if differing.changed else 0
+
+
+@runs_app.command()
+def replay(
+    id: RunArgument,
+    web: Annotated[
+        str | None, typer.Option("--web", metavar="[on|ask|off]", help="Allow web searches, as in local-rag ask.")
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Ask the question of a run again, with the settings that it had, and show what differs now.
+
+    A question that followed others of a chat is asked as it was understood then, without the web. The exit code is 0
+    if path, passages, verdicts and answer are the same, 4 if not.
+    """
+    from local_rag.core import process
+    from local_rag.runtime.replay import opened_again, replayed
+    from local_rag.runtime.run_passages import RunPassages
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.question_runner import QuestionRunner
+    from local_rag.terminal.run_difference import difference_parts
+
+    settings = settings_of(None, web__enabled=web)
+    run = _runs(settings).get(id)
+    with opened_again(run, settings) as (rag, notes):
+        process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
+        runner = QuestionRunner(rag, stderr_display(), run.asked["within"], announce=True)
+        for note in notes:
+            runner.display.say(f"note: {note}")
+        runner.answer(run.standalone_question)
+        again = replayed(run, rag, notes)
+    differing = again.difference
+    plain = {"changed": differing.changed, "difference": differing, "notes": notes, "answer": again.second.answer}
+    write_result(plain, difference_parts(differing, RunPassages.of(run, again.second)), as_json=json)
+    return CHANGED if differing.changed else 0
+
+
+@runs_app.command()
+def case(
+    id: RunArgument,
+    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl", help="The file that the case is appended to.")],
+    answer: Annotated[
+        list[str] | None, typer.Option("--answer", metavar="TEXT", help="A right answer in words; repeatable.")
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="FILE[:PAGE]", help="Where a right answer stands; repeatable."),
+    ] = None,
+    unanswerable: Annotated[bool, typer.Option("--unanswerable", help="The files do not answer it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="The run was right: take its sources, or its abstention.")] = False,
+) -> int:
+    """Make a case for local-rag eval of a run; without options a terminal asks for the expected answer.
+
+    The sources are the verified citations of the answer, those that hold --answer if it is given, or --source.
+    """
+    from local_rag.terminal.run_case import keep_case
+
+    settings = settings_of(None)
+    run = _runs(settings).get(id)
+    keep_case(settings, run, cases, answers=answer or (), sources=source or (), unanswerable=unanswerable, yes=yes)
+    return 0
+
+
+@runs_app.command()
+def delete(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The runs to delete.")] = None,
+    all: Annotated[bool, typer.Option("--all", help="Delete all of them.")] = False,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="YYYY-MM-DD", help="Delete those of before this day (UTC).")
+    ] = None,
+    index: IndexOption = None,
+) -> int:
+    """Delete runs permanently; asks first in a terminal. With --index all of that index."""
+    from local_rag.runtime.kept_runs import run_id
+    from local_rag.terminal.console import confirm, write
+    from local_rag.text.display import plural
+
+    if not (ids or all or before or index is not None) or (ids and (all or before or index is not None)):
+        raise UsageError("name runs, or say which", hint="local-rag runs delete ID…   or   --all, --before, --index")
+    if before and not re.fullmatch(r"\d{4}-\d\d-\d\d", before):
+        raise UsageError(f"a day is YYYY-MM-DD, not {before!r}", hint="local-rag runs delete --before 2026-01-31")
+    settings = settings_of(index)
+    runs = _runs(settings)
+    chosen = runs.ids(ids) if ids else [run_id(path) for path in runs.paths()]
+    if before:
+        chosen = runs.before(before)
+    if index is not None:
+        of_index = set(runs.of_index(settings.index_path))
+        chosen = [name for name in chosen if name in of_index]
+    if not chosen:
+        write("There are no such runs.")
+        return 0
+    if not confirm(f"Delete {plural(len(chosen), 'run')}?"):
+        return 1
+    write(f"deleted {plural(len(runs.delete(chosen)), 'run')}")
+    return 0
+
+
+def _runs(settings: Settings | None = None) -> Runs:
+    from local_rag.runtime.kept_runs import Runs
+
+    settings = settings or settings_of(None)
+    delete_old(settings)
+    return Runs(settings)

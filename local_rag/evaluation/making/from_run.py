@@ -1,0 +1,62 @@
+"""A case made of a run: its question, and what a right answer says or where it stands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from local_rag.core.errors import UsageError
+from local_rag.evaluation.cases import Case, Target
+from local_rag.evaluation.making.proposals import named, tails
+from local_rag.evaluation.making.wording import located
+from local_rag.evaluation.matching import lookup
+from local_rag.runtime.kept_runs import KeptRun
+
+
+def cited_targets(run: KeptRun, files: Sequence[str]) -> tuple[Target, ...]:
+    """Where the verified citations of the answer stand; files by the end of their path that no other of `files` has."""
+    if run.answer is None or run.status == "abstained":
+        return ()
+    names = tails(files)
+    citations = [citation for citation in run.answer.citations if citation.verified]
+    targets = [
+        Target(citation.url or names.get(citation.source, citation.source), citation.page, citation.quote)
+        for citation in citations
+    ]
+    return tuple(dict.fromkeys(targets))
+
+
+def holding(answers: Sequence[str], targets: Sequence[Target]) -> tuple[Target, ...]:
+    """The targets whose quote holds one of the answers: what a wrong answer cites is not relevant."""
+    return tuple(target for target in targets if any(located(answer, target.quote) for answer in answers))
+
+
+def named_targets(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
+    """FILE or FILE:PAGE, each a file of the index. Raises UsageError for one that is none, or several."""
+    sources_of, names = lookup(files), tails(files)
+    targets = []
+    for given in sources:
+        file, _, page = given.rpartition(":")
+        with_page = bool(file) and page.isdigit() and not sources_of(given)
+        matching = sources_of(file if with_page else given)
+        if len(matching) != 1:
+            found = "no indexed file is" if not matching else f"{len(matching)} indexed files are"
+            raise UsageError(f"{found} {given!r}", hint="local-rag files   lists them; a page is FILE:PAGE")
+        targets.append(Target(names[matching[0]], int(page) if with_page else None))
+    return tuple(targets)
+
+
+def case_of_run(
+    run: KeptRun, answers: Sequence[str] = (), relevant: Sequence[Target] = (), *, unanswerable: bool = False
+) -> Case:
+    """The question as it was understood, with these labels. Raises UsageError where none of them says anything."""
+    question = run.standalone_question
+    if unanswerable and (answers or relevant):
+        raise UsageError("a case that is not answerable has no answer and no source", hint="leave one of them out")
+    if not (unanswerable or answers or relevant):
+        raise UsageError(
+            f"the run {run.id} cites nothing that is verified, so say what a right answer is",
+            hint=f"local-rag runs case {run.id} CASES.jsonl --answer {shlex.quote('42 days')}   or   --unanswerable",
+        )
+    note = f"from the run {run.id}"
+    return Case(named(question), question, tuple(answers), not unanswerable, tuple(relevant), note=note)

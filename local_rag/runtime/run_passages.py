@@ -1,0 +1,72 @@
+"""The passages of a run, read again from the index: a record holds their places, and no text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import IndexMissing, LocalRagError
+from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.trace_file import Line
+from local_rag.text.display import short_path
+
+if TYPE_CHECKING:
+    from local_rag.index.path_labels import PathLabel
+    from local_rag.index.store.schema import Stored
+
+CHANGED = "the file has changed since"
+GONE = "no longer in the index"
+WEB = "a page of the web, whose text is not kept"
+
+
+@dataclass(frozen=True)
+class RunPassages:
+    """What is there now of the passages of some runs. `label` names files; `trouble`: why the index says nothing."""
+
+    stored: Stored | None
+    label: PathLabel = short_path
+    trouble: str = ""
+    places: dict[str, Line] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *runs: KeptRun) -> RunPassages:
+        """Read them from the index of the first run."""
+        from local_rag.index.index import Index
+        from local_rag.index.path_labels import PathLabels
+
+        places = {str(passage["chunk_id"]): passage for run in runs for passage in run.passages}
+        folder = Path(runs[0].folder)
+        try:
+            stored = Index.stored(folder, list(places))
+            return cls(stored, PathLabels(Index.inspect(folder).roots), places=places)
+        except IndexMissing:
+            return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
+        except LocalRagError as error:
+            return cls(None, trouble=f"passages cannot be shown again: {error}", places=places)
+
+    def text(self, passage: Line) -> tuple[str | None, str]:
+        """The text of a passage and "", or None and why there is none."""
+        known = self.stored.passages.get(str(passage["chunk_id"])) if self.stored else None
+        if known:
+            return known.text, ""
+        if passage["origin"] == "web":
+            return None, WEB
+        if self.stored is None:
+            return None, GONE
+        return None, CHANGED if passage["source"] in self.stored.files else GONE
+
+    def place(self, chunk_id: str | None) -> str:
+        """Page, or else heading, of a passage as it stands behind its file; "" where none is known."""
+        passage = self.places.get(chunk_id or "")
+        if passage is None:
+            return ""
+        if passage["page"] is not None:
+            return f", p. {passage['page']}"
+        return f", § {passage['heading']}" if passage["heading"] else ""
+
+    def note(self, generation: str) -> str:
+        """What to know of the index: that it has changed since, or cannot be read."""
+        if self.stored is None:
+            return self.trouble
+        return "the index has changed since" if generation != self.stored.generation else ""

@@ -1,0 +1,106 @@
+"""`local-rag runs case`: a run becomes a case for `eval`, once a person has said what a right answer is."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.evaluation.cases import Case, Target
+from local_rag.evaluation.making.case_file import CaseFile
+from local_rag.evaluation.making.from_run import case_of_run, cited_targets, holding, named_targets
+from local_rag.index.index import Index
+from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.written import enter
+from local_rag.terminal.console import PlainTable, stderr, write
+from local_rag.terminal.proposal import BETWEEN
+from local_rag.text.display import plural, printable, short_path, shorten
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+
+NOT_THERE = "-"
+"""What a person types for an answer that the files do not have."""
+LONGEST = 300
+"""Characters of an answer and of a quote."""
+
+
+def keep_case(
+    settings: Settings,
+    run: KeptRun,
+    path: Path,
+    *,
+    answers: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    unanswerable: bool = False,
+    yes: bool = False,
+) -> None:
+    """Append the case to a file, and say so. Where nothing is given a person is asked, unless `yes`.
+
+    `yes` takes the answer's own verified citations as what is relevant, and an abstention for right; beside an answer
+    in words only those that hold it are relevant. Raises UsageError where nobody can be asked, for labels that
+    contradict each other, and for a question that the file has already.
+    """
+    file = CaseFile(path)
+    if file.has(run.standalone_question):
+        raise UsageError(f"{short_path(path)} has that question already", hint="name another file")
+    files = _files(run)
+    cited = () if unanswerable else cited_targets(run, files)
+    relevant: Sequence[Target] = named_targets(sources, files) if sources else cited
+    unanswerable = unanswerable or (yes and run.status == "abstained" and not (answers or sources))
+    if not (answers or sources or unanswerable or yes):
+        answers, relevant, unanswerable = _asked(run, relevant)
+    if answers and not (sources or yes):
+        relevant = holding(answers, relevant)
+    file.append(case := case_of_run(run, answers, relevant, unanswerable=unanswerable))
+    enter(settings.data_folder, "cases", file.path, index=Path(run.folder))
+    write(f"kept in {short_path(file.path)}: {_labels(case)}; it has {plural(len(file.cases), 'case')} now")
+    index = run.asked["index"]["name"]
+    write(f"next: local-rag eval {shlex.quote(short_path(file.path))} --index {shlex.quote(index)}")
+
+
+def _asked(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Sequence[Target], bool]:
+    """What a person types: the expected answer, or that there is none. Raises UsageError without a terminal."""
+    console = stderr()
+    if not (console.is_terminal and sys.stdin.isatty()):
+        raise UsageError(
+            "there is no terminal in which you could say what a right answer is",
+            hint=f"local-rag runs case {run.id} CASES.jsonl --answer TEXT   or   --source FILE, --unanswerable, --yes",
+        )
+    table = PlainTable()
+    table.add_row(Text("question", "dim"), Text(run.standalone_question, "bold"))
+    table.add_row(Text("answer", "dim"), shorten(run.answer.text, LONGEST) if run.answer else run.status)
+    for target in relevant:
+        page = f", p. {target.page}" if target.page is not None else ""
+        table.add_row(Text("source", "dim"), f'{target.file}{page}: "{shorten(target.quote, LONGEST)}"')
+    console.print(table)
+    enter_means = "these sources are right, and no words are expected" if relevant else "the files do not say"
+    prompt = f"expected answer ({BETWEEN} between two, {NOT_THERE} if the files do not say; Enter: {enter_means}): "
+    try:
+        typed = printable(console.input(prompt, markup=False, emoji=False)).strip()
+    except EOFError as error:
+        console.print()
+        raise UsageError("nothing was kept", hint=f"local-rag runs case {run.id} CASES.jsonl") from error
+    if typed == NOT_THERE or not (typed or relevant):
+        return (), (), True
+    return tuple(filter(None, map(str.strip, typed.split(BETWEEN)))), relevant, False
+
+
+def _files(run: KeptRun) -> list[str]:
+    """The files of the index, or where it cannot be read those that the run retrieved."""
+    try:
+        return [file.path for file in Index.listed(Path(run.folder))]
+    except LocalRagError:
+        return list(dict.fromkeys(str(passage["source"]) for passage in run.passages))
+
+
+def _labels(case: Case) -> str:
+    if case.answerable is False:
+        return "a question that the files do not answer"
+    answers = [plural(len(case.answers), "expected answer")] if case.answers else []
+    return " and ".join([*answers, *([plural(len(case.relevant), "source")] if case.relevant else [])])

@@ -1,0 +1,197 @@
+"""Runs in a terminal: a list, one with all that led to its answer, and two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from local_rag.core.answer import Citation
+from local_rag.core.serialization import from_plain, to_plain
+from local_rag.core.usage import Call
+from local_rag.core.verdicts import Graded
+from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.kept_runs import KeptRun, RunSummary
+from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.trace_file import Line
+from local_rag.runtime.trace_lines import call_line, usage_line
+from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts, location
+from local_rag.terminal.console import PlainTable
+from local_rag.terminal.verdicts import verdict_text
+from local_rag.text.display import plural, short_path, shorten
+
+COLOURS = {
+    "grounded": "green",
+    "partial": "yellow",
+    "direct": "yellow",
+    "abstained": "yellow",
+    "ungrounded": "red",
+    "failed": "red",
+}
+LONGEST = 300
+"""Characters of a draft that was rejected, of a query and of a note."""
+QUESTION = 100
+"""Characters of a question in a list."""
+
+
+def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
+    """A row per run, its question cut to the width of the terminal; the index only where there are several."""
+    several = len({run.index for run in runs}) > 1
+    head = ["id", "when (UTC)", "status", "seconds", "graph", *(["index"] if several else []), "question"]
+    table = PlainTable(*head)
+    table.columns[3].justify = "right"
+    for run in runs:
+        status = Text(run.status, COLOURS.get(run.status, ""))
+        names = [run.graph, *([shorten(run.index, 20)] if several else [])]
+        question = Text(shorten(run.question, QUESTION), no_wrap=True, overflow="ellipsis")
+        table.add_row(Text(run.id, "bold"), _when(run.at), status, f"{run.seconds:.1f}", *names, question)
+    return table
+
+
+def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> Iterator[RenderableType]:
+    """Everything that a run did, node by node, and its answer; `whole` shows passages and drafts in full."""
+    asked, label = run.asked, passages.label
+    chat = f", in the chat {run.thread}" if run.thread else ""
+    yield Text.assemble(
+        (f"run {run.id}", "bold"), (f"  {_when(run.at)} UTC, index {asked['index']['name']}{chat}", "dim")
+    )
+    yield Text(f"{run.graph}; {asked['engine']['describe']}", "dim")
+    if given := {name: asked["settings"].get(name) for name in asked["origins"] if name in asked["settings"]}:
+        yield Text(f"set: {', '.join(f'{name} {setting_text(value)}' for name, value in given.items())}", "dim")
+    if note := passages.note(asked["index"]["generation"]):
+        yield Text(f"note: {note}", "yellow")
+    yield ""
+    yield Text(run.question, "bold")
+    yield from _nodes(run, passages, whole)
+    yield ""
+    yield from ending_parts(run, label)
+
+
+def plain_run(run: KeptRun, passages: RunPassages) -> dict[str, Any]:
+    """A run for programs: in short, its lines as they were recorded, and its passages with their texts of today.
+
+    The text of a passage is None where there is none any more, and `why` says why.
+    """
+    texts = [(passage, *passages.text(passage)) for passage in run.passages]
+    return {
+        **to_plain(run.summary()),
+        "path": run.path,
+        "prompts": run.prompts,
+        "passages": [passage | {"text": text, "why": why} for passage, text, why in texts],
+        "lines": run.lines,
+    }
+
+
+def ending_parts(run: KeptRun, label: PathLabel = short_path) -> Iterator[RenderableType]:
+    """The answer of a run with its costs, or why it has none."""
+    if run.answer:
+        yield Text(run.status, COLOURS.get(run.status, ""))
+        yield from answer_parts(run.answer, label)
+        yield Text(usage_line(run.answer), "dim")
+        return
+    hint = str((run.ended or {}).get("hint", ""))
+    meaning = {
+        "stopped": "stopped before there was an answer",
+        "failed": f"failed: {run.reason}{f' ({hint})' if hint else ''}",
+        "unfinished": "not finished: it is still running, or its process was ended",
+    }
+    yield Text(f"{meaning[run.status]}, after {run.seconds:.2f} s", COLOURS.get(run.status, "yellow"))
+
+
+def _nodes(run: KeptRun, passages: RunPassages, whole: bool) -> Iterator[RenderableType]:
+    rejected = 0
+    steps = list(_steps(run))
+    for number, (node, seconds, lines) in enumerate(steps, start=1):
+        yield ""
+        ended = "not finished" if number == len(steps) and not run.answer else ""
+        took = ended if seconds is None else f"{seconds:.2f} s"
+        yield Text.assemble((node, "cyan"), (f"  {took}", "dim"))
+        rows = PlainTable()
+        for line in lines:
+            if line["event"] == "step":
+                drafts = line["state"].get("drafts", [])[rejected:]
+                rejected += len(drafts)
+                for draft in drafts:
+                    rows.add_row("", Text("rejected", "red"), _draft(draft, whole))
+            else:
+                for kind, text in _rows(line, passages, whole):
+                    rows.add_row("", Text(kind, "dim"), text)
+        if rows.row_count:
+            yield rows
+
+
+def _steps(run: KeptRun) -> Iterator[tuple[str, float | None, Sequence[Line]]]:
+    """Each node with its seconds, None where it did not end, and the lines of what happened in it."""
+    node, lines = "", list[Line]()
+    for line in run.lines[1:]:
+        if line["event"] == "started" and lines:
+            yield node, None, lines
+            lines = []
+        node = line.get("node", node) if line["event"] in ("started", "step") else node
+        lines.append(line)
+        if line["event"] == "step":
+            yield node, float(line["seconds"]), lines
+            node, lines = "", []
+        elif line["event"] in ("done", "ended"):
+            lines.pop()
+    if lines:
+        yield node or "at its end", None, lines
+
+
+def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str, RenderableType]]:
+    event = line["event"]
+    if event == "retrieved":
+        count = plural(len(line["documents"]), "passage")
+        yield "retrieved", Text(f'{count} for "{shorten(line["query"], LONGEST)}"')
+        for passage in line["documents"]:
+            yield "", _passage(passage, passages, whole)
+    elif event == "graded":
+        graded = from_plain(Graded, line)
+        yield graded.kind, verdict_text(graded, passages.label, passages.place(graded.chunk_id))
+    elif event == "called":
+        yield "call", Text(call_line(from_plain(Call, line["call"])), "dim")
+    elif event == "note":
+        yield "note", Text(shorten(line["text"], LONGEST), "yellow")
+    elif event == "web_query":
+        yield "web", Text(f"asked {line['engine']}: {line['query']}")
+
+
+def passage_location(passage: Line, passages: RunPassages) -> Text:
+    """Where a passage stands, the beginning of its ID, and its similarity: notes/plan.md, p. 4 (a1b2c3) 0.71."""
+    text = location(_citation(passage), passages.label)
+    score = passage.get("score")
+    return text.append(f" ({str(passage['chunk_id'])[:6]}){f' {score:.2f}' if isinstance(score, float) else ''}", "dim")
+
+
+def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
+    text = passage_location(passage, passages).append("  ")
+    content, why = passages.text(passage)
+    if content is None:
+        return text.append(f"({why})", "yellow")
+    return text.append(content if whole else f'"{shorten(content, QUOTE_WIDTH)}"', "dim")
+
+
+def _citation(passage: Line) -> Citation:
+    names = ("source", "page", "heading", "start", "end")
+    known: dict[str, Any] = {name: passage[name] for name in names}
+    return Citation(number=0, quote="", url=passage.get("url") or "", verified=True, **known)
+
+
+def _draft(draft: Line, whole: bool) -> Text:
+    text = draft["text"] if whole else shorten(draft["text"], LONGEST)
+    return Text.assemble(f'"{text}"', (f" ({shorten(draft['why'], LONGEST)})", "dim"))
+
+
+def setting_text(value: object) -> str:
+    """A setting, or a part of an answer, in a line."""
+    if value is None or value in ("", [], ()):
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else shorten(str(value), LONGEST)
+
+
+def _when(moment: str) -> str:
+    return moment[:16].replace("T", " ")

@@ -1,0 +1,292 @@
+"""Runs: what a question leaves behind, however it ends, and what is read, compared and asked again of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from support import CHECKOUT
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.permissions import bound_by_permissions
+from support.remembering import Recalling, opened
+
+from local_rag import Runs
+from local_rag.config.settings import Settings
+from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.events import Note, Started
+from local_rag.core.usage import Call, Usage
+from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.recording import FOLDER, LENGTH, LETTERS, Recorder
+from local_rag.runtime.run_difference import difference
+
+QUESTION = "What does the plan cost?"
+
+
+def asked(question=QUESTION, engine=None, corpus=None, graph="self-rag", flags=None, **about):
+    """The run of a question, and its answer."""
+    with opened(engine, corpus, **(flags or {})) as rag:
+        answer = rag.ask(question, graph=graph, **about)
+        return rag.runs.get(answer.run), answer
+
+
+def folder():
+    return Settings.load().data_folder / FOLDER
+
+
+def files():
+    return sorted(folder().iterdir()) if folder().exists() else []
+
+
+class Calling(ScriptedEngine):
+    """Names its calls and the digests of their prompts."""
+
+    def relevance(self, question, documents, *, scored=False):
+        first, *others = super().relevance(question, documents, scored=scored)
+        call = Call("grader", "tiny", 100, 5, 0.5, task="relevance", prompt="0123456789ab")
+        usage = Usage(1, 100, 5, 0.5, log=(call,))
+        return [type(first)(first.label, first.score, first.why, usage), *others]
+
+
+def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
+    engine = Calling(
+        relevant=["ynyn"], grades=[("no", 1), ("fully", 5)], drafts=["No, 1 euro [1].", "It costs 100 [1]."]
+    )
+    run, answer = asked(engine=engine)
+    assert len(run.id) == LENGTH and set(run.id) <= set(LETTERS)
+    assert (run.status, run.question, run.graph, run.path) == ("grounded", QUESTION, "self-rag", list(answer.path))
+    assert run.answer == answer and run.decisions == list(answer.decisions) and run.calls == list(answer.usage.log)
+    assert run.prompts == {"relevance": "0123456789ab"}
+    assert [one["chunk_id"] for one in run.passages] == ["1", "2", "3", "4"]
+    (draft,) = run.drafts
+    assert (draft["text"], draft["why"]) == ("No, 1 euro [1].", "not supported by the passages")
+    assert "says that the plan costs" not in json.dumps([line for line in run.lines if line["event"] != "done"])
+    assert not any(line["event"] == "token" for line in run.lines)
+    assert (run.asked["k"], run.asked["engine"]["fingerprint"]) == (4, "scripted 1")
+    assert run.asked["settings"]["self_rag.delta"] == 0.2
+
+
+def test_of_a_state_only_what_a_node_changed_is_kept():
+    run, _ = asked()
+    states = {line["node"]: set(line["state"]) for line in run.lines if line["event"] == "step"}
+    assert "documents" in states["retrieve"] and "documents" not in states["generate"]
+    assert not any({"decisions", "usage", "turns"} & keys for keys in states.values())
+
+
+def test_only_its_owner_may_read_it():
+    asked()
+    (file,) = files()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(folder().stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("flags", [{"runs__keep": 0}, {}])
+def test_nothing_is_recorded_where_nobody_wants_it(flags):
+    asked()
+    with opened(**flags) as rag:
+        answer = rag.ask(QUESTION, record=bool(flags))
+    assert answer.run == "" and len(files()) == 1, "what is there stays"
+
+
+def test_so_many_are_kept_the_last_ones():
+    with opened(runs__keep=3) as rag:
+        ids = [rag.ask(f"What does plan {number} cost?").run for number in range(5)]
+        assert [run.id for run in rag.runs.list()] == ids[:1:-1]
+
+
+def test_a_stopped_a_failed_and_a_late_question_say_so():
+    engine = Recalling()
+    with opened(engine) as rag:
+        events = rag.stream(QUESTION)
+        while not (isinstance(event := next(events), Started) and event.node == "generate"):
+            pass
+        events.close()
+        engine.broken = True
+        with pytest.raises(EngineError):
+            rag.ask(QUESTION, graph="plain")
+        failed, stopped = map(rag.runs.get, (run.id for run in rag.runs.list()))
+    assert (failed.status, failed.reason, failed.ended["hint"]) == ("failed", "the model fell over", "ollama serve")
+    assert (stopped.status, stopped.path) == ("stopped", ["retrieve", "grade_documents", "generate"])
+
+    class Slow(Recalling):
+        def relevance(self, question, documents, *, scored=False):
+            time.sleep(0.5)
+            return super().relevance(question, documents, scored=scored)
+
+    late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
+    assert (late.status, late.out_of_time) == ("abstained", True)
+    runs = Runs.open()
+    assert [run.status for run in runs.list()] == ["abstained", "failed", "stopped"]
+    assert [run.id for run in runs.list(status="stopped")] == [stopped.id] and len(runs.list(last=2)) == 2
+    with pytest.raises(UsageError, match="a status is grounded, partial"):
+        runs.list(status="good")
+
+
+def test_an_answer_that_is_not_waited_for_is_recorded_all_the_same():
+    with opened() as rag:
+        events = rag.stream(QUESTION)
+        for event in events:
+            if type(event).__name__ == "Done":
+                break
+        events.close()
+        assert rag.runs.get("last").status == "grounded"
+
+
+def test_what_is_killed_leaves_what_it_did():
+    program = (
+        "import os, sys; sys.path.insert(0, 'tests')\n"
+        "from support.remembering import opened\n"
+        "for event in opened().stream('What does the plan cost?'):\n"
+        "    if getattr(event, 'node', '') == 'generate': os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, check=False)
+    assert done.returncode == -9
+    run = Runs.open().get("last")
+    assert (run.status, run.path) == ("unfinished", ["retrieve", "grade_documents", "generate"])
+    assert [graded.verdict for graded in run.decisions][:4] == ["relevant"] * 4
+    with files()[0].open("ab") as file:
+        file.write(b'{"event": "done", "at"')  # as a full disk or a crash leaves it
+    assert Runs.open().get("last").status == "unfinished"
+
+
+def notes_of(events):
+    return [event.text for event in events if isinstance(event, Note)]
+
+
+def test_a_folder_that_cannot_be_written_fails_no_question_and_is_told_once(tmp_path):
+    with opened() as rag:
+        rag.settings.data_folder.mkdir(parents=True, exist_ok=True)
+        folder().write_text("a file, where a folder should be")
+        (note,) = notes_of(events := list(rag.stream(QUESTION)))
+        assert "runs are not recorded in" in note and events[-1].answer.status == "grounded"
+        assert events[-1].answer.run == "" and notes_of(rag.stream(QUESTION)) == []
+        assert rag.runs.list() == []
+
+
+def test_a_data_folder_without_the_right_to_write_fails_no_question():
+    with opened() as rag:
+        folder().mkdir(parents=True)
+        folder().chmod(0o500)
+        try:
+            events = bound_by_permissions(lambda: list(rag.stream(QUESTION)))
+        finally:
+            folder().chmod(0o700)
+    assert len(notes_of(events)) == 1 and events[-1].answer.status == "grounded"
+
+
+def test_a_disk_that_fills_up_leaves_no_half_of_a_record(monkeypatch):
+    """The third line finds no room."""
+    write, count = os.write, iter(range(100))
+
+    def full(handle, data):
+        return len(data) // 2 if data.startswith(b'{"event"') and next(count) == 2 else write(handle, data)
+
+    monkeypatch.setattr("local_rag.runtime.recording.os.write", full)
+    with opened() as rag:
+        *events, done = rag.stream(QUESTION)
+    assert len(notes_of(events)) == 1 and done.answer.status == "grounded" and done.answer.run == ""
+    assert files() == []
+
+
+def test_two_processes_record_at_once():
+    program = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from support.remembering import opened\n"
+        "with opened(runs__keep=12) as rag:\n"
+        "    for number in range(8): rag.ask(f'What does plan {number} cost?')"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT) for _ in range(2)]
+    assert [child.wait(120) for child in both] == [0, 0]
+    runs = Runs.open().list()
+    assert 11 <= len(runs) <= 13 and len({run.id for run in runs}) == len(runs)
+    assert {run.status for run in runs} == {"grounded"}
+
+
+def test_questions_on_several_threads_have_runs_of_their_own():
+    with opened() as rag:
+        threads = [threading.Thread(target=rag.ask, args=(f"What does plan {n} cost?",)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        questions = {rag.runs.get(run.id).answer.question for run in rag.runs.list()}
+    assert questions == {f"What does plan {n} cost?" for n in range(4)}
+
+
+def test_a_run_is_named_by_the_beginning_of_its_id():
+    run, _ = asked()
+    runs = Runs.open()
+    assert runs.get(run.id[:2]).id == runs.get("last").id == runs.get(run.id.upper()).id == run.id
+    for name in ("", "zzzzz", "nothing"):
+        with pytest.raises(UsageError, match="there is no run"):
+            runs.get(name)
+    assert runs.delete(["last"]) == [run.id] and files() == []
+    with pytest.raises(UsageError, match="there are no runs yet"):
+        runs.get("last")
+
+
+def test_a_damaged_record_is_one_line_and_what_is_no_record_is_left_alone():
+    run, _ = asked()
+    (file,) = files()
+    (folder() / "mine.jsonl").write_text("mine")
+    file.write_bytes(b"nonsense\n")
+    runs = Runs.open()
+    assert runs.list() == []
+    with pytest.raises(LocalRagError, match="cannot be read") as caught:
+        runs.get(run.id)
+    assert caught.value.hint == f"local-rag runs delete {run.id}"
+    runs.delete([run.id])
+    assert [path.name for path in files()] == ["mine.jsonl"]
+
+
+def test_a_page_of_the_web_is_kept_by_its_address():
+    with opened(ScriptedEngine(relevant=["n"])) as rag:
+        rag.web = FakeWeb()
+        run = rag.runs.get(rag.ask(QUESTION, graph="crag").run)
+    page = run.passages[-1]
+    assert (page["url"], page["origin"]) == ("https://web.test/0", "web") and "text" not in page
+
+
+# --- two runs
+
+
+def test_the_same_question_twice_differs_in_nothing():
+    first, second = asked()[0], asked()[0]
+    same = difference(first, second)
+    assert same.changed == () and same.conditions == () and same.common == 4
+    assert {cost.name for cost in same.costs} >= {"seconds", "calls", "seconds of retrieve"}
+
+
+def test_what_differs_is_named_part_by_part():
+    first, _ = asked(engine=ScriptedEngine(relevant=["yyyn"]))
+    other = FakeCorpus([passage(n) for n in (2, 1, 3, 9)])
+    second, _ = asked(engine=ScriptedEngine(relevant=["n"]), corpus=other, flags={"crag__refine": True})
+    differing = difference(first, second)
+    assert differing.changed == ("path", "passages", "verdicts", "answer") and differing.reordered
+    assert [one["chunk_id"] for one in differing.gone] == ["4"] and [one["chunk_id"] for one in differing.new] == ["9"]
+    assert [(change.name, change.second) for change in differing.conditions] == [("crag.refine", True)]
+    relevance = {change.chunk_id: change for change in differing.verdicts if change.kind == "relevance"}
+    assert (relevance["1"].first, relevance["1"].second) == ("relevant", "irrelevant")
+    assert {change.name for change in differing.answer} >= {"status", "text", "cited"}
+
+
+def test_a_run_of_another_version_reads_with_what_it_lacks(tmp_path):
+    run, _ = asked()
+    lines = [dict(line) for line in run.lines]
+    lines[0]["settings"] = {"gone.setting": 1}
+    lines[-1]["answer"] = {name: lines[-1]["answer"][name] for name in ("question", "text", "status")} | {"later": 1}
+    older = KeptRun(lines)
+    assert older.status == "grounded" and older.answer.citations == ()
+    assert "gone.setting" in {change.name for change in difference(older, run).conditions}
+
+
+def test_a_recorder_that_remembers_needs_no_folder(tmp_path):
+    with opened() as rag:
+        rag.recorder = Recorder(tmp_path / "none", 0, remember=True)
+        assert rag.ask(QUESTION).run == ""
+        assert KeptRun(rag.recorder.latest).status == "grounded"
+    assert not (tmp_path / "none").exists()
