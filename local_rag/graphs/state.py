@@ -257,7 +257,7 @@ class Deps:
     takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph` names the
     graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where the index
     lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it never go to
-    the web.
+    the web. `drafts`: messages of a stream are also those drafts that may be rejected.
     """
 
     index: Corpus
@@ -279,6 +279,7 @@ class Deps:
     memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""
     kept_from_web: Callable[[str], bool] = none_kept
+    drafts: bool = False
 
     @contextmanager
     def scope(self) -> Iterator[None]:

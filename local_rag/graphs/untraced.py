@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
+from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 from langsmith import tracing_context
 
@@ -58,12 +59,23 @@ class Graph(StateGraph[State, Deps, Question, Result]):
 
 
 class Untraced(Compiled):
-    """`invoke`, `batch` and their async kin go through `stream` and `astream`, every picture through `get_graph`."""
+    """`invoke`, `batch` and their async kin go through `stream` and `astream`, every picture through `get_graph`.
+
+    `contexts` makes the Deps of a run that is given none, with a clock and a memory of its own.
+    """
+
+    def __init__(self, *, contexts: Callable[[], Deps] | None = None, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.contexts = contexts  # an attribute as LangGraph's are: Pregel.copy gives it to every copy
+
+    def with_contexts(self, contexts: Callable[[], Deps]) -> Untraced:
+        """A copy that needs no `context=`."""
+        return self.copy({"contexts": contexts})
 
     def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
-        options = self._once(options)
+        options = self._in_context(self._once(options))
         parts, end = context.run(super().stream, *arguments, **options), object()
         try:
             while (part := context.run(next, parts, end)) is not end:
@@ -74,7 +86,7 @@ class Untraced(Compiled):
     async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
-        options = self._once(options)
+        options = self._in_context(self._once(options))
         parts, end = super().astream(*arguments, **options), object()
         loop = asyncio.get_running_loop()
 
@@ -83,6 +95,12 @@ class Untraced(Compiled):
 
         while (part := await loop.create_task(following(), context=context)) is not end:
             yield part
+
+    def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
+        """With Deps of its own where the caller gives none, and the graph around this one has none either."""
+        if options.get("context") is not None or self.contexts is None or _has_context():
+            return options
+        return options | {"context": self.contexts()}
 
     def _once(self, options: dict[str, Any]) -> dict[str, Any]:
         """A checkpoint is written when the graph ends, not after every node: its working fields are not kept anyway."""
@@ -101,6 +119,14 @@ class Untraced(Compiled):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
         return self.get_graph().mime_bundle()
+
+
+def _has_context() -> bool:
+    """Whether this is called from a node of a graph whose context is Deps: LangGraph hands that on."""
+    try:
+        return isinstance(getattr(get_runtime(Deps), "context", None), Deps)
+    except RuntimeError:
+        return False
 
 
 def _untraced_context() -> contextvars.Context:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
@@ -211,6 +212,8 @@ class Rag:
     ) -> CompiledStateGraph[State, Deps, Question, Result]:
         """The compiled graph of that name, wired as the settings say, for a LangGraph program of one's own.
 
+        A run without `context=` has the Deps that `context()` makes, which are its own. `stream_mode="messages"` yields
+        the answer once it stands, `"custom"` the events of `core.events`.
         With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
         UsageError for an unknown graph, and for `strict` with one that does not check its answers.
         """
@@ -230,6 +233,7 @@ class Rag:
             if key not in self._graphs:
                 options = Options.of(values, memory=checkpointer is not None)
                 graph = GRAPHS[name](options).compile(checkpointer, name=name)
+                graph = graph.with_contexts(partial(self.context, graph=name))
                 self._graphs[key] = graph.with_config(recursion_limit=recursion_limit(values.limits))
             return self._graphs[key]
 
@@ -240,8 +244,12 @@ class Rag:
         within: Sequence[str] = (),
         graph: str = "",
         may_search: MaySearch | None = None,
+        drafts: bool = False,
     ) -> Deps:
-        """Fresh Deps for one question, arguments as in `ask`; its clock starts now."""
+        """Fresh Deps for one question, arguments as in `ask`; its clock starts now.
+
+        With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
+        """
         from local_rag.graphs.state import Deps, always, never
 
         values = self.settings.values
@@ -266,6 +274,7 @@ class Rag:
             graph=graph,
             folder=str(self.settings.index_path.resolve()),
             kept_from_web=self.settings.keeps_from_the_web,
+            drafts=drafts,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:

@@ -58,8 +58,10 @@ class MindModel(BaseChatModel):
             )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    def _stream(self, messages, stop=None, run_manager=None, **options):
-        words = re.findall(r"\S+\s*", self._reply(messages, None)) or [""]
+    def _stream(self, messages, stop=None, run_manager=None, schema=None, way="", **options):
+        if way == "tools":
+            raise NotImplementedError("a call to a tool comes at once")
+        words = re.findall(r"\S+\s*", self._reply(messages, schema, way or None)) or [""]
         for number, word in enumerate(words):
             time.sleep(self.pace)
             last = number + 1 == len(words)

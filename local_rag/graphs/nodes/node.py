@@ -10,12 +10,16 @@ from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
-from local_rag.core.events import Called, Event, Note, Started
+from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
+from local_rag.graphs.messages import WRITER, Drafts, push_answer
 from local_rag.graphs.state import Deps, State, Update, after, deps_of
 from local_rag.text.parts import chunk_ids
+
+ACCEPTED = "useful"
+"""The label of a draft that is the answer."""
 
 Emit = Callable[[Event], None]
 Work = Callable[[State, Deps, Emit], Update]
@@ -43,7 +47,7 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
     def decorate(work: Work) -> Node:
         def run(state: State, runtime: Runtime[Deps]) -> Update:
             deps = deps_of(runtime)
-            emit: Emit = runtime.stream_writer
+            emit = _emitting(runtime, deps)
             emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state, deps)))
             in_time = True
             try:
@@ -66,13 +70,38 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
             ]
             for event in events:
                 emit(event)
-            return update | outcome.ended(after(state, update)) if ends or update.get("label") == "useful" else update
+            if not (ends or update.get("label") == ACCEPTED):
+                return update
+            return update | _ended(after(state, update), deps, work.__name__ if ends else WRITER)
 
         run.__name__ = run.__qualname__ = work.__name__
         run.__doc__ = work.__doc__
         return run
 
     return decorate
+
+
+def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
+    """Events go to the stream; what is written is a message, too, where drafts are asked for."""
+    write: Emit = runtime.stream_writer
+    if not deps.drafts:
+        return write
+    drafts = Drafts()
+
+    def emit(event: Event) -> None:
+        write(event)
+        if isinstance(event, Token):
+            drafts.push(event)
+
+    return emit
+
+
+def _ended(state: State, deps: Deps, writer: str) -> Update:
+    """What the last node adds: the answer as a person gets to read it, which is a message now."""
+    update = outcome.ended(state)
+    status, usage = state.get("status", "abstained"), state.get("usage", Usage())
+    push_answer(update["generation"], writer, status, deps.engine.name, usage)
+    return update
 
 
 def _worked(work: Work, state: State, deps: Deps, emit: Emit) -> Update:

@@ -1,0 +1,223 @@
+"""What LangGraph's streams yield of our graphs: messages of the answer, our events, the tutorials' loop."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from functools import reduce
+from pprint import pprint
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+from langgraph.graph import END, START, MessagesState, StateGraph
+from support.chat_model import SchemaModel
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
+from support.ollama_engine import engine_on
+
+from local_rag import Deps, Rag, from_chat_model
+from local_rag.core import cancel, question_memory
+from local_rag.core.events import Retrieved, Started, Token
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.engines.contract import PASSAGES
+
+QUESTION = {"question": "What does the plan cost?"}
+GOOD, BAD = "It costs 100 euros [1].", "It is free [1]."
+UNSUPPORTED, FULLY, PARTLY = ("no", 5), ("fully", 5), ("partially", 5)
+
+
+def opened(corpus=None, web=False, **script):
+    settings = {name: script.pop(name) for name in list(script) if "__" in name or name == "direct"}
+    rag = Rag.open(engine=ScriptedEngine(**script), corpus=corpus or FakeCorpus(), **settings)
+    rag.web = FakeWeb(enabled=web)
+    return rag
+
+
+def streamed(app, **options):
+    return list(app.stream(QUESTION, stream_mode="messages", **options))
+
+
+def astreamed(app, **options):
+    async def parts():
+        return [part async for part in app.astream(QUESTION, stream_mode="messages", **options)]
+
+    return asyncio.run(parts())
+
+
+def streamed_v2(app, **options):
+    parts = list(app.stream(QUESTION, stream_mode="messages", version="v2", **options))
+    assert {part["type"] for part in parts} <= {"messages"}
+    return [part["data"] for part in parts]
+
+
+def astreamed_v2(app, **options):
+    async def parts():
+        stream = app.astream(QUESTION, stream_mode="messages", version="v2", **options)
+        return [part["data"] async for part in stream]
+
+    return asyncio.run(parts())
+
+
+def texts(parts):
+    """The text of each message by its id, in the order in which they began."""
+    joined = {}
+    for chunk, _ in parts:
+        assert isinstance(chunk, AIMessageChunk)
+        joined[chunk.id] = joined.get(chunk.id, "") + chunk.content
+    return joined
+
+
+# graph, script, node, answer
+ANSWERS = [
+    ("plain", {}, "generate", GOOD),
+    ("self-rag", {}, "generate", GOOD),
+    ("self-rag", {"drafts": [BAD, GOOD], "grades": [UNSUPPORTED, FULLY]}, "generate", GOOD),
+    ("self-rag", {"grades": [PARTLY]}, "give_up", GOOD),
+    ("self-rag", {"relevant": ["n"]}, "give_up", NOT_IN_PASSAGES),
+    ("self-rag", {"self_rag__candidates": 2}, "generate", GOOD),
+    ("self-rag", {"self_rag__final_grade": "separate"}, "generate", GOOD),
+    ("crag", {}, "generate", GOOD),
+    ("crag", {"grades": [PARTLY]}, "give_up", GOOD),
+    ("crag", {"drafts": ["It costs 900 euros [1]."], "relevant": ["n", "y"], "web": True}, "generate", None),
+    ("adaptive", {}, "generate", GOOD),
+    ("adaptive", {"direct": True, "source": "direct", "drafts": ["Hello."]}, "llm_fallback", "Hello."),
+    ("adaptive", {"drafts": [NOT_IN_PASSAGES]}, "give_up", NOT_IN_PASSAGES),
+]
+
+
+@pytest.mark.parametrize("stream", [streamed, astreamed, streamed_v2, astreamed_v2])
+@pytest.mark.parametrize(("graph", "script", "node", "answer"), ANSWERS)
+def test_the_messages_of_a_graph_are_its_answer_and_nothing_that_was_rejected(graph, script, node, answer, stream):
+    rag = opened(**script)
+    parts = stream(rag.graph(graph))
+    state = opened(**script).graph(graph).invoke(QUESTION)
+    ((identifier, text),) = texts(parts).items()
+    assert text == state["generation"] == opened(**script).ask(**QUESTION, graph=graph).text
+    assert answer in (text, None)
+    assert identifier.startswith("answer-")
+    assert {metadata["langgraph_node"] for _, metadata in parts} == {node}
+    whole = reduce(operator.add, [chunk for chunk, _ in parts])
+    assert whole.response_metadata == {"status": state["status"], "model_name": "scripted"}
+    assert (whole.usage_metadata or {}).get("output_tokens", 0) == state["usage"].output_tokens
+
+
+@pytest.mark.parametrize("stream", [streamed, astreamed, streamed_v2, astreamed_v2])
+def test_drafts_are_messages_of_their_own_where_they_are_asked_for(stream):
+    rag = opened(drafts=[BAD, GOOD], grades=[UNSUPPORTED, FULLY])
+    parts = stream(rag.graph("self-rag"), context=rag.context(drafts=True))
+    messages = texts(parts)
+    assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
+    assert [text.strip() for text in messages.values()] == [BAD, GOOD, GOOD]
+    assert {metadata["langgraph_node"] for _, metadata in parts} == {"generate"}
+
+
+def test_the_drafts_of_one_attempt_are_told_apart():
+    rag = opened(self_rag__candidates=2, drafts=["It costs 100 euros [1].", "It costs 200 euros [1]."])
+    messages = texts(streamed(rag.graph("self-rag"), context=rag.context(drafts=True)))
+    assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
+
+
+def test_a_draft_that_begins_anew_is_another_message(ollama):
+    from support.ollama_server import no_done
+
+    ollama.script('{"r": "yes yes yes yes"}', no_done("euros euros"), GOOD, '{"s": "fully", "u": 5}')
+    with engine_on(ollama) as engine:
+        rag = Rag.open(engine=engine, corpus=FakeCorpus())
+        messages = texts(streamed(rag.graph("self-rag"), context=rag.context(drafts=True)))
+    assert list(messages.values()) == ["euros euros", GOOD, GOOD]
+
+
+def test_no_call_to_a_model_is_a_message(ollama):
+    ollama.script('{"r": "yes yes yes yes"}', BAD, '{"s": "no", "u": 5}', GOOD, '{"s": "fully", "u": 5}')
+    with engine_on(ollama) as engine:
+        messages = texts(streamed(Rag.open(engine=engine, corpus=FakeCorpus()).graph("self-rag")))
+    assert list(messages.values()) == [GOOD]
+    rag = Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(list(PASSAGES)))
+    question = {"question": "When does the warranty of a pump end?"}
+    parts = list(rag.graph("self-rag").stream(question, stream_mode="messages"))
+    assert list(texts(parts).values()) == ["The warranty of a pump ends two years after delivery. [1]"]
+
+
+def test_messages_of_the_extractive_engine_are_its_answer():
+    rag = Rag.open(engine="extractive", corpus=FakeCorpus())
+    for graph in ("plain", "self-rag", "crag", "adaptive"):
+        (text,) = texts(streamed(rag.graph(graph))).values()
+        assert text == rag.ask(**QUESTION, graph=graph).text
+        assert text.startswith("Passage 1 says that the plan costs 100 euros. [1]")
+
+
+@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
+def test_the_tutorials_loop_runs_as_it_is_typed(graph, capsys):
+    app = opened().graph(graph)
+    inputs = QUESTION
+    for output in app.stream(inputs):
+        for key, value in output.items():  # noqa: B007  # as in the tutorials
+            pprint(f"Node '{key}':")
+        pprint("\n---\n")
+    pprint(value["generation"])
+    printed = capsys.readouterr().out
+    nodes = ["retrieve", "grade_documents", "generate", "grade_generation"]
+    assert [line for node in nodes for line in printed.splitlines() if f"Node '{node}':" in line]
+    assert printed.splitlines()[-1] == repr(GOOD)
+
+
+def test_custom_parts_are_our_events():
+    events = list(opened().graph("self-rag").stream(QUESTION, stream_mode="custom"))
+    assert isinstance(events[0], Started)
+    assert {Started, Retrieved, Token} <= {type(event) for event in events}
+
+
+class Noting(ScriptedEngine):
+    """Notes the clock and the memory that each question has."""
+
+    def relevance(self, question, documents, *, scored=False):
+        self.asked.append(("scope", cancel.current(), question_memory.current()))
+        return super().relevance(question, documents, scored=scored)
+
+    @property
+    def scopes(self):
+        return [(asked[1], asked[2]) for asked in self.asked if asked[0] == "scope"]
+
+
+def test_each_run_without_a_context_has_a_clock_and_a_memory_of_its_own():
+    engine = Noting()
+    app = Rag.open(engine=engine, corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
+    app.invoke(QUESTION)
+    list(app.with_config(tags=["mine"]).stream(QUESTION))
+    asyncio.run(app.ainvoke(QUESTION))
+    app.batch([QUESTION, QUESTION])
+    clocks, memories = zip(*engine.scopes, strict=True)
+    assert len(clocks) == len(set(map(id, clocks))) == len(set(map(id, memories))) == 5
+    assert all(0 < clock.remaining() <= 60 for clock in clocks)
+
+
+def test_a_graph_inside_another_has_its_context_or_one_of_its_own():
+    engine = Noting()
+    rag = Rag.open(engine=engine, corpus=FakeCorpus())
+    around = StateGraph(dict, context_schema=Deps)
+    around.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
+    around.add_edge(START, "files")
+    app, deps = around.compile(), rag.context()
+    app.invoke({}, context=deps)
+    assert engine.scopes[-1][0] is deps.cancel
+    plain = StateGraph(dict)
+    plain.add_node("files", lambda state: rag.graph("self-rag").invoke(QUESTION))
+    plain.add_edge(START, "files")
+    plain.compile().invoke({})
+    assert engine.scopes[-1][0] is not deps.cancel
+
+
+class Chat(MessagesState):
+    question: str
+    generation: str
+
+
+def test_a_program_around_it_gets_the_answer_in_its_own_stream():
+    rag = opened(drafts=[BAD, GOOD], grades=[UNSUPPORTED, FULLY])
+    around = StateGraph(Chat)
+    around.add_node("files", rag.graph("self-rag"))
+    around.add_edge(START, "files")
+    around.add_edge("files", END)
+    parts = list(around.compile().stream(QUESTION, stream_mode="messages", subgraphs=True))
+    assert "".join(chunk.content for _, (chunk, _) in parts) == GOOD
+    assert all(namespace[0].startswith("files:") for namespace, _ in parts)
+    assert list(around.compile().stream(QUESTION, stream_mode="messages")) == []
