@@ -13,6 +13,7 @@ from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.runtime.trace_lines import trace_line
 from local_rag.text.citations import is_fixed_reply
 from local_rag.text.marks import without_marks
+from local_rag.text.parts import parts, stored
 from local_rag.text.sentences import sentences
 from local_rag.text.words import words
 
@@ -88,6 +89,7 @@ def answer_record(
     """
     events = list(events)
     passages = [_passage(case, query, document) for query, document in _seen(events)]
+    added = [_passage(case, "", document) for document in _added(events)]
     by_id = {passage["chunk_id"]: passage for passage in passages}
     return {
         "kind": "answer",
@@ -95,7 +97,7 @@ def answer_record(
         "graph": graph,
         "answer": to_plain(answer),
         "passages": passages,
-        "cited": [_cited(citation, passages) for citation in answer.citations],
+        "cited": [_cited(citation, [*passages, *added]) for citation in answer.citations],
         "sentences": _sentences(answer),
         "grades": [
             {
@@ -122,6 +124,15 @@ def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
                 if key not in known:
                     known.add(key)
                     yield event.query, document
+
+
+def _added(events: Iterable[Event]) -> Iterable[Document]:
+    """The stored passages that a node added to those that a query brought."""
+    for event in events:
+        if isinstance(event, Step):
+            for document in event.state.get("documents", ()):
+                if parts(document):
+                    yield from stored(document)
 
 
 def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:
