@@ -67,10 +67,8 @@ def last_query(question: str, thoughts: Sequence[str]) -> list[str]:
 def next_need(question: str, written: str) -> Need:
     """What an answer needs after these sentences: a search for what they name while words of the question are open.
 
-    Where nothing new is named the passages at hand may hold the rest. A question that takes one step needs nothing.
+    Where nothing new is named the passages at hand may hold the rest.
     """
-    if complexity(question) == "single":
-        return Need("no", why="the question takes one step")
     *before, last = [span.of(written) for span in sentences(written)] or [""]
     left = _open_words(question, written)
     if not left:

@@ -7,6 +7,7 @@ from support.fakes import passage
 from support.fakes_index import remembering_minilm
 
 from local_rag.core.documents import Catalog
+from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reasoning import complexity
 
@@ -72,3 +73,27 @@ def test_a_sentence_is_thought_of_once(embedder):
         thoughts.append(thought.text)
     assert len(thoughts) == len(set(thoughts)) == 4
     assert thought.done
+
+
+TOWER = "The tower of the town hall was designed by the architect Edda Falk."
+NEXT = [
+    # written, what the answer needs, what is searched for
+    (TOWER, "yes", "Edda Falk born"),
+    ("The tower of the town hall was designed by an architect.", "continue", ""),
+    (f"{TOWER} Edda Falk was born in Skagen and died in 1940.", "no", ""),
+]
+
+
+@pytest.mark.parametrize(("written", "needed", "query"), NEXT)
+def test_what_an_answer_needs_follows_from_the_words_that_nothing_covers(embedder, written, needed, query):
+    need = ExtractiveEngine(embedder).needs_retrieval(BRIDGE, Catalog(), [passage(1, FIRST)], written)
+    assert (need.retrieve, need.query) == (needed, query)
+    assert need.why
+
+
+def test_the_next_part_is_quoted_for_what_is_not_covered_yet(embedder):
+    engine = ExtractiveEngine(embedder)
+    for documents, part in (([passage(2, SECOND)], "Edda Falk was born in Skagen and died in 1940. [1]"),
+                            ([passage(3, "The harbour has a crane.")], NOT_IN_PASSAGES)):  # fmt: skip
+        deltas = engine.answer(BRIDGE, documents, Attempt(written=TOWER))
+        assert "".join(delta.text for delta in deltas) == part
