@@ -1,0 +1,78 @@
+"""`eval --web-from`: the web branches of CRAG and Adaptive RAG, measured without a network."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.fakes_index import remembering_minilm
+
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
+from local_rag.evaluation.comparison import compare
+from local_rag.evaluation.folder import RunFolder
+from local_rag.index.index import Index
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+CASES = [
+    {"id": "bread", "question": "What does bread cost?", "answers": ["three euros"], "answerable": True,
+     "relevant": [{"file": "bakery.txt"}]},
+    {"id": "tower", "question": "How tall is the lighthouse of Skerryvore?", "answers": ["48 metres"],
+     "answerable": True, "relevant": [{"file": "lighthouse.html", "quote": "is 48 metres tall"}]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def asked(tmp_path, capsys):
+    """A function (name of the run, text of the saved page or none) -> the folder of the run, and what it said."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.", "utf-8")
+    with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
+        index.sync([tmp_path / "notes"])
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES), "utf-8")
+    (tmp_path / "saved").mkdir()
+
+    def ask(name, page=""):
+        (tmp_path / "saved" / "lighthouse.html").write_text(f"<body><p>{page}</p></body>", "utf-8")
+        command = ["eval", str(tmp_path / "cases.jsonl"), "--engine", "extractive", "--out", str(tmp_path / name)]
+        command += ["--graph", "plain", "--graph", "crag"]
+        assert run([*command, *(["--web-from", str(tmp_path / "saved")] if page else [])]) == 0
+        return RunFolder.open(tmp_path / name), capsys.readouterr()
+
+    return ask
+
+
+def test_a_run_with_a_second_source_measures_it_and_another_one_is_compared_aloud(asked):
+    without, shown = asked("without")
+    assert "1 of 2 cases names a file that is not in the index" in shown.err and "Second source" not in shown.out
+    folder, shown = asked("with", "The lighthouse of Skerryvore is 48 metres tall.")
+    assert "names a file that is not in the index" not in shown.err
+    assert "Second source" in shown.out
+
+    record = folder.record(("answer", "tower", "crag"))
+    assert record["answer"]["second_source"] and not record["answer"]["used_web"]
+    assert [cited["holds"] for cited in record["cited"]] == [[0]]
+    (graded,) = [grade for grade in record["grades"] if grade["gold"]]
+    assert graded["verdict"] == "relevant"
+    report = json.loads((folder.path / "report.json").read_text("utf-8"))
+    assert report["summary"]["graphs"]["crag"]["second_source"] == {"searched": 1, "cited": 1}
+    assert report["summary"]["graphs"]["plain"]["second_source"] is None
+    assert (report["run"]["second_source"]["documents"], report["run"]["second_source"]["chunks"]) == (1, 1)
+    assert without.manifest["second_source"] is None
+    assert "second source" in (folder.path / "report.md").read_text("utf-8")
+
+    other, _ = asked("other", "The lighthouse of Skerryvore is 12 metres tall.")
+    for left in (without, other):
+        differences = {entry.name for entry in compare(left.path, folder.path).made}
+        assert "second_source.content" in differences
+
+
+def test_a_run_goes_on_only_with_the_same_second_source(asked, tmp_path, capsys):
+    asked("run", "The lighthouse of Skerryvore is 48 metres tall.")
+    asked("run", "The lighthouse of Skerryvore is 48 metres tall.")
+    (tmp_path / "saved" / "lighthouse.html").write_text("<body><p>It is 12 metres tall.</p></body>", "utf-8")
+    command = ["eval", str(tmp_path / "cases.jsonl"), "--engine", "extractive", "--out", str(tmp_path / "run")]
+    assert run([*command, "--web-from", str(tmp_path / "saved")]) == 2
+    assert "holds another run: it differs in second_source.content" in capsys.readouterr().err
+    assert run([*command]) == 2
