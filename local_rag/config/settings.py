@@ -212,6 +212,12 @@ class Traces(_Section):
     keep_days: int = Field(0, ge=0, le=36_500, description="days that a trace (--trace-file) is kept; 0: for ever")
 
 
+class Trace(_Section):
+    otlp: str = Field(
+        "", description="a collector of OpenTelemetry on this machine, such as http://127.0.0.1:6006/v1/traces"
+    )
+
+
 class Runs(_Section):
     """What is kept of a question that was answered: see `runtime.recording`."""
 
@@ -248,6 +254,7 @@ class Values(_Section):
     web: Web = Web()
     threads: Threads = Threads()
     traces: Traces = Traces()
+    trace: Trace = Trace()
     runs: Runs = Runs()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.status import IndexStatus
+    from local_rag.runtime.spans import Spans
 
 
 def open_embedder(
@@ -103,6 +104,18 @@ def open_web(settings: Settings) -> WebSearch:
             )
         return Off()
     return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))
+
+
+def spans_of(settings: Settings) -> Spans | None:
+    """What sends spans to a collector on this machine; None where none is named.
+
+    Raises NotLocal for another machine, UsageError for what is no URL, LocalRagError where the extra is missing.
+    """
+    if not settings.values.trace.otlp:
+        return None
+    from local_rag.runtime.spans import Spans
+
+    return Spans(settings.values.trace.otlp)
 
 
 def _page_reader(seconds: float) -> Callable[[str], WebPage]:

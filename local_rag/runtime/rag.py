@@ -17,11 +17,12 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
 from local_rag.index.reranked import Reranked
-from local_rag.runtime.opening import open_embedder, open_index, open_web
+from local_rag.runtime.opening import open_embedder, open_index, open_web, spans_of
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 
 if TYPE_CHECKING:
+    from langchain_core.callbacks import Callbacks
     from langchain_core.tools import BaseTool
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
@@ -77,7 +78,8 @@ class Rag:
         self.fingerprint = fingerprint_of(self.engine, embedder)
         if reranker is not None:
             self.fingerprint += f"; {reranker.fingerprint}"
-        parts = (self.engine, index, second_source)
+        self.spans = spans_of(settings)
+        parts = (self.engine, index, second_source, self.spans)
         self._opened = [part for part in parts if part is not None and not any(part is theirs for theirs in given)]
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
@@ -146,19 +148,25 @@ class Rag:
         within: Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
+        callbacks: Callbacks = None,
         record: bool = True,
     ) -> Answer:
         """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
 
         `may_search` is given every web query right before it is sent, and says whether it may be; without it every
         query is sent where the settings switch the web on, none where they say `ask`.
+        `callbacks` are LangChain's, as in a config: they see each node, retrieval and call to a model.
         The run of the question is recorded as `runs.keep` says, unless `record` is false.
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
         fails.
         """
-        for event in self.stream(
-            question, graph=graph, k=k, within=within, thread=thread, may_search=may_search, record=record
-        ):
+        given: dict[str, Any] = {
+            "thread": thread,
+            "may_search": may_search,
+            "callbacks": callbacks,
+            "record": record,
+        }
+        for event in self.stream(question, graph=graph, k=k, within=within, **given):
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")
@@ -172,6 +180,7 @@ class Rag:
         within: Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
+        callbacks: Callbacks = None,
         record: bool = True,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
@@ -185,7 +194,9 @@ class Rag:
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
         deps = self.context(k=k, within=within, graph=name, may_search=may_search)
         question = question.strip()
-        run = Run(compiled, name, self.engine.name, question, deps, self._running, self.embedder, thread or "")
+        run = Run(
+            compiled, name, self.engine.name, question, deps, self._running, self.embedder, thread or "", callbacks
+        )
         if not record:
             return run.events()
         about = {"graph": name, "thread": thread or "", "within": list(within), "k": deps.k}
@@ -234,7 +245,9 @@ class Rag:
                 options = Options.of(values, memory=checkpointer is not None)
                 graph = GRAPHS[name](options).compile(checkpointer, name=name)
                 graph = graph.with_contexts(partial(self.context, graph=name))
-                self._graphs[key] = graph.with_config(recursion_limit=recursion_limit(values.limits))
+                callbacks = [self.spans] if self.spans else []
+                limit = recursion_limit(values.limits)
+                self._graphs[key] = graph.with_config(recursion_limit=limit, callbacks=callbacks)
             return self._graphs[key]
 
     def context(

@@ -29,6 +29,8 @@ from local_rag.text import citations
 from local_rag.text.marks import claims
 
 if TYPE_CHECKING:
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.graphs.state import Deps, Question, Result, State
@@ -64,6 +66,7 @@ class Run:
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
     thread: str = ""
+    callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))
     out: queue.SimpleQueue[Event | BaseException | None] = field(default_factory=queue.SimpleQueue)
 
@@ -112,7 +115,7 @@ class Run:
         starts: dict[str, float] = {}
         parts: Iterator[Any] = self.graph.stream(
             {"question": self.question},
-            {"configurable": {"thread_id": self.thread}} if self.thread else None,
+            self._config,
             context=self.deps,
             stream_mode=["tasks", "custom"],
             version="v2",
@@ -126,6 +129,13 @@ class Run:
                 self.out.put(Step(data["name"], time.monotonic() - starts[data["id"]], dict(self.state)))
             else:
                 starts[data["id"]] = time.monotonic()
+
+    @property
+    def _config(self) -> RunnableConfig:
+        config: RunnableConfig = {"callbacks": self.callbacks}
+        if self.thread:
+            config["configurable"] = {"thread_id": self.thread}
+        return config
 
     def _answer(self, seconds: float) -> Answer:
         from local_rag.graphs.outcome import checked_answer

@@ -95,9 +95,14 @@ def check_local(where: Address, allowed: Collection[str]) -> None:
 
 def probe(where: Address) -> None:
     """Raise ServerDown if this machine refuses a connection there. Takes a millisecond."""
-    hosts = LOOPBACK if where.host == "localhost" else (where.host,)
-    if where.is_local and all(_refuses(host, where.port) for host in hosts):
+    if where.is_local and not listens(where):
         raise down(where)
+
+
+def listens(where: Address) -> bool:
+    """Whether something takes connections there, or takes too long to refuse one."""
+    hosts = LOOPBACK if where.host == "localhost" else (where.host,)
+    return not all(_refuses(host, where.port) for host in hosts)
 
 
 def down(where: Address) -> ServerDown:
