@@ -27,7 +27,7 @@ def kept(
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.terminal.console import confirm, stderr, write, write_result
-    from local_rag.terminal.kept import counted, kept_table, locations
+    from local_rag.terminal.kept import counted, kept_elsewhere, kept_table, locations
 
     settings = settings_of(index)
     delete_old(settings)
@@ -41,7 +41,8 @@ def kept(
         everything = keeping.about(everything, index=settings.index_path)
     if not everything or not delete:
         nothing = "Nothing quotes it." if paths or index is not None else "Nothing is kept besides the indexes."
-        write_result(everything, [kept_table(everything) if everything else nothing], as_json=json)
+        shown = [kept_table(everything) if everything else nothing, *kept_elsewhere(settings)]
+        write_result(everything, shown, as_json=json)
         return 0
     stderr().print(kept_table(everything))
     if not confirm(f"Delete {counted(everything)}?"):

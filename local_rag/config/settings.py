@@ -213,9 +213,7 @@ class Traces(_Section):
 
 
 class Trace(_Section):
-    otlp: str = Field(
-        "", description="a collector of OpenTelemetry on this machine, such as http://127.0.0.1:6006/v1/traces"
-    )
+    otlp: str = Field("", description="collector of spans on this machine, such as http://127.0.0.1:6006/v1/traces")
 
 
 class Runs(_Section):

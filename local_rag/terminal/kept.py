@@ -43,6 +43,12 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     return table
 
 
+def kept_elsewhere(settings: Settings) -> list[str]:
+    """What other programs on this machine were sent, which local-rag cannot list or delete."""
+    where = settings.values.trace.otlp
+    return [f"Spans go to {where} (trace.otlp): what they quote is kept and deleted there."] if where else []
+
+
 def counted(everything: Sequence[Kept]) -> str:
     """2 chats and 3 traces."""
     counts = Counter[str](item.kind for item in everything)

@@ -11,7 +11,10 @@ from support.ollama_engine import engine_on
 from support.ollama_server import error
 
 from local_rag import Rag
+from local_rag.cli.app import run
+from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, NotLocal, UsageError
+from local_rag.diagnostics.doctor import run_checks
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otlp is not installed")
 pytest.importorskip("opentelemetry.exporter.otlp.proto.common", reason="the extra otlp is not installed")
@@ -140,3 +143,17 @@ def test_without_the_extra_it_is_named(monkeypatch):
     with pytest.raises(LocalRagError, match="the extra 'otlp' brings") as raised:
         opened("http://127.0.0.1:6006/v1/traces")
     assert raised.value.hint == 'pip install "local-rag[otlp]"'
+
+
+def test_doctor_and_kept_say_where_spans_go(monkeypatch, capsys):
+    with collector() as collected:
+        monkeypatch.setenv("LOCAL_RAG_TRACE_OTLP", collected.url)
+        (check,) = [check for check in run_checks(Settings.load()) if check.name == "trace.otlp"]
+        assert check.state == "ok" and "which keeps what they quote" in check.found
+        assert run(["kept"]) == 0
+        assert f"Spans go to {collected.url}" in " ".join(capsys.readouterr().out.split())
+    (check,) = [check for check in run_checks(Settings.load()) if check.name == "trace.otlp"]
+    assert check.state == "note" and "nothing listens at" in check.found
+    monkeypatch.setenv("LOCAL_RAG_TRACE_OTLP", "http://192.0.2.1/v1/traces")
+    (check,) = [check for check in run_checks(Settings.load()) if check.name == "trace.otlp"]
+    assert check.state == "bad" and "is not this machine" in check.found
