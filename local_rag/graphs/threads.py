@@ -156,6 +156,9 @@ class _OneCheckpoint(SqliteSaver):
     ends last comes last. Only plain values are read and written: no pickle, and no class from outside a fixed list.
     """
 
+    durability = "exit"
+    """A checkpoint is written when a graph ends or is interrupted, not after every node."""
+
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         plain = JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
         super().__init__(connection, serde=plain)

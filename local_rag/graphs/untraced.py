@@ -21,6 +21,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 from langsmith import tracing_context
 
+from local_rag.graphs.checkpoints import kept_by
 from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import CragState, Deps, Question, Result, State
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
 else:
     Compiled = CompiledStateGraph
+
+LENT = "__pregel_checkpointer"
+"""Where LangGraph hands a graph within a graph its saver."""
 
 OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
 """The keys of the state that belong to one question."""
@@ -44,6 +48,8 @@ class Graph(StateGraph[State, Deps, Question, Result]):
     ) -> Untraced:
         """As LangGraph's. A question that begins clears what the one before it in its thread has left."""
         graph = super().compile(checkpointer, **options)
+        if isinstance(graph.checkpointer, BaseCheckpointSaver):
+            graph.checkpointer = kept_by(graph.checkpointer)
         graph.nodes[START].writers.append(ChannelWrite((ChannelWriteTupleEntry(mapper=self._cleared),)))
         return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
 
@@ -75,7 +81,7 @@ class Untraced(Compiled):
     def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
-        options = self._in_context(self._once(options))
+        options = self._in_context(options)
         parts, end = context.run(super().stream, *arguments, **options), object()
         try:
             while (part := context.run(next, parts, end)) is not end:
@@ -86,7 +92,7 @@ class Untraced(Compiled):
     async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
-        options = self._in_context(self._once(options))
+        options = self._in_context(options)
         parts, end = super().astream(*arguments, **options), object()
         loop = asyncio.get_running_loop()
 
@@ -102,11 +108,14 @@ class Untraced(Compiled):
             return options
         return options | {"context": self.contexts()}
 
-    def _once(self, options: dict[str, Any]) -> dict[str, Any]:
-        """A checkpoint is written when the graph ends, not after every node: its working fields are not kept anyway."""
-        if not self.checkpointer or options.get("durability") is not None:  # invoke and its kin pass None
-            return options
-        return options | {"durability": "exit"}
+    def _defaults(self, config: RunnableConfig, **options: Any) -> Any:
+        """As LangGraph's; a saver that a graph around this one lends it keeps no texts of files, either."""
+        lent = config.get("configurable", {}).get(LENT)
+        if isinstance(lent, BaseCheckpointSaver):
+            config = {**config, "configurable": {**config["configurable"], LENT: kept_by(lent)}}
+        if options.get("durability") is None and not lent and isinstance(self.checkpointer, BaseCheckpointSaver):
+            options["durability"] = getattr(self.checkpointer, "durability", None)
+        return super()._defaults(config, **options)
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
         """As LangGraph's, without a picture that another machine makes."""

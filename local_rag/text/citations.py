@@ -96,6 +96,12 @@ def order(checked: Checked) -> list[int]:
     return list(dict.fromkeys(number for _, cited in checked.marks for number in cited))
 
 
+def without(text: str, new: Mapping[int, int]) -> str:
+    """A text with its mark [n] as [new[n]]; a number that has no new one is left out."""
+    kept = [(span, tuple(new[number] for number in cited if number in new)) for span, cited in marks(text)]
+    return _written(text, kept)[0]
+
+
 def remapped(text: str, numbers: Sequence[int], part: Sequence[Document]) -> tuple[str, int]:
     """An answer over a part of the passages, with its marks as they count in the whole: n becomes `numbers[n - 1]`.
 

@@ -28,6 +28,17 @@ def then_last(values):
     return chain(values, repeat(values[-1]))
 
 
+_SCRIPTS = {
+    "relevance": ["_relevant", "_scores"],
+    "answer": ["_drafts"],
+    "grade": ["_grades"],
+    "rewrite": ["_rewrites"],
+    "reason": ["_thoughts"],
+    "goes_on": ["_next"],
+}
+"""What each call takes of the script."""
+
+
 @dataclass
 class ScriptedEngine:
     """Obeys a script: y/n strings per grading, drafts, grades as (support, usefulness), routes, rewrites."""
@@ -54,6 +65,15 @@ class ScriptedEngine:
         self._scores = then_last(self.scores) if self.scores else repeat([])
         self._thoughts = then_last(self.thoughts)
         self._next = then_last(self.next)
+
+    def going_on(self, asked=None):
+        """Another engine with the same script, at the place where this one stands (or one that was `asked` so)."""
+        other = replace(self)
+        for kind in [what[0] for what in self.asked] if asked is None else asked:
+            for script in filter(None, (getattr(other, name) for name in _SCRIPTS.get(kind, ()))):
+                next(script, None)
+            other.asked.append((kind,))
+        return other
 
     def prepare(self):
         self.asked.append(("prepare",))
@@ -145,8 +165,9 @@ class FakeCorpus:
         return [document for document in near if [document.metadata[name] for name in ("source", "page")] == same]
 
     def span(self, chunk_id, start, end):
-        text = [" "] * end
-        for near in self._around(chunk_id, len(self.passages)):
+        around = self._around(chunk_id, len(self.passages))
+        text = [" "] * end * bool(around)
+        for near in around:
             text[near.metadata["start"] : near.metadata["end"]] = near.page_content
         return "".join(text[start:end])
 

@@ -19,7 +19,7 @@ from local_rag.core.generation import Turn
 from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
-from local_rag.graphs.nodes.node import Emit, Node, node
+from local_rag.graphs.nodes.node import Emit, Node, node, with_texts
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
 from local_rag.graphs.state import Deps, Options, Result, State, Update, deps_of
@@ -75,7 +75,8 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
     deps = deps_of(runtime)
     if deps.cancel.stopped:
         raise Stopped("stopped")
-    update: Update = {"generation": state.get("generation", ""), "path": ["remember"]}
+    state, read = with_texts(state, deps, runtime.stream_writer)
+    update: Update = {"generation": state.get("generation", ""), **read, "path": ["remember"]}
     if state.get("reason", "").startswith(OUT_OF_TIME):
         return update
     return {**update, "turns": [*state.get("turns", []), _turn(state, deps)]}

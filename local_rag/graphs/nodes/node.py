@@ -14,8 +14,10 @@ from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
+from local_rag.graphs.checkpoints import restored
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
 from local_rag.graphs.state import Deps, State, Update, after, deps_of
+from local_rag.text.display import plural
 from local_rag.text.parts import chunk_ids
 
 ACCEPTED = "useful"
@@ -48,6 +50,7 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
         def run(state: State, runtime: Runtime[Deps]) -> Update:
             deps = deps_of(runtime)
             emit = _emitting(runtime, deps)
+            state, read = with_texts(state, deps, emit)
             emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state, deps)))
             in_time = True
             try:
@@ -57,7 +60,12 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
                 update, in_time = outcome.out_of_time(state, deps), False
             except (EngineError, ModelMissing) as error:
                 update, in_time = outcome.engine_failed(state, deps, error), False
-            update = {"generation": state.get("generation", ""), **update, "spent": _exhausted(state, update, deps)}
+            update = {
+                "generation": state.get("generation", ""),
+                **read,
+                **update,
+                "spent": _exhausted(state, update, deps),
+            }
             usage = update.get("usage", Usage())
             update |= {"decisions": [*update.get("decisions", ())], "usage": usage, "path": [work.__name__]}
             if rule is not None:
@@ -102,6 +110,14 @@ def _ended(state: State, deps: Deps, writer: str) -> Update:
     status, usage = state.get("status", "abstained"), state.get("usage", Usage())
     push_answer(update["generation"], writer, status, deps.engine.name, usage)
     return update
+
+
+def with_texts(state: State, deps: Deps, emit: Emit) -> tuple[State, Update]:
+    """The state with the texts of its passages, and what of it had to be read again: it comes from a checkpoint."""
+    read, gone = restored(state, deps.index)
+    if gone:
+        emit(Note(f"{plural(gone, 'passage')} of this question left the index meanwhile and cannot be used"))
+    return after(state, read), read
 
 
 def _worked(work: Work, state: State, deps: Deps, emit: Emit) -> Update:

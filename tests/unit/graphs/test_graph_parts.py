@@ -782,16 +782,6 @@ def test_a_complexity_that_is_not_on_offer_is_not_taken():
     assert path.startswith("route_question web_search"), "several steps are for the files"
 
 
-@pytest.mark.parametrize("given", [{}, {"durability": None}])
-def test_every_way_of_asking_keeps_one_checkpoint_per_turn(given):
-    saver = InMemorySaver()
-    app = GRAPHS["self-rag"](Options(memory=True)).compile(saver, name="self-rag")
-    config = {"configurable": {"thread_id": "1"}}
-    for _ in range(2):
-        app.invoke({"question": QUESTION}, config, context=Deps(FakeCorpus(), ScriptedEngine(), Off()), **given)
-    assert len(list(saver.list(config))) == 2
-
-
 # --- budgets, for any verdicts ------------------------------------------------------------------------------------
 
 letters = st.text("yn?", min_size=4, max_size=4)

@@ -1,0 +1,145 @@
+"""What a checkpoint holds of passages: those of files as references, without text; those of the web with their text.
+
+So no text of a file lies in two places, and what is removed from the index is gone from every checkpoint, whoever keeps
+it. References are made where a saver makes bytes of values, because a saver is also given what nodes return. They are
+read again by the first node that goes on from a checkpoint (`restored`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.documents import Document
+from langgraph._internal._serde import build_serde_allowlist
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from local_rag.core.protocols import Corpus
+from local_rag.graphs.rules import latest
+from local_rag.graphs.state import CragState, Draft, State, Update
+from local_rag.text import citations
+from local_rag.text.citations import BETWEEN
+
+TYPES = frozenset(build_serde_allowlist(schemas=[CragState]))
+"""(module, name) of every type that a state consists of; a checkpoint is read as nothing else."""
+
+
+class Serializer(SerializerProtocol):
+    """A saver's own serializer, which gets no text of a file to keep, and makes no objects but those of a state."""
+
+    def __init__(self, inner: SerializerProtocol) -> None:
+        self.inner = _restricted(inner)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return self.inner.dumps_typed(_without_texts(obj))
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return self.inner.loads_typed(data)
+
+
+def kept_by(saver: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+    """The same saver, over the same storage, with a `Serializer`."""
+    if isinstance(saver.serde, Serializer):
+        return saver
+    clone = copy.copy(saver)
+    clone.serde = Serializer(saver.serde)
+    return clone
+
+
+def restored(state: State, corpus: Corpus) -> tuple[Update, int]:
+    """What a node has to read again of a state that comes from a checkpoint, and how many passages are gone since then.
+
+    Empty for any other state. The marks of what is written count in what is left.
+    """
+    documents, nearest, drafts = state.get("documents", []), state.get("nearest", []), state.get("drafts", [])
+    if not any(map(_is_reference, [*documents, *nearest, *(one for draft in drafts for one in draft.documents)])):
+        return {}, 0
+    texts = {id(document): _read(document, corpus) for document in documents}
+    read = [document for document in map(texts.__getitem__, map(id, documents)) if document]
+    update: Update = {
+        "documents": read,
+        "nearest": [found for document in nearest if (found := _read(document, corpus))],
+        "drafts": [_draft_read(draft, corpus) for draft in drafts],
+    }
+    if gone := len(documents) - len(read):
+        update |= _remarked(state, [texts[id(document)] for document in documents])
+    return update, gone
+
+
+def _remarked(state: State, read: Sequence[Document | None]) -> Update:
+    """Everything in the state whose marks count in its documents, now that some of them are gone."""
+    update: Update = {}
+    if text := state.get("generation"):
+        update["generation"] = _marks_left(text, read)
+    if text := state.get("written"):
+        update["written"] = _marks_left(text, read)
+    if text := state.get("segment"):
+        new = [chosen for chosen, known in zip(read, state.get("documents", []), strict=True) if known in latest(state)]
+        update["segment"] = _marks_left(text, new)
+    if candidates := state.get("candidates"):
+        update["candidates"] = [replace(one, text=_marks_left(one.text, read)) for one in candidates]
+    return update
+
+
+def _draft_read(draft: Draft, corpus: Corpus) -> Draft:
+    read = [_read(document, corpus) for document in draft.documents]
+    text = draft.text if all(read) else _marks_left(draft.text, read)
+    return replace(draft, text=text, documents=tuple(document for document in read if document))
+
+
+def _marks_left(text: str, documents: Sequence[Document | None]) -> str:
+    """A text whose mark [n] names the n-th document, where some are None: their marks go, the others count on."""
+    left = [number for number, document in enumerate(documents, start=1) if document]
+    return citations.without(text, {number: position for position, number in enumerate(left, start=1)})
+
+
+def _is_reference(document: Document) -> bool:
+    return not document.page_content and _is_of_a_file(document)
+
+
+def _is_of_a_file(document: Document) -> bool:
+    return document.metadata.get("origin") == "files" and bool(document.metadata.get("chunk_id"))
+
+
+def _read(document: Document, corpus: Corpus) -> Document | None:
+    """A passage with its text; of a wider or a refined one that of all its parts. None where it is gone."""
+    if not _is_reference(document):
+        return document
+    metadata = dict(document.metadata)
+    own = str(metadata["chunk_id"])
+    spans = [(metadata["start"], metadata["end"])]
+    if metadata.get("pieces"):
+        spans = metadata["pieces"] = [(start, end) for start, end in metadata["pieces"]]
+    parts = [(part[0], part[1], part[2]) for part in metadata.get("parts") or ()]
+    texts = [corpus.span(own, start, end) for start, end in spans]
+    is_whole = all(texts) and all(corpus.span(*part) for part in parts)
+    return document.model_copy(update={"page_content": BETWEEN.join(texts), "metadata": metadata}) if is_whole else None
+
+
+def _without_texts(value: Any) -> Any:
+    """The value with every passage of a file in it as a reference."""
+    if isinstance(value, Document):
+        return value.model_copy(update={"page_content": ""}) if _is_of_a_file(value) else value
+    if isinstance(value, Draft):
+        return replace(value, documents=tuple(map(_without_texts, value.documents)))
+    if isinstance(value, dict):
+        return {key: _without_texts(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_without_texts, value))
+    return value
+
+
+def _restricted(inner: SerializerProtocol) -> SerializerProtocol:
+    """A serializer that makes objects of the types of a state, and not, as LangGraph's do by default, of any type."""
+    if isinstance(inner, EncryptedSerializer):
+        return EncryptedSerializer(inner.cipher, _restricted(inner.serde))
+    if not isinstance(inner, JsonPlusSerializer):
+        return inner
+    if inner.with_msgpack_allowlist([("local_rag", "any")]) is not inner:
+        return inner.with_msgpack_allowlist(TYPES)
+    return JsonPlusSerializer(pickle_fallback=inner.pickle_fallback, allowed_msgpack_modules=TYPES)
