@@ -24,7 +24,7 @@ from support.interrupting import QUESTION, answer_of, compiled, run
 from typing_extensions import TypedDict
 from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
 
-from local_rag.config.settings import Crag, Limits, SelfRag, Settings, Thresholds, Values
+from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Settings, Thresholds, Values
 from local_rag.core.documents import Heading
 from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
@@ -58,6 +58,8 @@ class World:
     """What a question is asked of; `deps` are fresh for each part of it, what was searched for is counted together."""
 
     def __init__(self, engine, *, found=4, web=False, pages=1, direct=False, memory=False, limits=None, **method):
+        if "fallback" in method:
+            method["adaptive"] = Adaptive(fallback=method.pop("fallback"))
         self.values = Values(**{key: value for key, value in method.items() if key != "thresholds"})
         self.options = Options.of(self.values, memory=memory)
         self.engine = engine
