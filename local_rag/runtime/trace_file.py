@@ -28,6 +28,7 @@ BEGINS = b'{"event": "asked"'
 """How every trace begins; whatever else lies under its name is not ours to delete."""
 
 PASSAGE = ("chunk_id", "source", "page", "heading", "start", "end", "score", "origin")
+ADDRESS = ("title", "url", "second_source")
 
 
 class TraceFile:
@@ -135,7 +136,7 @@ def event_data(event: Event, *, texts: bool = True) -> Line:
 def shortened(value: Any, *, texts: bool = True) -> Any:
     """Plain values with every LangChain document in them as a passage of the trace.
 
-    Without `texts` its text is left out; a page of the web has title and URL then.
+    Without `texts` its text is left out; a page of the web, or of a second source, has title and address then.
     """
     if isinstance(value, list):
         return [shortened(item, texts=texts) for item in value]
@@ -145,6 +146,6 @@ def shortened(value: Any, *, texts: bool = True) -> Any:
         metadata = value["metadata"]
         if texts:
             return {name: metadata.get(name) for name in PASSAGE} | {"text": value["page_content"]}
-        names = (*PASSAGE, "title", "url") if metadata.get("url") else PASSAGE
-        return {name: metadata.get(name) for name in names}
+        address = {name: metadata[name] for name in ADDRESS if metadata.get("url") and metadata.get(name)}
+        return {name: metadata.get(name) for name in PASSAGE} | address
     return {key: shortened(item, texts=texts) for key, item in value.items()}

@@ -176,7 +176,8 @@ def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
 def _citation(passage: Line) -> Citation:
     names = ("source", "page", "heading", "start", "end")
     known: dict[str, Any] = {name: passage[name] for name in names}
-    return Citation(number=0, quote="", url=passage.get("url") or "", verified=True, **known)
+    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "second_source")}
+    return Citation(number=0, quote="", verified=True, **known, **address)
 
 
 def _draft(draft: Line, whole: bool) -> Text:
