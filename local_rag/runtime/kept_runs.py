@@ -220,8 +220,13 @@ class Runs:
     def delete(self, names: Iterable[str]) -> Sequence[str]:
         """Delete runs by what `get` takes for an ID; their IDs. Raises UsageError before anything is deleted."""
         paths = {run_id(path): path for path in map(self._path, names)}
-        for path in paths.values():
-            path.unlink(missing_ok=True)
+        try:
+            for path in paths.values():
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise LocalRagError(
+                f"runs cannot be deleted from {self.folder}: {error.strerror or error}", hint=f"ls -ld '{self.folder}'"
+            ) from error
         return list(paths)
 
     def ids(self, names: Iterable[str]) -> Sequence[str]:
