@@ -51,7 +51,7 @@ class Limits(_Section):
     rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
     generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
     web_searches: int = Field(1, ge=0, le=20, description="how often the web may be searched; 0 while the web is off")
-    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning in a question that takes several steps")
+    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, or parts of an answer, for one question")
     seconds: float = Field(300.0, gt=0, description="longest time for one question")
 
 

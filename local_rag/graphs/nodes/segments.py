@@ -56,7 +56,7 @@ def _decided(need: Need, step: str) -> Update:
     return {"step": step, "decisions": [verdict], "usage": need.usage}
 
 
-@node("retrieving")
+@node(lambda state, deps: "retrieving for the next part" if state.get("written") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
     query = state.get("query") or standalone_question(state)

@@ -13,6 +13,7 @@ from local_rag.core.events import Token
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, Options, after, recursion_limit
+from local_rag.text.parts import chunk_ids
 from local_rag.web.search import Off
 
 QUESTION = "What does the plan cost?"
@@ -29,9 +30,11 @@ UNREAD = ("unparsed", 0, ("unparsed",))
 
 def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
     """(nodes in order, final state, deps) of one question."""
-    values, corpus = Values(**method), FakeCorpus([passage(n) for n in range(1, found + 1)])
-    bounds = Limits(**(limits or {}))
-    deps = Deps(corpus, engine, Off(), bounds, allow_direct=direct, self_rag=values.self_rag, strict=strict)
+    values, bounds = Values(**method), Limits(**(limits or {}))
+    place = {"source": "/notes/plan.md"} if values.widen != "off" else {}
+    corpus = FakeCorpus([passage(n, start=100 * n, end=100 * n + 45, **place) for n in range(1, found + 1)])
+    parts = {"self_rag": values.self_rag, "widen": values.widen, "strict": strict, "allow_direct": direct}
+    deps = Deps(corpus, engine, Off(), bounds, **parts)
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(bounds)}
     graph = GRAPHS["self-rag"](Options.of(values)).compile()
@@ -221,20 +224,21 @@ VERDICTS = st.sampled_from([YES, NO, PARTLY, UNREAD, ("partially", 0, ("fully", 
     bounds=st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 6)),
     found=st.sampled_from([0, 3, 60]),
     strict=st.booleans(),
+    widen=st.sampled_from(["off", "auto", "neighbours"]),
 )
-def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following, bounds, found, strict):
+def test_every_path_ends_within_the_budgets(relevant, drafts, grades, following, bounds, found, strict, widen):
     limits = dict(zip(("rewrites", "generations", "steps"), bounds, strict=True))
     engine = ScriptedEngine(relevant=relevant, drafts=drafts, grades=grades, next=following)
     try:
-        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, **EACH)
+        path, state, _ = ask(engine, found=found, limits=limits, strict=strict, widen=widen, **EACH)
     except EngineError as error:
         assert "no usable verdict" in str(error)
         return
     assert all(count <= limits[kind] for kind, count in state.get("tries", {}).items())
     assert len(path.split()) < recursion_limit(Limits(**limits))
     assert state["status"] in {"grounded", "partial", "ungrounded", "abstained"}
-    known = {document.metadata["chunk_id"] for document in state["documents"]}
-    assert len(known) == len(state["documents"]), "no passage comes twice"
+    known = [id_ for document in state["documents"] for id_ in chunk_ids(document)]
+    assert len(known) == len(set(known)), "no passage comes twice"
 
 
 def test_it_cannot_be_combined_with_several_drafts(monkeypatch):
