@@ -38,12 +38,15 @@ grade_documents_or_search = _passage_grader(rules.relevant_or_web)
 """The same in Adaptive RAG: where no document is relevant the web is next."""
 
 
-def relevance_verdicts(state: State, deps: Deps) -> list[Relevance]:
-    """One verdict per document, in their order; by its score where a threshold is set and the score is known."""
+def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relevance]:
+    """One verdict per document, in their order; by its score where a threshold is set and the score is known.
+
+    `wanted` is what they should help with, by default the question.
+    """
     documents, threshold = state.get("documents", []), deps.thresholds.relevance
     if not documents:
         return []
-    verdicts = deps.engine.relevance(standalone_question(state), documents, scored=deps.scored)
+    verdicts = deps.engine.relevance(wanted or standalone_question(state), documents, scored=deps.scored)
     return [
         verdict
         if threshold is None or verdict.score is None or verdict.label == "unparsed"

@@ -80,11 +80,15 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
 
 @node("grading the new passages", rules.some_new)
 def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
-    """The retrieval grader on what the last retrieval brought; what was collected before stays."""
+    """The retrieval grader on what the last retrieval brought; what was collected before stays.
+
+    What is looked for after the first part is graded by its query: of the question it may hold no word.
+    """
     new = latest(state)
     collected = [document for document in state.get("documents", []) if document not in new]
     judged: State = {**state, "documents": new}
-    update = graded_passages(judged, relevance_verdicts(judged, deps))
+    wanted = state.get("query", "") if state.get("written") else ""
+    update = graded_passages(judged, relevance_verdicts(judged, deps, wanted))
     return {**update, "documents": [*collected, *update["documents"]]}
 
 

@@ -156,7 +156,10 @@ def test_it_retrieves_with_what_is_written_and_nothing_twice():
     )
     _, _, deps = ask(engine, **EACH)
     queries = [(query, excluded) for query, _, _, excluded in deps.index.queries]
-    assert queries == [(QUESTION, ()), (f"{QUESTION} It costs 100 euros.", ("2", "4", "1", "3"))]
+    following = f"{QUESTION} It costs 100 euros."
+    assert queries == [(QUESTION, ()), (following, ("2", "4", "1", "3"))]
+    graded = [asked[1] for asked in deps.engine.asked if asked[0] == "relevance"]
+    assert graded == [QUESTION, following], "what is looked for is what passages should help with"
 
 
 def test_a_part_that_is_written_again_knows_what_was_wrong():
