@@ -1,0 +1,277 @@
+"""What the program itself says in an answer, by language: one table each. Errors, help and progress are in English."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, QuoteMatch, Status
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.verdicts import Support
+from local_rag.text.languages import NAMES, code_of, detected
+
+Count = tuple[str, str]
+"""A text for one, and for several; {n} is the number."""
+
+OF_QUESTION = "question"
+"""The setting `answer.language` for "as the question is"."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerTexts:
+    """The sentences of one language. A name in braces is filled where the text is used.
+
+    `refusal` is the fixed reply for "your files do not say", `endings` is what models like to add to it. How a reason
+    begins, `out_of_time` and `engine_failed`, is compared with.
+    """
+
+    code: str
+    refusal: str
+    endings: tuple[str, ...]
+
+    out_of_time: str
+    out_of_time_after: str
+    engine_failed: str
+    nothing_found: str
+    not_in_passages: str
+    not_answered: str
+    query_not_allowed: str
+    unread: Count
+    none_relevant: Count
+    without_passages: str
+    without_files: str
+
+    no_time_to_finish: str
+    checks_unfinished: str
+    no_time_to_check: str
+    unchecked: str
+    sentences_unchecked: Count
+    usefulness_unchecked: str
+    not_useful: str
+    partly_supported: str
+    not_supported: str
+    no_verdict: str
+    taken_out: Count
+    taken_out_or_unchecked: Count
+    unverified: Count
+    uncited: Count
+    dropped: Count
+
+    leads: Mapping[Status, str]
+    no_answer: str
+    understood: str
+    removed: str
+    nearest: str
+    nothing_near: str
+    about: str
+    similarity: str
+    page: str
+    web: str
+    web_page: str
+    doubts: Mapping[Support, str]
+    located: Mapping[QuoteMatch, str]
+    not_verified: str
+
+    def count(self, texts: Count, n: int, **values: object) -> str:
+        """The text for so many."""
+        return texts[n != 1].format(n=f"{n:,}", **values)
+
+
+ENGLISH = AnswerTexts(
+    code="en",
+    refusal=NOT_IN_PASSAGES,
+    endings=("to the question", "to this question", "to your question"),
+    out_of_time=OUT_OF_TIME,
+    out_of_time_after=OUT_OF_TIME + " after {seconds:g} s",
+    engine_failed=ENGINE_FAILED,
+    nothing_found="nothing was found",
+    not_in_passages="the passages found do not contain the answer",
+    not_answered="what the passages say does not answer the question",
+    query_not_allowed="the files do not answer it, and the web was not asked: the query was not allowed to leave",
+    unread=(
+        "the grader gave no usable verdict on {n} passage, and found no other that answers",
+        "the grader gave no usable verdict on {n} passages, and found no other that answers",
+    ),
+    none_relevant=(
+        "none of the {n} passage found answers the question",
+        "none of the {n} passages found answers the question",
+    ),
+    without_passages="the engine cannot answer without passages",
+    without_files="answered without looking into your files",
+    no_time_to_finish="no time was left to finish its checks",
+    checks_unfinished="its checks could not be finished",
+    no_time_to_check="no time was left to check it",
+    unchecked="it could not be checked",
+    sentences_unchecked=(
+        "{left} of {n} sentence could not be checked",
+        "{left} of {n} sentences could not be checked",
+    ),
+    usefulness_unchecked="supported, but whether it answers the question could not be checked",
+    not_useful="supported, but it does not answer the question well (usefulness {level} of 5)",
+    partly_supported="only partly supported by the passages",
+    not_supported="not supported by the passages",
+    no_verdict="it could not be checked: the grader gave no usable verdict",
+    taken_out=("{n} sentence without support taken out", "{n} sentences without support taken out"),
+    taken_out_or_unchecked=(
+        "{n} sentence without support or unchecked taken out",
+        "{n} sentences without support or unchecked taken out",
+    ),
+    unverified=("{n} citation could not be verified", "{n} citations could not be verified"),
+    uncited=("{n} sentence without a citation", "{n} sentences without a citation"),
+    dropped=("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped"),
+    leads={
+        "abstained": "Your files do not say",
+        "partial": "With reservations",
+        "ungrounded": "Not supported by your files",
+        "direct": "Not from your files",
+    },
+    no_answer="No answer",
+    understood="understood as: {question}",
+    removed="(taken out, because the passages do not say it: {sentences})",
+    nearest="Nearest passages:",
+    nothing_near="No passage comes near the question.",
+    about="The index is about: {titles}.",
+    similarity="similarity {score:.2f}",
+    page="p. {page}",
+    web="web",
+    web_page="web page",
+    doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
+    located={"exact": "word for word", "near": "nearly word for word", "words": "by the words that they share"},
+    not_verified="not verified",
+)
+
+GERMAN = AnswerTexts(
+    code="de",
+    refusal="Die Textstellen enthalten keine Antwort.",
+    endings=("auf die frage", "auf diese frage", "auf deine frage", "auf ihre frage"),
+    out_of_time="Zeit abgelaufen",
+    out_of_time_after="Zeit abgelaufen nach {seconds:g} s",
+    engine_failed="die Engine ist ausgefallen",
+    nothing_found="nichts gefunden",
+    not_in_passages="in den gefundenen Textstellen steht die Antwort nicht",
+    not_answered="was in den Textstellen steht, beantwortet die Frage nicht",
+    query_not_allowed="in den Dateien steht es nicht, und die Suche im Web war nicht erlaubt",
+    unread=(
+        "zu {n} Textstelle kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
+        "zu {n} Textstellen kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
+    ),
+    none_relevant=(
+        "die gefundene Textstelle beantwortet die Frage nicht",
+        "keine der {n} gefundenen Textstellen beantwortet die Frage",
+    ),
+    without_passages="ohne Textstellen kann diese Engine nicht antworten",
+    without_files="beantwortet ohne Blick in die Dateien",
+    no_time_to_finish="für den Rest der Prüfung fehlte die Zeit",
+    checks_unfinished="die Prüfung ließ sich nicht abschließen",
+    no_time_to_check="für eine Prüfung fehlte die Zeit",
+    unchecked="eine Prüfung war nicht möglich",
+    sentences_unchecked=(
+        "{left} von {n} Satz ließ sich nicht prüfen",
+        "{left} von {n} Sätzen ließen sich nicht prüfen",
+    ),
+    usefulness_unchecked="belegt, aber ob die Frage damit beantwortet ist, ließ sich nicht prüfen",
+    not_useful="belegt, beantwortet die Frage aber nicht gut (Nutzen {level} von 5)",
+    partly_supported="durch die Textstellen nur teilweise belegt",
+    not_supported="durch die Textstellen nicht belegt",
+    no_verdict="eine Prüfung war nicht möglich: es kam kein brauchbares Urteil",
+    taken_out=("{n} Satz ohne Beleg entfernt", "{n} Sätze ohne Beleg entfernt"),
+    taken_out_or_unchecked=(
+        "{n} Satz ohne Beleg oder ohne Prüfung entfernt",
+        "{n} Sätze ohne Beleg oder ohne Prüfung entfernt",
+    ),
+    unverified=("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen"),
+    uncited=("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle"),
+    dropped=("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt"),
+    leads={
+        "abstained": "Dazu steht nichts in den Dateien",
+        "partial": "Mit Vorbehalt",
+        "ungrounded": "Durch die Dateien nicht belegt",
+        "direct": "Nicht aus den Dateien",
+    },
+    no_answer="Keine Antwort",
+    understood="verstanden als: {question}",
+    removed="(entfernt, weil es nicht in den Textstellen steht: {sentences})",
+    nearest="Am nächsten kommen diese Textstellen:",
+    nothing_near="Keine Textstelle kommt der Frage nahe.",
+    about="Der Index handelt von: {titles}.",
+    similarity="Ähnlichkeit {score:.2f}",
+    page="S. {page}",
+    web="Web",
+    web_page="Webseite",
+    doubts={
+        "no": "steht nicht in den Textstellen",
+        "partially": "steht nur zum Teil in den Textstellen",
+        "unparsed": "nicht geprüft",
+    },
+    located={"exact": "wörtlich", "near": "fast wörtlich", "words": "nach gemeinsamen Wörtern"},
+    not_verified="nicht bestätigt",
+)
+
+TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}
+"""The languages that are shipped; others fall back to English."""
+
+_OTHER_REFUSALS = (
+    "Die Passagen enthalten die Antwort nicht.",
+    "Die Passagen enthalten keine Antwort.",
+    "Die Textstellen enthalten die Antwort nicht.",
+    "Les passages ne contiennent pas la réponse.",
+    "Los pasajes no contienen la respuesta.",
+    "I passaggi non contengono la risposta.",
+    "As passagens não contêm a resposta.",
+    "De passages bevatten het antwoord niet.",
+)
+"""The fixed reply as models translate it on their own."""
+
+
+def texts_in(code: str) -> AnswerTexts:
+    """The texts of a language, English where there are none."""
+    return TABLES.get(code, ENGLISH)
+
+
+@cache
+def texts_for(language: str, question: str) -> AnswerTexts:
+    """The texts under a setting `answer.language`; `question`, and what a question does not tell, is English."""
+    return texts_in(detected(question) if language == OF_QUESTION else code_of(language))
+
+
+@cache
+def asked_language(language: str, question: str) -> str:
+    """What a model is told under a setting `answer.language`; empty where the question is in English, as the task is.
+
+    A language that is not known here is told by the name that it was given.
+    """
+    if language != OF_QUESTION:
+        return NAMES.get(code_of(language), language)
+    code = detected(question)
+    return "" if code == "en" else NAMES.get(code, "the language of the question")
+
+
+def fallback_note(language: str) -> str:
+    """What a person should know who asked for a language without texts of its own; else empty."""
+    if language == OF_QUESTION or code_of(language) in TABLES:
+        return ""
+    shipped = " and ".join(NAMES[code] for code in TABLES)
+    name = NAMES.get(code_of(language), language)
+    return f"what local-rag itself says in an answer is in English: it has {shipped}, not {name}"
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text is the fixed reply in one of the languages, as this program writes it."""
+    return any(text == table.refusal for table in TABLES.values())
+
+
+def refusals() -> list[tuple[str, tuple[str, ...]]]:
+    """Each wording of the fixed reply that a model may write, with what may stand behind it."""
+    endings = tuple(ending for table in TABLES.values() for ending in table.endings)
+    return [(text, endings) for text in (*(table.refusal for table in TABLES.values()), *_OTHER_REFUSALS)]
+
+
+def ran_out_of_time(reason: str) -> bool:
+    """Whether the reason of an answer is that the wall clock ended."""
+    return reason.startswith(tuple(table.out_of_time for table in TABLES.values()))
+
+
+def engine_gave_out(reason: str) -> bool:
+    """Whether the reason of an answer is that the engine failed after it was written."""
+    return reason.startswith(tuple(table.engine_failed for table in TABLES.values()))
