@@ -136,6 +136,17 @@ class QuestionOptions:
     web_from: WebFromOption = None
     k: KOption = None
     seconds: SecondsOption = None
+    sentences: Annotated[
+        int | None,
+        typer.Option("--sentences", metavar="N", help="How many sentences, items or rows an answer has at most."),
+    ] = None
+    style: Annotated[
+        str | None, typer.Option("--style", metavar="short|list|steps|table", help="How an answer is set out.")
+    ] = None
+    language: Annotated[
+        str | None,
+        typer.Option("--language", metavar="NAME", help="The language of answers, such as German; by default yours."),
+    ] = None
     direct: Annotated[
         bool | None,
         typer.Option("--direct/--no-direct", help="Allow answers that use none of your files.", show_default=False),
@@ -162,6 +173,7 @@ class QuestionOptions:
     def settings(self) -> Settings:
         names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
+        flags |= {f"answer__{name}": getattr(self, name) for name in ("sentences", "style", "language")}
         flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}
         flags |= {"runs__keep": 0 if self.no_record else None}
         return settings_of(self.index, self.models, self.trust_models_here, **flags)

@@ -65,7 +65,8 @@ class Answer:
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
     were taken out for want of support. `used_web`: a query has left for a search engine; `second_source` names the
     folder or index that was searched in its place, empty where none was. `run` is the ID of the record of this question
-    (`local-rag runs`), empty where there is none.
+    (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
+    (ISO 639-1).
     """
 
     question: str
@@ -88,6 +89,7 @@ class Answer:
     about: tuple[str, ...] = ()
     thread: str = ""
     asked: str = ""
+    language: str = "en"
     second_source: str = ""
     run: str = field(default="", compare=False)
 

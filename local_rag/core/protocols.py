@@ -58,7 +58,7 @@ class Engine(Protocol):
         """One verdict per document, in their order. `scored`: scores are needed, and may cost more."""
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """Write an answer whose sentences end in marks [n] for the n-th document, or exactly `NOT_IN_PASSAGES`."""
+        """An answer whose sentences end in marks [n] for the n-th document, or exactly `attempt.shape.refusal`."""
 
     def grade(self, question: str, documents: Sequence[Document], generation: str, *, check: Check = "both") -> Grade:
         """Support of every sentence by the passages that it cites, usefulness of the whole; or only one of the two."""

@@ -18,7 +18,7 @@ from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import Attempt
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
 from local_rag.core.verdicts import Relevance
@@ -40,6 +40,7 @@ from local_rag.evaluation.threshold_fit import (
 from local_rag.graphs.nodes.generation import write as write_answer
 from local_rag.runtime.rag import Rag
 from local_rag.text import citations
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import plural, short_path
 from local_rag.text.marks import without_marks
 
@@ -268,7 +269,7 @@ def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore
     if documents:
         text = write_answer(case.question, documents, Attempt(), rag.context(), lambda event: None)[0]
     generation = citations.check(text, documents).text
-    if generation in ("", NOT_IN_PASSAGES):
+    if not generation or is_refusal(generation):
         return LabelledScore(None, positive, right)
     grade = rag.engine.grade(case.question, documents, generation)
     if grade.score is None:

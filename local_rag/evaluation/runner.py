@@ -11,7 +11,6 @@ from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME
 from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
 from local_rag.core.events import Done, Event
@@ -19,6 +18,7 @@ from local_rag.core.verdicts import Source
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
+from local_rag.text.answer_texts import engine_gave_out, ran_out_of_time
 
 if TYPE_CHECKING:
     from local_rag.engines.ollama.judge import Judge
@@ -214,8 +214,8 @@ class Runner:
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
         record = answer_record(case, graph, done.answer, events, self._single)
-        late = done.answer.status == "abstained" and done.answer.reason.startswith(OUT_OF_TIME)
-        if late or done.answer.reason.startswith(ENGINE_FAILED):
+        late = done.answer.status == "abstained" and ran_out_of_time(done.answer.reason)
+        if late or engine_gave_out(done.answer.reason):
             record["error"] = done.answer.reason
         return record
 

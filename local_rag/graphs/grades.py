@@ -60,4 +60,5 @@ def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]
     kept = tuple(support for support in grade.sentences if support not in ("no", "unparsed"))
     grade = replace(grade, support=overall(kept), sentences=kept, support_score=None)
     lines = (line.strip(" ") for line in text.split("\n"))
-    return "\n".join(line for line in lines if line), grade, [claim.text for claim in removed]
+    text = "\n".join(line for line in lines if line)
+    return text if claims(text) else "", grade, [claim.text for claim in removed]

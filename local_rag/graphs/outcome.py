@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Status
+from local_rag.core.answer import Status
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
+from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
 from local_rag.graphs.state import TIME, Deps, Draft, State, Update
 from local_rag.text import citations
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, engine_gave_out, is_refusal
 from local_rag.text.display import plural
 
 _BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
@@ -28,16 +29,17 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
 
     Raises EngineError where nothing usable came from the graders: that is no word of the files.
     """
-    late = f"{OUT_OF_TIME} after {deps.limits.seconds:g} s" if deps.cancel.expired else ""
+    texts = texts_of(state, deps)
+    late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if deps.cancel.expired else ""
     update, usage = _best(state, deps, late)
     if update is not None:
         return update
     _must_have_verdicts(state, deps, late)
     return {
-        "generation": NOT_IN_PASSAGES,
+        "generation": texts.refusal,
         "documents": [],
         "status": "abstained",
-        "reason": late or _why_nothing(state, deps),
+        "reason": late or _why_nothing(state, deps, texts),
         "dropped": 0,
         "removed": [],
         "usage": usage,
@@ -50,7 +52,7 @@ def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing) -
     Raises the error where there is nothing to show.
     """
     fix = f" ({error.hint})" if error.hint else ""
-    update, _ = _best(state, deps, f"{ENGINE_FAILED}: {error}{fix}")
+    update, _ = _best(state, deps, f"{texts_of(state, deps).engine_failed}: {error}{fix}")
     if update is None:
         raise error
     update["spent"], update["failed"] = [TIME], True
@@ -59,10 +61,10 @@ def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing) -
 
 def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
     """The best rejected draft worth showing, if any, and what looking for it cost; `ended`: what ended the graph."""
-    usage = Usage()
-    drafts = [*state.get("drafts", ()), *_ungraded(state, late=not ended.startswith(ENGINE_FAILED))]
+    usage, texts = Usage(), texts_of(state, deps)
+    drafts = [*state.get("drafts", ()), *_ungraded(state, texts, late=not engine_gave_out(ended))]
     if deps.strict:
-        drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
+        drafts = [strict for draft in drafts if (strict := _strictly(draft, texts)).text]
     drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)
     for draft in drafts:
         if deps.strict and draft.removed:
@@ -101,15 +103,14 @@ def _no_verdict(where: str) -> EngineError:
     )
 
 
-def _strictly(draft: Draft) -> Draft:
+def _strictly(draft: Draft, texts: AnswerTexts) -> Draft:
     """A rejected draft without its unsupported sentences; nothing of one whose support is not known."""
     if draft.grade.support == "unparsed":
         return replace(draft, text="")
     text, grade, removed = without_unsupported(draft.text, draft.grade)
     if not removed:
         return draft if grade.support != "no" else replace(draft, text="")
-    what = "without support or unchecked" if unchecked(draft.grade) else "without support"
-    why = f"{plural(len(removed), 'sentence')} {what} taken out"
+    why = texts.count(texts.taken_out_or_unchecked if unchecked(draft.grade) else texts.taken_out, len(removed))
     return replace(draft, text=text, grade=grade, status="partial", why=why, removed=(*draft.removed, *removed))
 
 
@@ -126,18 +127,16 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     return replace(draft, grade=grade, status="grounded" if whole else "partial")
 
 
-def _ungraded(state: State, *, late: bool) -> list[Draft]:
+def _ungraded(state: State, texts: AnswerTexts, *, late: bool) -> list[Draft]:
     """The last generation, where the clock or a failure kept it from a grade, or from an end with its grade."""
     text, grade = state.get("generation", ""), state.get("grade")
     if is_fixed_reply(state) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
     if grade is not None and grade.support != "unparsed":
-        draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING))
-        return [
-            replace(draft, why="no time was left to finish its checks" if late else "its checks could not be finished")
-        ]
-    draft = rejected_draft(state, Grade("unparsed", 0))
-    why = "no time was left to check it" if late else "it could not be checked"
+        draft = rejected_draft(state, replace(grade, usefulness=grade.usefulness or WORTH_SHOWING), texts)
+        return [replace(draft, why=texts.no_time_to_finish if late else texts.checks_unfinished)]
+    draft = rejected_draft(state, Grade("unparsed", 0), texts)
+    why = texts.no_time_to_check if late else texts.unchecked
     return [replace(draft, status=_by_citations(state), why=why)]
 
 
@@ -153,34 +152,35 @@ def _worth_showing(draft: Draft, least: float | None) -> bool:
     return draft.grade.support != "fully" or not draft.grade.usefulness or draft.grade.usefulness >= WORTH_SHOWING
 
 
-def _why_nothing(state: State, deps: Deps) -> str:
+def _why_nothing(state: State, deps: Deps, texts: AnswerTexts) -> str:
     """What came of each source that was asked, the files first."""
-    web = _why_no_web(state, "the second source" if deps.second_source else "the web")
+    web = _why_no_web(state, texts.second_source if deps.second_source else texts.the_web, texts)
     if state.get("drafts"):
-        return ", and ".join(["what the passages say does not answer the question", *web])
-    files = [_why_no_files(state)] if files_searched(state) or not web else []
-    return ", and ".join([*files, *web])
+        return texts.and_also.join([texts.not_answered, *web])
+    files = [_why_no_files(state, texts)] if files_searched(state) or not web else []
+    return texts.and_also.join([*files, *web])
 
 
-def _why_no_web(state: State, name: str) -> list[str]:
+def _why_no_web(state: State, name: str, texts: AnswerTexts) -> list[str]:
+    """What the search itself says of it is in English, and stands in its verdict, too."""
     ends = [graded for graded in state.get("decisions", ()) if graded.kind == "web_search"]
-    for verdict, said in (("refused", f"{name} was not asked"), ("nothing", f"{name} gave nothing")):
+    for verdict, text in (("refused", texts.source_not_asked), ("nothing", texts.source_gave_nothing)):
         if whys := [graded.why for graded in ends if graded.verdict == verdict]:
-            return [f"{said}: {whys[-1]}"]
+            return [f"{text.format(name=name)}: {whys[-1]}" if texts is ENGLISH else text.format(name=name)]
     answered = web_searched(state) and not state.get("drafts")
-    return [f"what {name} gave does not contain it"] if answered else []
+    return [texts.not_in_source.format(name=name)] if answered else []
 
 
-def _why_no_files(state: State) -> str:
+def _why_no_files(state: State, texts: AnswerTexts) -> str:
     if not state.get("nearest"):
-        return "nothing was found"
+        return texts.nothing_found
     if unread := unread_passages(state):
-        return f"the grader gave no usable verdict on {plural(len(unread), 'passage')}, and found no other that answers"
+        return texts.count(texts.unread, len(unread))
     pages = {graded.chunk_id for graded in state.get("decisions", ()) if graded.kind == "web"}
     rejected = [number for number in state.get("rejected", ()) if number not in pages]
     if rejected and not state.get("documents"):
-        return f"none of the {plural(len(rejected), 'passage')} found answers the question"
-    return "the passages found do not contain the answer"
+        return texts.count(texts.none_relevant, len(rejected))
+    return texts.not_in_passages
 
 
 def unread_passages(state: State) -> set[str]:
@@ -201,45 +201,50 @@ def useful(state: State) -> Update:
     return {"status": "partial", "reason": state.get("reason", "")}
 
 
-def rejected_draft(state: State, grade: Grade) -> Draft:
-    """The rejected generation with its passages; the next attempt is told why."""
+def rejected_draft(state: State, grade: Grade, texts: AnswerTexts) -> Draft:
+    """The rejected generation with its passages, and why it was, in the language of the answer."""
     status: Status = "partial" if grade.support in ("fully", "partially") else "ungrounded"
     if unchecked(grade) and grade.support == "unparsed":
         status = _by_citations(state)
-    why = _why_rejected(grade)
-    why = f"{why}: {grade.why}" if grade.why else why
+    why = why_rejected(grade, texts)
     documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
     return Draft(state.get("generation", ""), documents, grade, status, why, state.get("dropped", 0), removed)
 
 
-def _why_rejected(grade: Grade) -> str:
+def why_rejected(grade: Grade, texts: AnswerTexts = ENGLISH) -> str:
+    """What was wrong with a generation. What the grader itself says of it is not in these languages, but in English."""
+    why = _what_was_wrong(grade, texts)
+    return f"{why}: {grade.why}" if grade.why and texts is ENGLISH else why
+
+
+def _what_was_wrong(grade: Grade, texts: AnswerTexts) -> str:
     if unchecked(grade):
         left = grade.sentences.count("unparsed")
-        return f"{left} of {plural(len(grade.sentences), 'sentence')} could not be checked"
+        return texts.count(texts.sentences_unchecked, len(grade.sentences), left=left)
     if grade.support == "fully" and not grade.usefulness:
-        return "supported, but whether it answers the question could not be checked"
+        return texts.usefulness_unchecked
     return {
-        "fully": f"supported, but it does not answer the question well (usefulness {grade.usefulness} of 5)",
-        "partially": "only partly supported by the passages",
-        "no": "not supported by the passages",
-        "unparsed": "it could not be checked: the grader gave no usable verdict",
+        "fully": texts.not_useful.format(level=grade.usefulness),
+        "partially": texts.partly_supported,
+        "no": texts.not_supported,
+        "unparsed": texts.no_verdict,
     }[grade.support]
 
 
-def checked_answer(state: State) -> citations.Checked:
+def checked_answer(state: State, texts: AnswerTexts) -> citations.Checked:
     """What a person gets to read, its citations numbered in order; of an abstention the fixed reply, without any."""
+    text = state.get("generation") or texts.refusal
     if state.get("status", "abstained") == "abstained":
-        return citations.check(NOT_IN_PASSAGES, [])
-    text = state.get("generation") or NOT_IN_PASSAGES
+        return citations.check(text if is_refusal(text) else texts.refusal, [])
     return citations.renumbered(citations.check(text, state.get("documents", [])))
 
 
-def ended(state: State) -> Update:
+def ended(state: State, texts: AnswerTexts) -> Update:
     """What the node returns that ends a graph: the answer as a person reads it, the cited passages first.
 
     So the n-th document is what its mark [n] cites, and checking it again changes nothing.
     """
-    checked = checked_answer(state)
+    checked = checked_answer(state, texts)
     documents = state.get("documents", [])
     cited = citations.order(citations.check(state.get("generation", ""), documents)) if checked.citations else []
     first = [documents[number - 1] for number in cited]
@@ -247,14 +252,14 @@ def ended(state: State) -> Update:
     return {"generation": checked.text, "documents": [*first, *rest], "citations": list(checked.citations)}
 
 
-def reason_of(checked: citations.Checked, found: bool) -> str:
+def reason_of(checked: citations.Checked, found: bool, texts: AnswerTexts) -> str:
     """Why the citations alone allow no better status."""
     if checked.status == "abstained":
-        return "the passages found do not contain the answer" if found else "nothing was found"
+        return texts.not_in_passages if found else texts.nothing_found
     unverified = sum(not citation.verified for citation in checked.citations)
     parts = [
-        f"{plural(unverified, 'citation')} could not be verified" if unverified else "",
-        f"{plural(checked.uncited, 'sentence')} without a citation" if checked.uncited else "",
-        f"{plural(checked.dropped, 'citation')} of unknown passages dropped" if checked.dropped else "",
+        texts.count(texts.unverified, unverified) if unverified else "",
+        texts.count(texts.uncited, checked.uncited) if checked.uncited else "",
+        texts.count(texts.dropped, checked.dropped) if checked.dropped else "",
     ]
     return "; ".join(filter(None, parts))

@@ -8,9 +8,9 @@ from typing import Literal
 from langchain_core.documents import Document
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Grade, Relevance
 from local_rag.graphs.state import TIME, Action, State
+from local_rag.text.answer_texts import is_refusal
 
 USEFUL = 4
 """Usefulness from which an answer counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""
@@ -212,7 +212,8 @@ def verdict_of(grade: Grade | None) -> Verdict:
 
 def is_fixed_reply(state: State) -> bool:
     """Whether the engine wrote nothing but that the passages do not contain the answer."""
-    return state.get("generation", "") in ("", NOT_IN_PASSAGES)
+    text = state.get("generation", "")
+    return not text or is_refusal(text)
 
 
 def _verdict(state: State) -> Verdict:

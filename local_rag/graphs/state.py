@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values, WidenName
+from local_rag.config.settings import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind, Citation, Status
@@ -253,11 +253,11 @@ class Deps:
     """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may.
-    `self_rag`, `crag` and `adaptive` are those sections of the settings, `thresholds` as calibrated or set; `strict`
-    takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph` names the
-    graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where the index
-    lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it never go to
-    the web. `drafts`: messages of a stream are also those drafts that may be rejected.
+    `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
+    `strict` takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph`
+    names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where
+    the index lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it
+    never go to the web. `drafts`: messages of a stream are also those drafts that may be rejected.
     """
 
     index: Corpus
@@ -272,6 +272,7 @@ class Deps:
     self_rag: SelfRag = field(default_factory=SelfRag)
     crag: Crag = field(default_factory=Crag)
     adaptive: Adaptive = field(default_factory=Adaptive)
+    answer: AnswerShape = field(default_factory=AnswerShape)
     thresholds: Thresholds = field(default_factory=Thresholds)
     strict: bool = False
     widen: WidenName = "off"

@@ -9,23 +9,17 @@ from typing import Any
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.serialization import from_plain
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
 from local_rag.text.display import plural, printable
 
 Turn = Mapping[str, Any]
 """What the memory of a graph keeps of a question; see `graphs.memory`."""
 
-RESERVATIONS = {
-    "partial": "With reservations",
-    "ungrounded": "Not supported by your files",
-    "direct": "Not from your files",
-}
-"""How an answer begins that is not fully grounded."""
-
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:
     """A turn that was kept as the answer that it was, without what is not kept; older turns keep no verdicts."""
     texts = {name: turn.get(name, "") for name in ("question", "status", "reason", "graph", "engine", "asked")}
-    own = {name: turn[name] for name in ("path", "decisions", "usage") if name in turn}
+    own = {name: turn[name] for name in ("path", "decisions", "usage", "language") if name in turn}
     return from_plain(Answer, texts | own | {"text": turn["answer"], "citations": turn["sources"], "thread": thread})
 
 
@@ -49,12 +43,14 @@ def markdown(name: str, turns: Sequence[Turn], *, verdicts: bool = False) -> str
 
 
 def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
+    texts = texts_in(answer.language)
     yield f"## {escaped(answer.question)}"
     yield ""
     if answer.asked not in ("", answer.question):
-        yield f"*Understood as: {escaped(answer.asked)}*"
+        understood = texts.understood.format(question=answer.asked)
+        yield f"*{escaped(understood[:1].upper() + understood[1:])}*"
         yield ""
-    doubt = "Your files do not say" if answer.status == "abstained" else RESERVATIONS.get(answer.status, "")
+    doubt = texts.leads.get(answer.status, "")
     if doubt:
         yield f"**{doubt}{f': {escaped(answer.reason)}' if answer.reason else ''}.**"
         yield ""
@@ -62,7 +58,9 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield "\n\n".join(escaped(paragraph) for paragraph in answer.text.splitlines() if paragraph.strip())
     if answer.citations:
         yield ""
-        yield from (_source(citation) for citation in sorted(answer.citations, key=lambda citation: citation.number))
+        yield from (
+            _source(citation, texts) for citation in sorted(answer.citations, key=lambda citation: citation.number)
+        )
     if line := verdicts_line(answer):
         yield from ("", f"*{escaped(line)}*")
     if verdicts and answer.decisions:
@@ -70,17 +68,19 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield from (f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)
 
 
-def _source(citation: Citation) -> str:
-    doubt = "" if citation.verified else " (not verified)"
-    other = f" (from the second source {escaped(citation.second_source)})" if citation.second_source else ""
-    return f"- \\[{citation.number}\\] {location(citation, escaped)}: “{escaped(citation.quote)}”{other}{doubt}"
+def _source(citation: Citation, texts: AnswerTexts) -> str:
+    doubt = "" if citation.verified else f" ({texts.not_verified})"
+    name = escaped(citation.second_source)
+    other = f" ({texts.from_second_source.format(name=name)})" if citation.second_source else ""
+    where = location(citation, escaped, texts)
+    return f"- \\[{citation.number}\\] {where}: “{escaped(citation.quote)}”{other}{doubt}"
 
 
-def location(citation: Citation, clean: Callable[[str], str]) -> str:
+def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:
     """The file or URL of a citation with its page, or else its heading; `clean` makes text from files harmless."""
     source = clean(citation.url or citation.source)
     if citation.page is not None:
-        return f"{source}, p. {citation.page}"
+        return f"{source}, {texts.page.format(page=citation.page)}"
     return f"{source}, § {clean(citation.heading)}" if citation.heading else source
 
 

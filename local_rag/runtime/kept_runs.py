@@ -11,13 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from local_rag.core.answer import OUT_OF_TIME, Answer, Status
+from local_rag.core.answer import Answer, Status
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.serialization import from_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.runtime.recording import FOLDER, FORMAT, NAME
 from local_rag.runtime.trace_file import BEGINS, Line
+from local_rag.text.answer_texts import ran_out_of_time
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class KeptRun:
 
     @property
     def out_of_time(self) -> bool:
-        return self.reason.startswith(OUT_OF_TIME)
+        return ran_out_of_time(self.reason)
 
     @property
     def seconds(self) -> float:

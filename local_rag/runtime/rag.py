@@ -281,6 +281,7 @@ class Rag:
             self_rag=values.self_rag,
             crag=values.crag,
             adaptive=values.adaptive,
+            answer=values.answer,
             thresholds=self.thresholds,
             strict=values.strict,
             widen=values.widen,

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.answer import Answer, Citation, Sentence, Status
 from local_rag.core.cancel import Cancel
-from local_rag.core.events import Done, Event, Started, Step
+from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.text import citations
+from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Run:
 
     def _work(self) -> None:
         try:
+            if note := fallback_note(self.deps.answer.language):
+                self.out.put(Note(note))
             self._load()
             self._drive()
             self.out.put(None)
@@ -138,12 +141,14 @@ class Run:
         return config
 
     def _answer(self, seconds: float) -> Answer:
+        from local_rag.graphs.answer_language import texts_of
         from local_rag.graphs.outcome import checked_answer
 
         state = self.state
         status: Status = state.get("status", "abstained")
         silent = status == "abstained"
-        checked = checked_answer(state)
+        texts = texts_of({**state, "question": self.question}, self.deps)
+        checked = checked_answer(state, texts)
         decisions = state.get("decisions", [])
         searched = state.get("tries", {}).get("web_searches", 0) > 0
         return Answer(
@@ -153,7 +158,7 @@ class Run:
             reason=state.get("reason", ""),
             citations=checked.citations,
             dropped_citations=state.get("dropped", 0),
-            nearest=self._nearest(decisions) if silent else (),
+            nearest=self._nearest(decisions, texts) if silent else (),
             used_web=searched and not self.deps.second_source,
             graph=self.name,
             engine=self.engine,
@@ -167,14 +172,15 @@ class Run:
             about=self.deps.index.catalog().titles[:TITLES] if silent else (),
             thread=self.thread,
             asked=state.get("asked", ""),
+            language=texts.code,
             second_source=self.deps.second_source if searched else "",
         )
 
-    def _nearest(self, decisions: list[Graded]) -> tuple[Citation, ...]:
+    def _nearest(self, decisions: list[Graded], texts: AnswerTexts) -> tuple[Citation, ...]:
         graded = [decision for decision in decisions if decision.kind == "relevance"]
         whys = {decision.chunk_id: decision.why for decision in graded if decision.chunk_id and decision.why}
         question = self.state.get("asked") or self.question
-        return citations.nearest(self.state.get("nearest", []), question, whys)
+        return citations.nearest(self.state.get("nearest", []), question, whys, texts)
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.answer import OUT_OF_TIME, Answer, Citation, QuoteMatch
-from local_rag.core.verdicts import Support
+from local_rag.core.answer import Answer, Citation
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import RESERVATIONS, Turn, answer_of, when
+from local_rag.runtime.export import Turn, answer_of, when
 from local_rag.runtime.trace_lines import verdicts_line
+from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable, link
 from local_rag.terminal.verdicts import verdicts_table
-from local_rag.text.display import plural, short_path, shorten
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, ran_out_of_time, texts_in
+from local_rag.text.display import short_path, shorten
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
@@ -30,99 +31,79 @@ QUOTE_WIDTH = 160
 FIRST = 60
 """Characters of a first question in a list."""
 
-DOUBTS: dict[Support, tuple[str, str]] = {
-    "no": (" (not in the passages)", "red"),
-    "partially": (" (only partly in the passages)", "yellow"),
-    "unparsed": (" (not checked)", "yellow"),
-}
-"""The mark behind a sentence that its passages do not carry in full, and its colour."""
-
-LOCATED: dict[QuoteMatch, str] = {
-    "exact": "word for word",
-    "near": "nearly word for word",
-    "words": "by the words that they share",
-}
-"""How a quote belongs to the sentence of the answer that cites it."""
-
 
 def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[RenderableType]:
     """The answer and its citations; what is not fully grounded says so first, a follow-up how it was understood."""
+    texts = texts_in(answer.language)
     if answer.asked not in ("", answer.question):
-        yield Text(f"understood as: {' '.join(answer.asked.split())}", "dim")
+        yield Text(texts.understood.format(question=" ".join(answer.asked.split())), "dim")
     if answer.status == "abstained":
-        yield from _abstention(answer, label)
+        yield from _abstention(answer, label, texts)
         return
-    if answer.status in RESERVATIONS:
-        yield _lead(RESERVATIONS[answer.status], "red" if answer.status == "ungrounded" else "yellow", answer.reason)
+    if answer.status in texts.leads:
+        yield _lead(texts.leads[answer.status], "red" if answer.status == "ungrounded" else "yellow", answer.reason)
         yield ""
-    yield _marked(answer)
+    yield from answer_text(answer, texts)
     if answer.removed:
         removed = "; ".join(f'"{shorten(sentence, QUOTE_WIDTH)}"' for sentence in answer.removed)
-        yield Text(f"(taken out, because the passages do not say it: {removed})", "yellow")
+        yield Text(texts.removed.format(sentences=removed), "yellow")
     if answer.citations:
         yield ""
-        yield _citations(answer, label)
+        yield _citations(answer, label, texts)
     if answer.dropped_citations:
-        yield Text(f"({plural(answer.dropped_citations, 'citation')} of unknown passages dropped)", "dim")
+        yield Text(f"({texts.count(texts.dropped, answer.dropped_citations)})", "dim")
 
 
-def _abstention(answer: Answer, label: PathLabel) -> Iterator[RenderableType]:
-    out_of_time = answer.reason.startswith(OUT_OF_TIME)
-    yield _lead("No answer" if out_of_time else "Your files do not say", "yellow", answer.reason)
+def _abstention(answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
+    out_of_time = ran_out_of_time(answer.reason)
+    yield _lead(texts.no_answer if out_of_time else texts.leads["abstained"], "yellow", answer.reason)
     if answer.nearest:
         yield ""
-        yield "Nearest passages:"
+        yield texts.nearest
         table = PlainTable(gap=1)
         for citation in answer.nearest:
             why = f" ({shorten(citation.why, QUOTE_WIDTH)})" if citation.why else ""
             table.add_row(
-                " ", Text.assemble(location(citation, label), ", ", _quote(citation, doubts=False), (why, "dim"))
+                " ",
+                Text.assemble(
+                    location(citation, label, texts), ", ", _quote(citation, texts, doubts=False), (why, "dim")
+                ),
             )
         yield table
     elif "retrieve" in answer.path and not out_of_time:
-        yield "No passage comes near the question."
+        yield texts.nothing_near
     if answer.about:
-        yield Text(f"The index is about: {'; '.join(shorten(title, 80) for title in answer.about)}.", "dim")
+        yield Text(texts.about.format(titles="; ".join(shorten(title, 80) for title in answer.about)), "dim")
 
 
 def _lead(lead: str, colour: str, reason: str) -> Text:
     return Text.assemble((lead, colour), f": {reason}." if reason else ".")
 
 
-def _marked(answer: Answer) -> Text:
-    """The text with a mark behind every sentence that its passages do not carry in full."""
-    text, position = Text(), 0
-    for sentence in sorted(answer.sentences, key=lambda sentence: sentence.start):
-        text.append(answer.text[position : sentence.end])
-        text.append(*DOUBTS.get(sentence.support, ("", "")))
-        position = sentence.end
-    return text.append(answer.text[position:])
-
-
-def _citations(answer: Answer, label: PathLabel) -> PlainTable:
+def _citations(answer: Answer, label: PathLabel, texts: AnswerTexts) -> PlainTable:
     """A row per passage; further quotes from it stand below."""
     table, last = PlainTable(gap=1), None
     for citation in sorted(answer.citations, key=lambda citation: citation.number):
         if citation.number == last:
-            table.add_row("", _quote(citation))
+            table.add_row("", _quote(citation, texts))
         else:
-            table.add_row(f"[{citation.number}]", citation_text(citation, label))
+            table.add_row(f"[{citation.number}]", citation_text(citation, label, texts))
         last = citation.number
     return table
 
 
-def citation_text(citation: Citation, label: PathLabel = short_path) -> Text:
+def citation_text(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
     """notes/plan.pdf, p. 4, "quoted words", and what there is to doubt."""
-    return Text.assemble(location(citation, label), ", ", _quote(citation))
+    return Text.assemble(location(citation, label, texts), ", ", _quote(citation, texts))
 
 
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     """Every citation of an answer: where it stands, how it was found there, and the whole quote."""
-    table = PlainTable(gap=1)
+    table, texts = PlainTable(gap=1), texts_in(answer.language)
     for citation in sorted(answer.citations, key=lambda citation: citation.number):
-        how = LOCATED[citation.located] if citation.verified else "not verified"
+        how = texts.located[citation.located] if citation.verified else texts.not_verified
         characters = f", characters {citation.start:,} to {citation.end:,} ({how})"
-        table.add_row(f"[{citation.number}]", location(citation, label) + Text(characters, "dim"))
+        table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(characters, "dim"))
         table.add_row("", f'"{" ".join(citation.quote.split())}"')
     return table
 
@@ -145,27 +126,27 @@ def citation_of(passage: Document) -> Citation:
     return Citation(number=0, quote=passage.page_content, verified=True, **{name: metadata[name] for name in names})
 
 
-def location(citation: Citation, label: PathLabel = short_path) -> Text:
+def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
     """File, and page or heading: notes/plan.pdf, p. 4. The file opens on a click."""
     shown = citation.url if is_url(citation.url) else label(citation.source)
     text = link(shown, _address(citation))
     if citation.page is not None:
-        text.append(f", p. {citation.page}")
+        text.append(f", {texts.page.format(page=citation.page)}")
     elif citation.heading:
         text.append(f", § {shorten(citation.heading, 80)}")
     return text
 
 
-def _quote(citation: Citation, *, doubts: bool = True) -> Text:
+def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Text:
+    web = texts.web if citation.origin == "web" else texts.web_page if citation.url else ""
     if citation.second_source:
-        web = f" (from the second source {short_path(citation.second_source)})"
-    else:
-        web = " (web)" if citation.origin == "web" else " (web page)" if citation.url else ""
+        web = texts.from_second_source.format(name=short_path(citation.second_source))
+    web = f" ({web})" if web else ""
     text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
     if doubts and citation.located == "near":
-        text.append(f" ({LOCATED['near']})", "dim")
+        text.append(f" ({texts.located['near']})", "dim")
     if doubts and not citation.verified:
-        text.append(" (not verified)", "yellow")
+        text.append(f" ({texts.not_verified})", "yellow")
     return text
 
 

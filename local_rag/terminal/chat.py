@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.runtime.export import answer_of
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
 from local_rag.terminal.question_runner import QuestionRunner
+from local_rag.text.answer_texts import ran_out_of_time
 from local_rag.text.display import joined, plural, shorten
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Chat:
             write_json(self.last, indent=None)
         else:
             write(*answer_parts(self.last, self.runner.label), "")
-        if self.last.reason.startswith(OUT_OF_TIME):
+        if ran_out_of_time(self.last.reason):
             self._tell("The time ran out, so the thread does not remember this question.")
         elif not self.thread:
             self.thread = name

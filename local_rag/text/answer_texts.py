@@ -36,7 +36,12 @@ class AnswerTexts:
     nothing_found: str
     not_in_passages: str
     not_answered: str
-    query_not_allowed: str
+    the_web: str
+    second_source: str
+    source_not_asked: str
+    source_gave_nothing: str
+    not_in_source: str
+    and_also: str
     unread: Count
     none_relevant: Count
     without_passages: str
@@ -69,6 +74,7 @@ class AnswerTexts:
     page: str
     web: str
     web_page: str
+    from_second_source: str
     doubts: Mapping[Support, str]
     located: Mapping[QuoteMatch, str]
     not_verified: str
@@ -88,7 +94,12 @@ ENGLISH = AnswerTexts(
     nothing_found="nothing was found",
     not_in_passages="the passages found do not contain the answer",
     not_answered="what the passages say does not answer the question",
-    query_not_allowed="the files do not answer it, and the web was not asked: the query was not allowed to leave",
+    the_web="the web",
+    second_source="the second source",
+    source_not_asked="{name} was not asked",
+    source_gave_nothing="{name} gave nothing",
+    not_in_source="what {name} gave does not contain it",
+    and_also=", and ",
     unread=(
         "the grader gave no usable verdict on {n} passage, and found no other that answers",
         "the grader gave no usable verdict on {n} passages, and found no other that answers",
@@ -136,6 +147,7 @@ ENGLISH = AnswerTexts(
     page="p. {page}",
     web="web",
     web_page="web page",
+    from_second_source="from the second source {name}",
     doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
     located={"exact": "word for word", "near": "nearly word for word", "words": "by the words that they share"},
     not_verified="not verified",
@@ -151,7 +163,12 @@ GERMAN = AnswerTexts(
     nothing_found="nichts gefunden",
     not_in_passages="in den gefundenen Textstellen steht die Antwort nicht",
     not_answered="was in den Textstellen steht, beantwortet die Frage nicht",
-    query_not_allowed="in den Dateien steht es nicht, und die Suche im Web war nicht erlaubt",
+    the_web="das Web",
+    second_source="die zweite Quelle",
+    source_not_asked="{name} wurde nicht befragt",
+    source_gave_nothing="{name} lieferte nichts",
+    not_in_source="was {name} lieferte, beantwortet die Frage nicht",
+    and_also=", und ",
     unread=(
         "zu {n} Textstelle kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
         "zu {n} Textstellen kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
@@ -199,6 +216,7 @@ GERMAN = AnswerTexts(
     page="S. {page}",
     web="Web",
     web_page="Webseite",
+    from_second_source="aus der zweiten Quelle {name}",
     doubts={
         "no": "steht nicht in den Textstellen",
         "partially": "steht nur zum Teil in den Textstellen",

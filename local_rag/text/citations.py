@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Citation, Status
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.alignment import verbatim
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
-from local_rag.text.marks import leads, marks, without_marks
+from local_rag.text.marks import begins_item, leads, marks, without_marks
 from local_rag.text.parts import heading_at
 from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.tables import blanked, tables
 from local_rag.text.verification import evidence
 from local_rag.text.words import content_stems, words
 
@@ -75,7 +76,7 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     text, placed = _written(text, known)
     citations: list[Citation] = []
     uncited = 0
-    for sentence, numbers in _cited_sentences(_runs(text, placed), documents):
+    for sentence, numbers in (*_cited_rows(text, placed, documents), *_cited_outside(text, placed, documents)):
         uncited += not numbers and bool(words(sentence))
         citations += [_cite(sentence, number, documents[number - 1]) for number in numbers]
     return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
@@ -124,7 +125,11 @@ def _known_marks(text: str, documents: Sequence[Document], numbers: Sequence[int
 
 
 def nearest(
-    documents: Iterable[Document], question: str, whys: Mapping[str, str] | None = None, limit: int = 3
+    documents: Iterable[Document],
+    question: str,
+    whys: Mapping[str, str] | None = None,
+    texts: AnswerTexts = ENGLISH,
+    limit: int = 3,
 ) -> tuple[Citation, ...]:
     """The passages that came closest to a question that nothing answered, each with its best sentence.
 
@@ -135,7 +140,7 @@ def nearest(
     for number, document in enumerate(near, start=1):
         span = _best_sentence(question, document.page_content)
         score = float(document.metadata.get("score", 0.0))
-        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), f"similarity {score:.2f}")
+        why = (whys or {}).get(str(document.metadata.get("chunk_id", "")), texts.similarity.format(score=score))
         citations.append(replace(_citation(number, document, span, verified=False, sentence=""), why=why))
     return tuple(citations[:limit])
 
@@ -143,15 +148,18 @@ def nearest(
 def is_fixed_reply(text: str) -> bool:
     """Whether a text is the one reply that stands for "your files do not say".
 
-    With or without marks, quotation marks and full stop; models like to add "to the question".
+    In any language that a model may write it in, with or without marks, quotation marks and full stop; models like to
+    add "to the question".
     """
-    plain, fixed = (
-        " ".join(without_marks(reply).split()).strip("\"'“”. ").casefold() for reply in (text, NOT_IN_PASSAGES)
+    plain = _plain(text)
+    return any(
+        plain.startswith(fixed := _plain(refusal)) and plain.removeprefix(fixed).strip() in ("", *endings)
+        for refusal, endings in refusals()
     )
-    return plain.startswith(fixed) and plain.removeprefix(fixed).strip() in _ENDINGS
 
 
-_ENDINGS = {"", "to the question", "to this question", "to your question"}
+def _plain(reply: str) -> str:
+    return " ".join(without_marks(reply).split()).strip("-*•|\"'“”„«». ").casefold()
 
 
 def _written(text: str, known: Sequence[Mark]) -> tuple[str, tuple[Mark, ...]]:
@@ -180,6 +188,28 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
     known = any(before.group() + span.of(text) in document.page_content for document in documents)
     goes_on = re.match(r"[ \t]*[\w(=+*/<>.`-]", text[span.end :]) and not re.match(r"[.](?:\s|$)", text[span.end :])
     return known and (bool(goes_on) or not all(1 <= number <= len(documents) for number in cited))
+
+
+def _cited_rows(
+    text: str, placed: Sequence[Mark], documents: Sequence[Document]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The rows of the tables with the numbers of all marks in each; one that a passage has is cited with another."""
+    for table in tables(text):
+        inside = {row: [cited for span, cited in placed if row.start <= span.start < row.end] for row in table.rows}
+        everywhere = dict.fromkeys(number for marks_of in inside.values() for cited in marks_of for number in cited)
+        for row, marks_of in inside.items():
+            plain = without_marks(row.of(text)).strip()
+            numbers = tuple(dict.fromkeys(number for cited in marks_of for number in cited))
+            yield plain, numbers or _copied_from(plain, everywhere, documents)
+
+
+def _cited_outside(
+    text: str, placed: Sequence[Mark], documents: Sequence[Document]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The sentences outside of tables, with their numbers."""
+    rows = [row for table in tables(text) for row in table.rows]
+    outside = [mark for mark in placed if not any(row.start <= mark[0].start < row.end for row in rows)]
+    yield from _cited_sentences(_runs(blanked(text), outside), documents)
 
 
 @dataclass
@@ -225,10 +255,21 @@ def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Ite
         parts = [span.of(text) for span in sentences(text)]
         if len(parts) > 1 and _copied_from(text, cited, documents):
             parts = [text]
+        elif run.after:
+            parts = _last_item_as_one(text, parts)
         for position, part in enumerate(parts):
             numbers = run.before if position == 0 else ()
             numbers += run.after if position == len(parts) - 1 else ()
             yield part, tuple(dict.fromkeys(numbers or _copied_from(part, cited, documents)))
+
+
+def _last_item_as_one(text: str, parts: list[str]) -> list[str]:
+    """The sentences before a mark; those of a list item on the last line are one, as in `marks.claims`."""
+    item = text.rpartition("\n")[2]
+    if not begins_item(item):
+        return parts
+    before = [span.of(text) for span in sentences(text[: len(text) - len(item)])]
+    return [*before, item]
 
 
 def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from local_rag.text.sentences import Span, sentences, stripped
+from local_rag.text.tables import blanked, cells, tables
 from local_rag.text.words import words
 
 _BULLET_ALONE = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])?\s*")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S")
 _RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
 _LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
 _MARK = re.compile(
@@ -25,11 +27,14 @@ def marks(text: str) -> list[tuple[Span, list[int]]]:
 
 
 class Claim(NamedTuple):
-    """A sentence of an answer: where it stands with its marks, its words without them, and the numbers it cites."""
+    """A sentence, a list item or a row of a table in an answer: where it stands with its marks, its words without them,
+    and the numbers it cites. `columns` are the headings of its table.
+    """
 
     span: Span
     text: str
     numbers: tuple[int, ...]
+    columns: str = ""
 
 
 def claims(text: str) -> list[Claim]:
@@ -37,7 +42,25 @@ def claims(text: str) -> list[Claim]:
     one after it.
 
     A mark does not cut a sentence, unless what follows begins anew: a quote that was cut has no full stop to end it.
+    A row of a table is one claim, the heading of the table none. The first sentences of a list item are one claim with
+    the sentence that has its first mark.
     """
+    return sorted([*_sentences(blanked(text)), *_rows(text)], key=lambda claim: claim.span)
+
+
+def _rows(text: str) -> Iterator[Claim]:
+    """The rows of the tables of an answer, each with all marks that stand in it."""
+    for table in tables(text):
+        columns = " | ".join(cells(table.heading.of(text)))
+        for span in table.rows:
+            row = span.of(text)
+            plain = without_marks(row).strip()
+            if words(plain):
+                cited = dict.fromkeys(number for _, numbers in marks(row) for number in numbers)
+                yield Claim(span, plain, tuple(cited), columns)
+
+
+def _sentences(text: str) -> list[Claim]:
     known = marks(text)
     blank = _MARK.sub(lambda match: " " * len(match.group()) if _cited(match) else match.group(), text)
     spans = [span for span in _cut_at(text, blank, [mark for mark, _ in known]) if words(span.of(blank))]
@@ -53,10 +76,36 @@ def claims(text: str) -> list[Claim]:
         numbers[index] += cited
         begins[index] = min(begins[index], _line_start(text, mark) if leads(text, mark) else mark.start)
         ends[index] = max(ends[index], mark.end)
-    return [
+    found = [
         Claim(Span(begin, end), without_marks(text[begin:end]).strip(), tuple(dict.fromkeys(cited)))
         for begin, end, cited in zip(begins, ends, numbers, strict=True)
     ]
+    return list(_items_as_one(text, found))
+
+
+def _items_as_one(text: str, found: Sequence[Claim]) -> Iterator[Claim]:
+    """The claims, those before the first mark of a list item put together."""
+    begun: Claim | None = None
+    for claim in found:
+        if begun is not None:
+            if "\n" in text[begun.span.start : claim.span.start]:
+                yield begun
+                begun = None
+            else:
+                span = Span(begun.span.start, claim.span.end)
+                claim = Claim(span, without_marks(span.of(text)).strip(), claim.numbers)
+        if begins_item(claim.text) and not claim.numbers:
+            begun = claim
+            continue
+        begun = None
+        yield claim
+    if begun is not None:
+        yield begun
+
+
+def begins_item(text: str) -> bool:
+    """Whether a text begins with the bullet or the number of a list item."""
+    return bool(_ITEM.match(text))
 
 
 def _cut_at(text: str, blank: str, cuts: Sequence[Span]) -> Iterator[Span]:

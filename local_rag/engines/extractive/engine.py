@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel, question_memory
 from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning
@@ -20,8 +20,10 @@ from local_rag.engines.extractive.analysis import Analyses, Analysis, probabilit
 from local_rag.engines.extractive.answerability import Answerability, shipped
 from local_rag.engines.extractive.quotes import as_written
 from local_rag.engines.extractive.selection import ANSWERS, choose
+from local_rag.engines.extractive.setting_out import set_out, unmet
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.parts import stored
@@ -122,7 +124,7 @@ class ExtractiveEngine:
         return verdicts
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """The best one to three sentences, each with its mark; the fixed reply where none is good enough.
+        """The best sentences, three unless another number is asked for, each with its mark; else the fixed reply.
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
         of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
@@ -139,9 +141,13 @@ class ExtractiveEngine:
                 analysis = self._analyses().of(query, [passage for passage, _ in passages])
                 sentences += [
                     f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
-                    for quote in choose(analysis, failed, self._answerability, self._answers)
+                    for quote in choose(analysis, failed, self._answerability, self._answers, attempt.shape.sentences)
                 ]
-        yield from _deltas(list(dict.fromkeys(sentences)) or [NOT_IN_PASSAGES], started)
+        quotes = list(dict.fromkeys(sentences))[: attempt.shape.sentences]
+        if quotes:
+            yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
+        else:
+            yield AnswerDelta(attempt.shape.refusal, usage=_usage(started))
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The sentence that leads on, and a query for what it names; see `reasoning`."""
@@ -156,7 +162,7 @@ class ExtractiveEngine:
         """Support from containment in the passages, usefulness from the chance that the text answers the question."""
         started = time.perf_counter()
         cancel.check()
-        if generation.strip() == NOT_IN_PASSAGES or not words_of(generation):
+        if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", _usage(started), score=0.0)
         judged = sentence_supports(generation, [document.page_content for document in documents])
         supports: tuple[Support, ...] = tuple(support for _, support in judged)
@@ -217,9 +223,8 @@ def _why(analysis: Analysis, number: int) -> str:
     return f"{coverage}, similarity {analysis.features[number].cosine:.2f}{lacking}"
 
 
-def _deltas(sentences: Sequence[str], started: float) -> Iterator[AnswerDelta]:
+def _deltas(sentences: Sequence[str], notes: tuple[str, ...], started: float) -> Iterator[AnswerDelta]:
     for number, sentence in enumerate(sentences):
         cancel.check()
-        gap = "" if number == 0 else "\n" if "\n" in sentence + sentences[number - 1] else " "
         last = number == len(sentences) - 1
-        yield AnswerDelta(gap + sentence, usage=_usage(started) if last else None)
+        yield AnswerDelta(sentence, usage=replace(_usage(started), notes=notes) if last else None)

@@ -24,9 +24,13 @@ SAME = 0.9
 
 
 def choose(
-    analysis: Analysis, drafts: str, answerability: Answerability | None = None, answers: float = ANSWERS
+    analysis: Analysis,
+    drafts: str,
+    answerability: Answerability | None = None,
+    answers: float = ANSWERS,
+    most: int = MAX_SENTENCES,
 ) -> list[Quote]:
-    """The best quotes, none that a failed draft held; none at all where the best one hardly is the right answer.
+    """The best quotes, `most` at most, none that a failed draft held; none where the best hardly is the right answer.
 
     They come in the order of the passages; where a short answer is asked for, the best comes first.
     """
@@ -40,7 +44,7 @@ def choose(
     chosen: list[int] = []
     for number in ranked:
         cancel.check()
-        if len(chosen) == MAX_SENTENCES:
+        if len(chosen) == most:
             break
         if chosen and analysis.answers[number] < analysis.answers[chosen[0]] - MARGIN[short]:
             break

@@ -250,10 +250,11 @@ REWRITERS: dict[Target, str] = {"vectorstore": "rewriter", "web": "rewriter_web"
 def shape_words(shape: Shape) -> str:
     """What the generator is asked for: in German, in at most 3 sentences."""
     count = shape.sentences
+    listed = "and nothing else, each one sentence on a line behind"
     sets_out: dict[Style, str] = {
         "short": f"in at most {plural(count, 'sentence')}",
-        "list": f'as a list of at most {plural(count, "item")}, each one sentence on a line of its own behind "- "',
-        "steps": f'in at most {plural(count, "step")}, each one sentence on a line of its own behind "1.", "2.", …',
+        "list": f'as a list of at most {plural(count, "item")} {listed} "- "',
+        "steps": f'in at most {plural(count, "step")} {listed} "1.", "2.", …',
         "table": f"as a table in Markdown, a line of headings and at most {plural(count, 'row')} below it",
     }
     return f"{f'in {shape.language}, ' if shape.language else ''}{sets_out[shape.style]}"
@@ -283,7 +284,8 @@ def _claim(claim: Claim, documents: int) -> str:
     """A sentence with the numbers of the passages it cites behind it, wherever its marks stood."""
     cited = [str(number) for number in claim.numbers if 1 <= number <= documents]
     mark = f" [{', '.join(cited)}]" if cited else ""
-    return f"{' '.join(fenced(claim.text).split())}{mark}"
+    columns = f" (columns: {' '.join(fenced(claim.columns).split())})" if claim.columns else ""
+    return f"{' '.join(fenced(claim.text).split())}{columns}{mark}"
 
 
 def _passages(documents: Sequence[Document], numbers: Sequence[int]) -> Iterator[str]:

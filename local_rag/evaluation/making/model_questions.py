@@ -8,11 +8,12 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import Attempt
 from local_rag.evaluation.making.wording import located
 from local_rag.index.search import document
+from local_rag.text.citations import is_fixed_reply
 from local_rag.text.display import plural
-from local_rag.text.marks import without_marks
+from local_rag.text.sentences import sentences
 
 if TYPE_CHECKING:
     from local_rag.engines.ollama.question_proposer import QuestionProposer
@@ -78,7 +79,7 @@ class ModelQuestions:
         text = ""
         for delta in self._proposer.engine.answer(question, self._index.search(question, NEAREST), Attempt()):
             text = "" if delta.restart else text + delta.text
-        if without_marks(text).strip().startswith(NOT_IN_PASSAGES.rstrip(".")):
+        if _begins_with_refusal(text):
             return question
         self._thrown["the files answer what was to have no answer"] += 1
         return None
@@ -106,3 +107,8 @@ def _until_useless(replies: Iterable[T | None]) -> Generator[T, None, tuple[int,
         elif (useless := useless + 1) >= USELESS:
             break
     return useful, useless
+
+
+def _begins_with_refusal(text: str) -> bool:
+    """Whether an answer says first that the passages do not have it; models like to go on after that."""
+    return any(is_fixed_reply(span.of(text)) for span in sentences(text)[:1])

@@ -9,15 +9,16 @@ from dataclasses import replace
 from langchain_core.documents import Document
 
 from local_rag.core import critique
-from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.graphs import outcome
+from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.grades import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
 from local_rag.graphs.state import Candidate, Deps, State, Update
 from local_rag.text import citations
+from local_rag.text.answer_texts import AnswerTexts, is_refusal
 
 
 @node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")
@@ -25,7 +26,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write a draft from each part of the documents; which is best is decided next."""
     documents, question = state.get("documents", []), standalone_question(state)
     tries, usage = counted(state, "generations"), Usage()
-    attempt = replace(attempt_of(state, tries), scored=True)
+    attempt = replace(attempt_of(state, tries, deps), scored=True)
     drafts: list[Candidate] = []
     ranking = sorted(range(len(documents)), key=lambda n: -float(documents[n].metadata.get("rank_score") or 0.0))
     for number, ranks in enumerate(dealt(len(documents), deps.self_rag.candidates), start=1):
@@ -33,20 +34,23 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
         part = [documents[position] for position in positions]
         text, cost, logprobs = write(question, part, attempt, deps, emit, number)
         usage += cost
-        if text not in ("", NOT_IN_PASSAGES):
+        if text and not is_refusal(text):
             marked, dropped = citations.remapped(text, [position + 1 for position in positions], part)
             drafts.append(Candidate(marked, _relevance(state, part), probability(logprobs), dropped))
-    written = _chosen(drafts[0], None, documents) if drafts else _NOTHING
+    texts = texts_of(state, deps)
+    written = _chosen(drafts[0], None, documents, texts) if drafts else _nothing(texts)
     return written | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
 
 
-_NOTHING: Update = {
-    "generation": NOT_IN_PASSAGES,
-    "status": "abstained",
-    "reason": "the passages found do not contain the answer",
-    "dropped": 0,
-    "grade": None,
-}
+def _nothing(texts: AnswerTexts) -> Update:
+    """No draft said anything."""
+    return {
+        "generation": texts.refusal,
+        "status": "abstained",
+        "reason": texts.not_in_passages,
+        "dropped": 0,
+        "grade": None,
+    }
 
 
 def dealt(count: int, candidates: int) -> list[list[int]]:
@@ -78,9 +82,11 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> Update:
         if score is not None:
             ranked.append((score, draft, grade, removed))
     if not ranked:
-        return _NOTHING | {"usage": usage, "decisions": decisions}
+        return _nothing(texts_of(state, deps)) | {"usage": usage, "decisions": decisions}
     _, best, grade, removed = max(ranked, key=lambda candidate: candidate[0])
-    update = _chosen(best, replace(lowered(grade, deps.thresholds.answer), usage=Usage()), documents)
+    update = _chosen(
+        best, replace(lowered(grade, deps.thresholds.answer), usage=Usage()), documents, texts_of(state, deps)
+    )
     decisions.append(Graded("rank_candidates", "chosen", f"{len(ranked)} of {len(decisions)} drafts could be used"))
     return update | {"removed": removed, "usage": usage, "decisions": decisions}
 
@@ -95,14 +101,14 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     return replace(draft, text=text), left, removed
 
 
-def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document]) -> Update:
+def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document], texts: AnswerTexts) -> Update:
     """A draft as the generation; numbers that its own passages did not have count as dropped."""
     checked = citations.check(best.text, documents)
     checked = replace(checked, dropped=checked.dropped + best.dropped)
     return {
         "generation": checked.text,
         "status": checked.status,
-        "reason": outcome.reason_of(checked, found=True),
+        "reason": outcome.reason_of(checked, found=True, texts=texts),
         "dropped": checked.dropped,
         "grade": grade,
     }

@@ -12,18 +12,19 @@ from typing import Any
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
-from local_rag.core.answer import OUT_OF_TIME
 from local_rag.core.errors import Stopped
 from local_rag.core.events import Note
 from local_rag.core.generation import Turn
 from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
+from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.nodes.node import Emit, Node, node, with_texts
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
 from local_rag.graphs.state import Deps, Options, Result, State, Update, deps_of
 from local_rag.graphs.untraced import Graph
+from local_rag.text.answer_texts import ran_out_of_time
 
 
 def graph_of(
@@ -77,19 +78,21 @@ def remember(state: State, runtime: Runtime[Deps]) -> Update:
         raise Stopped("stopped")
     state, read = with_texts(state, deps, runtime.stream_writer)
     update: Update = {"generation": state.get("generation", ""), **read, "path": ["remember"]}
-    if state.get("reason", "").startswith(OUT_OF_TIME):
+    if ran_out_of_time(state.get("reason", "")):
         return update
     return {**update, "turns": [*state.get("turns", []), _turn(state, deps)]}
 
 
 def _turn(state: State, deps: Deps) -> dict[str, Any]:
-    checked = checked_answer(state)
+    texts = texts_of(state, deps)
+    checked = checked_answer(state, texts)
     return {
         "question": state["question"],
         "asked": state.get("asked") or state["question"],
         "answer": checked.text,
         "status": state.get("status", "abstained"),
         "reason": state.get("reason", ""),
+        "language": texts.code,
         "sources": [asdict(citation) for citation in checked.citations],
         "shown": state.get("shown", []),
         "path": state.get("path", []),

@@ -8,26 +8,29 @@ from langchain_core.documents import Document
 
 from local_rag.core.answer import BudgetKind
 from local_rag.core.events import Token
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import Attempt
 from local_rag.core.usage import Usage
 from local_rag.graphs import outcome
+from local_rag.graphs.answer_language import shape_of, texts_of
 from local_rag.graphs.nodes.node import Emit, counted, node, standalone_question
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
+from local_rag.text.answer_texts import is_refusal
 
 
 def _generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write an answer from the documents and check its citations; without documents there is no answer."""
     documents = state.get("documents", [])
     tries = counted(state, "generations")
-    text, usage = NOT_IN_PASSAGES, Usage()
+    texts, attempt = texts_of(state, deps), attempt_of(state, tries, deps)
+    text, usage = texts.refusal, Usage()
     if documents:
-        text, usage, _ = write(standalone_question(state), documents, attempt_of(state, tries), deps, emit)
+        text, usage, _ = write(standalone_question(state), documents, attempt, deps, emit)
     checked = citations.check(text, documents)
     return {
-        "generation": checked.text or NOT_IN_PASSAGES,
+        "generation": checked.text or texts.refusal,
         "status": checked.status,
-        "reason": outcome.reason_of(checked, bool(documents)),
+        "reason": outcome.reason_of(checked, bool(documents), texts),
         "dropped": checked.dropped,
         "grade": None,
         "removed": [],
@@ -48,22 +51,24 @@ generate_last = node(_writing, ends=True)(_generate)
 """The same in plain RAG, where nothing checks what is written."""
 
 
-def attempt_of(state: State, tries: Mapping[BudgetKind, int]) -> Attempt:
-    """Which try this is, and what was wrong with those before it."""
-    failed = tuple((draft.text, draft.why) for draft in state.get("drafts", ()))
-    return Attempt(tries["generations"], failed, thoughts=tuple(state.get("thoughts", ())))
+def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Attempt:
+    """Which try this is, and what was wrong with those before it: in English, as the prompts are."""
+    failed = tuple((draft.text, outcome.why_rejected(draft.grade)) for draft in state.get("drafts", ()))
+    shape, thoughts = shape_of(state, deps), tuple(state.get("thoughts", ()))
+    return Attempt(tries["generations"], failed, thoughts=thoughts, shape=shape)
 
 
 @node("answering without your files", ends=True)
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
-    text, usage, _ = write(standalone_question(state), [], Attempt(direct=True), deps, emit)
-    silent = text in ("", NOT_IN_PASSAGES)
+    texts, attempt = texts_of(state, deps), Attempt(direct=True, shape=shape_of(state, deps))
+    text, usage, _ = write(standalone_question(state), [], attempt, deps, emit)
+    silent = not text or is_refusal(text)
     return {
-        "generation": text or NOT_IN_PASSAGES,
+        "generation": text or texts.refusal,
         "documents": [],
         "status": "abstained" if silent else "direct",
-        "reason": "the engine cannot answer without passages" if silent else "answered without looking into your files",
+        "reason": texts.without_passages if silent else texts.without_files,
         "tries": counted(state, "generations"),
         "usage": usage,
     }
@@ -104,4 +109,4 @@ def write(
             text = f"{before} {delta.text}" if delta.restart and before else delta.text
             emit(Token(text, attempt.number, delta.restart, candidate))
     text = "".join(parts).strip()
-    return (NOT_IN_PASSAGES if citations.is_fixed_reply(text) else text), usage, logprobs
+    return (attempt.shape.refusal if citations.is_fixed_reply(text) else text), usage, logprobs

@@ -10,9 +10,11 @@ from langchain_core.documents import Document
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance
 from local_rag.graphs import outcome, rules
+from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.grades import combined, lowered, unchecked
 from local_rag.graphs.nodes.node import Emit, Node, Rule, chunk_id, node, rejected, standalone_question
 from local_rag.graphs.state import Deps, State, Update
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural
 
 
@@ -94,7 +96,7 @@ def _grader(name: str, doing: str, check: Check, rule: Rule) -> Node:
             return {"grade": None, "rejected": refused, "decisions": [verdict]}
         grade, usage = _grade(state, deps, check)
         update: Update = {"grade": grade, "usage": usage, "decisions": _logged(grade, check)}
-        return update | _consequence(state, grade, check)
+        return update | _consequence(state, grade, check, texts_of(state, deps))
 
     grade.__name__ = name
     return node(doing, rule)(grade)
@@ -119,13 +121,13 @@ def _logged(grade: Grade, check: Check) -> list[Graded]:
     return {"both": [support, usefulness], "support": [support], "usefulness": [usefulness]}[check]
 
 
-def _consequence(state: State, grade: Grade, check: Check) -> Update:
+def _consequence(state: State, grade: Grade, check: Check, texts: AnswerTexts) -> Update:
     """The status of a good answer, or a rejected draft; what is only half graded is neither."""
     if rules.verdict_of(grade) == "useful":
         return outcome.useful(state)
     if check == "support" and grade.support == "fully":
         return {}
-    update: Update = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade)]}
+    update: Update = {"drafts": [*state.get("drafts", ()), outcome.rejected_draft(state, grade, texts)]}
     return update | {"spent": ["generations"]} if unchecked(grade) else update
 
 

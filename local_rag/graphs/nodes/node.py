@@ -14,6 +14,7 @@ from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
+from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.checkpoints import restored
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
 from local_rag.graphs.state import Deps, State, Update, after, deps_of
@@ -106,7 +107,7 @@ def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
 
 def _ended(state: State, deps: Deps, writer: str) -> Update:
     """What the last node adds: the answer as a person gets to read it, which is a message now."""
-    update = outcome.ended(state)
+    update = outcome.ended(state, texts_of(state, deps))
     status, usage = state.get("status", "abstained"), state.get("usage", Usage())
     push_answer(update["generation"], writer, status, deps.engine.name, usage)
     return update

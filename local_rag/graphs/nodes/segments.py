@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from local_rag.core.critique import overall
 from local_rag.core.events import Retrieved, Token
-from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
+from local_rag.core.generation import Attempt
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import outcome, rules
+from local_rag.graphs.answer_language import shape_of, texts_of
 from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
@@ -25,6 +26,7 @@ from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, latest
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
+from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, without_marks
 from local_rag.text.parts import chunk_ids
@@ -102,12 +104,15 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     tries = counted(state, "steps")
     if refused or not written:
         tries |= {"generations": tries.get("generations", 0) + 1}
-    failed = [*((draft.text, draft.why) for draft in state.get("drafts", ())), *((text, why) for text, why in refused)]
-    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written))
+    failed = [
+        *((draft.text, outcome.why_rejected(draft.grade)) for draft in state.get("drafts", ())),
+        *((text, why) for text, why in refused),
+    ]
+    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape_of(state, deps))
     if written:
         emit(Token(f"{written} ", attempt.number, restart=True))
     text, usage, _ = write(standalone_question(state), latest(state), attempt, deps, emit, before=written)
-    return {"segment": "" if text == NOT_IN_PASSAGES else text, "tries": tries, "usage": usage}
+    return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
 
 @node("checking the part", rules.part_supported)
@@ -126,7 +131,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
         "decisions": [Graded("support", grade.support, grade.why, score=grade.support_score)],
     }
     if grade.support in ("fully", "unparsed"):
-        return {**update, **_added(state, segment, grade)}
+        return {**update, **_added(state, segment, grade, texts_of(state, deps))}
     if budget_left(state, "generations") and budget_left(state, "steps"):
         why = "not supported by the passages" if grade.support == "no" else "only partly supported by the passages"
         refused = [*state.get("refused", ()), [without_marks(segment), "; ".join(filter(None, (why, grade.why)))]]
@@ -136,10 +141,10 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
         removed, segment = removed or [without_marks(segment)], ""
     update |= {"removed": [*state.get("removed", ()), *removed], "refused": [], "segment": ""}
     update["why"] = f"{plural(len(removed), 'sentence')} without support left out"
-    return {**update, **_added(state, segment, grade)} if segment else update
+    return {**update, **_added(state, segment, grade, texts_of(state, deps))} if segment else update
 
 
-def _added(state: State, segment: str, grade: Grade) -> Update:
+def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Update:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
     documents, passages = state.get("documents", []), latest(state)
     positions = [documents.index(passage) + 1 for passage in passages]
@@ -154,7 +159,7 @@ def _added(state: State, segment: str, grade: Grade) -> Update:
         "segment": segment,
         "refused": [],
         "status": checked.status,
-        "reason": outcome.reason_of(checked, found=True),
+        "reason": outcome.reason_of(checked, found=True, texts=texts),
         "dropped": checked.dropped,
         "grade": _support_of_all(state.get("grade"), grade, checked.text),
     }

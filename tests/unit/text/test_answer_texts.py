@@ -1,0 +1,127 @@
+"""The program's own sentences by language: complete, with the same placeholders, known to what compares with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+import pytest
+
+from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.text.answer_texts import (
+    ENGLISH,
+    GERMAN,
+    TABLES,
+    asked_language,
+    engine_gave_out,
+    fallback_note,
+    is_refusal,
+    ran_out_of_time,
+    texts_for,
+)
+from local_rag.text.citations import is_fixed_reply
+from local_rag.text.languages import code_of, detected
+
+
+def texts(table):
+    """Every text of a table by its name."""
+    for field in fields(table):
+        value = getattr(table, field.name)
+        if field.name in ("code", "endings"):
+            continue
+        if isinstance(value, Mapping):
+            yield from ((f"{field.name}.{key}", text) for key, text in value.items())
+        elif isinstance(value, tuple):
+            yield from ((f"{field.name}.{number}", text) for number, text in enumerate(value))
+        else:
+            yield field.name, value
+
+
+def placeholders(text):
+    return set(re.findall(r"\{(\w+)", text))
+
+
+def test_each_language_has_each_text_with_the_same_placeholders():
+    english, german = dict(texts(ENGLISH)), dict(texts(GERMAN))
+    assert list(english) == list(german)
+    for name, text in english.items():
+        assert german[name] and placeholders(german[name]) - {"n"} == placeholders(text) - {"n"}, name
+        assert german[name] != text or name in ("similarity", "page"), f"{name} is not translated"
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_what_is_compared_with_is_known_in_every_language(table):
+    assert is_refusal(table.refusal) and is_fixed_reply(f"{table.refusal} [1]")
+    assert ran_out_of_time(table.out_of_time_after.format(seconds=300.0))
+    assert engine_gave_out(f"{table.engine_failed}: the server is gone")
+    assert not ran_out_of_time(table.nothing_found) and not engine_gave_out(table.nothing_found)
+    assert not is_refusal(f"{table.refusal} But the plan costs 5 euros.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Die Textstellen enthalten keine Antwort.",
+        "„Die Textstellen enthalten keine Antwort auf die Frage.“ [2]",
+        "- Die Textstellen enthalten keine Antwort",
+        "Die Passagen enthalten die Antwort nicht.",
+        "The passages do not contain the answer to your question",
+        "Les passages ne contiennent pas la réponse.",
+    ],
+)
+def test_a_refusal_is_known_as_models_write_it(reply):
+    assert is_fixed_reply(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.", "Die Antwort steht in den Textstellen.", ""],
+)
+def test_another_answer_is_no_refusal(reply):
+    assert not is_fixed_reply(reply)
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("What does the plan cost?", "en"),
+        ("Who pays?", "en"),
+        ("When will Die Zeit publish it?", "en"),
+        ("Was kostet der Plan?", "de"),
+        ("Wann endet die Kündigungsfrist?", "de"),
+        ("Und warum?", "de"),
+        ("Wie hoch ist die Kaution, und wer zahlt sie?", "de"),
+        ("Quel est le prix des plans?", ""),
+        ("Wat is de prijs van het plan?", ""),
+        ("¿Cuándo termina el contrato?", ""),
+        ("Hvad koster planen?", ""),
+        ("plan price 2024", ""),
+        ("", ""),
+    ],
+)
+def test_the_language_of_a_question(question, code):
+    assert detected(question) == code
+
+
+def test_a_language_is_named_by_its_code_or_its_name():
+    assert [code_of(name) for name in ("de", "German", "deutsch", "DE", "fr", "French")] == ["de"] * 4 + ["fr"] * 2
+    assert code_of("Klingon") == ""
+
+
+def test_which_texts_and_which_wish_follow_from_the_setting():
+    german, french = "Was kostet der Plan?", "Quel est le prix?"
+    assert texts_for("question", german) is GERMAN and texts_for("question", french) is ENGLISH
+    assert texts_for("de", "What does it cost?") is GERMAN and texts_for("French", german) is ENGLISH
+    assert asked_language("question", "What does it cost?") == "", "the task is in English already"
+    assert asked_language("question", german) == "German"
+    assert asked_language("question", french) == "the language of the question"
+    assert asked_language("fr", german) == "French" and asked_language("Latin", german) == "Latin"
+    assert fallback_note("question") == fallback_note("German") == ""
+    assert "it has English and German, not French" in fallback_note("fr")
+
+
+def test_numbers_have_their_forms():
+    assert ENGLISH.count(ENGLISH.uncited, 1) == "1 sentence without a citation"
+    assert GERMAN.count(GERMAN.uncited, 2) == "2 Sätze ohne Quelle"
+    assert ENGLISH.refusal == NOT_IN_PASSAGES
