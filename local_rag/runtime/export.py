@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from local_rag.core.answer import Answer, Citation
@@ -70,14 +71,18 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
 
 def _source(citation: Citation, texts: AnswerTexts) -> str:
     doubt = "" if citation.verified else f" ({texts.not_verified})"
-    name = escaped(citation.second_source)
-    other = f" ({texts.from_second_source.format(name=name)})" if citation.second_source else ""
     where = location(citation, escaped, texts)
-    return f"- \\[{citation.number}\\] {where}: “{escaped(citation.quote)}”{other}{doubt}"
+    return f"- \\[{citation.number}\\] {where}: “{escaped(citation.quote)}”{doubt}"
 
 
 def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:
-    """The file or URL of a citation with its page, or else its heading; `clean` makes text from files harmless."""
+    """The file or URL of a citation with its page, or else its heading, and the second source that it is of.
+
+    `clean` makes text from files harmless.
+    """
+    if citation.second_source:
+        own = location(replace(citation, second_source=""), clean, texts)
+        return f"{own} ({texts.from_second_source.format(name=clean(citation.second_source))})"
     source = clean(citation.url or citation.source)
     if citation.page is not None:
         return f"{source}, {texts.page.format(page=citation.page)}"
