@@ -14,7 +14,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,7 +47,8 @@ _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "
 class Kept:
     """One of them: a chat by its name, a question by the ID of its run, anything else by its path.
 
-    `indexes` are folders, empty where not known. A `run` is one of an evaluation.
+    `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
+    of a second source was made of.
     """
 
     kind: Literal["chat", "question", "trace", "run", "export", "cases", "bundle", "second source"]
@@ -55,6 +56,7 @@ class Kept:
     at: str
     indexes: tuple[str, ...] = ()
     sources: tuple[str, ...] = field(default=(), repr=False)
+    folder: str = ""
 
 
 def kept(settings: Settings) -> list[Kept]:
@@ -142,11 +144,12 @@ def _threads(settings: Settings) -> Threads:
 def _second_sources(settings: Settings) -> Iterator[Kept]:
     """The indexes of folders that were searched in place of the web."""
     for database in (settings.cache_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
-        at, sources = "", tuple[str, ...]()
+        item = Kept("second source", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
-            at = Index.inspect(database.parent).last_sync
-            sources = tuple(file.path for file in Index.listed(database.parent))
-        yield Kept("second source", str(database.parent), at, sources=sources)
+            status, files = Index.inspect(database.parent), Index.listed(database.parent)
+            sources = tuple(file.path for file in files)
+            item = replace(item, at=status.last_sync, sources=sources, folder=next(iter(status.roots), ""))
+        yield item
 
 
 def _files(settings: Settings) -> Iterator[Kept]:

@@ -61,7 +61,7 @@ def place(settings: Settings) -> tuple[Path, bool]:
     what = "is a file" if folder.exists() else "is neither a folder nor an index"
     raise UsageError(
         f"the second source {source} {what} ({settings.origin['web.source']})",
-        hint="--web-from FOLDER takes saved pages, --web-from NAME an index: local-rag index FOLDER --index NAME",
+        hint="local-rag index FOLDER --index NAME   makes an index; --web-from takes its NAME, or a folder",
     )
 
 
@@ -90,11 +90,13 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
         report = _synced(index, folder, display)
         for line in _lines(short_path(folder), report):
             display.say(line)
-        if not index.count():
-            raise UsageError(f"nothing in the second source {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
     except BaseException:
         index.close()
         raise
+    if not index.count():
+        index.close()
+        Index.destroy(index.path)
+        raise UsageError(f"nothing in the second source {short_path(folder)} can be read", hint=f"it reads {SHOWN}")
     return SecondSource(index, str(folder))
 
 

@@ -38,7 +38,7 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """A row for each, the oldest first."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
-        name = item.name if item.kind in ("chat", "question") else short_path(item.name)
+        name = item.name if item.kind in ("chat", "question") else short_path(item.folder or item.name)
         table.add_row(item.kind, item.at[:16].replace("T", " "), plural(len(item.sources), "file"), name)
     return table
 

@@ -411,3 +411,16 @@ class TestAnIndexOfSchema1:
         with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
             assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("2",)
             db.execute("SELECT path, sha256, parser, reason FROM failures")
+
+    def test_an_early_index_of_schema_2_gets_the_column_that_it_lacks(self, old):
+        with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
+            db.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
+            db.commit()
+        (old.path.parent / "notes" / "page.html").write_text(
+            '<head><link rel="canonical" href="https://example.org/lamp"></head><p>The lamp is lit at dusk.</p>',
+            "utf-8",
+        )
+        assert old.addresses([str(path) for path in old.path.parent.rglob("*")]) == {}
+        page = str(old.path.parent / "notes" / "page.html")
+        assert old.sync().new == (page,)
+        assert old.addresses([page, "/elsewhere"]) == {page: "https://example.org/lamp"}
