@@ -199,8 +199,8 @@ class Rag:
         )
         if not record:
             return run.events()
-        about = {"graph": name, "thread": thread or "", "within": list(within), "k": deps.k}
-        return self.recorder.following(run.events(), conditions(self, question, **about))
+        about = conditions(self, question, within, graph=name, thread=thread or "", k=deps.k)
+        return self.recorder.following(run.events(), about)
 
     @property
     def threads(self) -> Threads:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -150,8 +150,8 @@ class _Record:
         self._handle = -1
 
 
-def conditions(rag: Rag, question: str, **of_call: Any) -> Line:
-    """Under which conditions a question is asked: what a person needs who wants to ask it so again."""
+def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -> Line:
+    """Under which conditions a question is asked: what a person needs who wants to ask it so again, from anywhere."""
     from local_rag import __version__
     from local_rag.config.settings import names
 
@@ -160,6 +160,7 @@ def conditions(rag: Rag, question: str, **of_call: Any) -> Line:
     return {
         "question": question,
         **of_call,
+        "within": [str(path.resolve()) if (path := Path(name).expanduser()).exists() else name for name in within],
         "version": __version__,
         "index": {
             "name": settings.values.index,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from local_rag.graphs.state import MaySearch
     from local_rag.runtime.rag import Rag
 
-NOT_TAKEN = ("threads.", "traces.", "runs.", "web.enabled", "web.never", "ollama.allow_")
+NOT_TAKEN = ("threads.", "traces.", "trace.", "runs.", "web.enabled", "web.never", "ollama.allow_")
 """Settings of today that hold for a replay, too: what may leave this machine, and what is kept."""
 
 
@@ -53,6 +53,8 @@ def opened_again(run: KeptRun, settings: Settings) -> Iterator[tuple[Rag, tuple[
     again, notes = _settings(run, settings)
     with Rag.open(again) as rag:
         rag.recorder = Recorder(again.data_folder, again.values.runs.keep, remember=True)
+        if rag.engine.name != (then := run.asked["engine"]["name"]):
+            notes = (*notes, f"the engine was {then}, and is {rag.engine.name} now")
         yield rag, notes
 
 

@@ -12,7 +12,7 @@ from local_rag.runtime.trace_file import Line
 
 Part = Literal["path", "passages", "verdicts", "answer"]
 
-NO_MATTER = ("threads.", "traces.", "runs.")
+NO_MATTER = ("threads.", "traces.", "trace.", "runs.")
 """Settings that change no answer."""
 ELSEWHERE = ("index", "graph", "k")
 """Settings that stand among the conditions of the question itself."""

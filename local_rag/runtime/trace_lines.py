@@ -67,7 +67,8 @@ def call_line(call: Call) -> str:
 
 def usage_line(answer: Answer) -> str:
     """The last line of --trace."""
-    return "; ".join([f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s", *_costs(answer)])
+    run = [f"run {answer.run}"] if answer.run else []
+    return "; ".join([f"{answer.graph}: {' -> '.join(answer.path)}", f"{answer.seconds:.2f} s", *_costs(answer), *run])
 
 
 def verdicts_line(answer: Answer) -> str:

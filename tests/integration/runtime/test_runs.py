@@ -78,6 +78,13 @@ def test_of_a_state_only_what_a_node_changed_is_kept():
     assert not any({"decisions", "usage", "turns"} & keys for keys in states.values())
 
 
+def test_files_that_a_question_was_restricted_to_are_named_for_any_folder(tmp_path, monkeypatch):
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run, _ = asked(within=["notes", "*.md"])
+    assert run.asked["within"] == [str(tmp_path / "notes"), "*.md"]
+
+
 def test_only_its_owner_may_read_it():
     asked()
     (file,) = files()

@@ -24,6 +24,9 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
+from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.run_difference import difference
+from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal import console as consoles
 from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback
@@ -31,6 +34,8 @@ from local_rag.terminal.file_list import file_lines
 from local_rag.terminal.index_report import report_parts, status_table
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
+from local_rag.terminal.run_difference import difference_parts
+from local_rag.terminal.runs import run_parts, runs_table
 from local_rag.text.display import for_terminal
 
 ATTACKS = (
@@ -116,6 +121,38 @@ def test_no_string_of_a_report_of_a_sync_a_status_or_a_search(text):
             status_table(status, text),
             passages_table([passage]),
         ):
+            console.print(part)
+    check(out.getvalue())
+
+
+def run_of(text):
+    """A run in which every string is this text."""
+    passage = {"chunk_id": text, "source": text, "page": None, "heading": text, "start": 0, "end": 1, "score": 0.5}
+    draft = {"text": text, "why": text}
+    asked = {"id": text, "time": text, "question": text, "graph": text, "thread": text, "k": 1, "within": [text]}
+    engine = {"name": text, "describe": text, "fingerprint": text}
+    asked |= {"index": {"name": text, "path": "/", "generation": text}, "engine": engine, "version": text}
+    asked |= {"settings": {"model": text}, "origins": {"model": text}, "thresholds": {}}
+    lines = [
+        {"event": "retrieved", "query": text, "documents": [passage | {"origin": "web", "url": text, "title": text}]},
+        {"event": "graded"} | dataclasses.asdict(filled(Graded, text)),
+        {"event": "called", "call": dataclasses.asdict(filled(Call, text))},
+        {"event": "note", "text": text},
+        {"event": "web_query", "engine": text, "query": text},
+        {"event": "step", "node": text, "seconds": 0.5, "state": {"drafts": [draft], "asked": text}},
+        {"event": "ended", "how": "failed", "error": text, "hint": text},
+    ]
+    return KeptRun([{"event": "asked", "at": 0.0} | asked, *({"at": 1.0} | line for line in lines)])
+
+
+@given(hostile)
+def test_no_string_of_a_run(text):
+    run, other = run_of(text), run_of(f"{text} again")
+    passages = RunPassages(None, lambda path: path, text)
+    out = io.StringIO()
+    for console in consoles_of(out):
+        parts = run_parts(run, passages, whole=True), difference_parts(difference(run, other), passages)
+        for part in (*parts[0], *parts[1], runs_table([run.summary()])):
             console.print(part)
     check(out.getvalue())
 
