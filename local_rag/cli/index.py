@@ -51,6 +51,16 @@ class SyncOptions(IndexOptions):
         False
     )
 
+    about: Annotated[
+        str | None,
+        typer.Option(
+            "--about",
+            metavar="TEXT",
+            help='What the files are about, for the router of adaptive; "" goes back to a summary.',
+            show_default=False,
+        ),
+    ] = None
+
     def settings(self, **flags: Any) -> Settings:
         shared = IndexOptions(
             index=self.index, embedder=self.embedder, models=self.models, trust_models_here=self.trust_models_here
@@ -72,6 +82,7 @@ class SyncOptions(IndexOptions):
             retry=self.retry,
             passwords=self.passwords,
             reembed=self.reembed,
+            about=self.about,
         )
 
 

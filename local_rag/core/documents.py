@@ -17,7 +17,10 @@ Origin = Literal["files", "web"]
 class Catalog:
     """What a router may know of the index, all of it read from the index itself.
 
-    `nearest` is the cosine of the best passage to the question, None in an empty index. `allowed` are the routes of
+    `about` is what a person said of it (`local-rag index --about`). `folders` hold the most files, `kinds` are suffixes
+    with their counts, `topics` the titles nearest to the centres of all vectors; `text.description` makes a line of
+    them. `passages` are those nearest to the question, best first, as a quick search brings them, and `nearest` is the
+    cosine of the best, None in an empty index. `allowed` are the routes of
     this run: the web only when it is on, `direct` only when the user allows it. `multi`: whether an answer in several
     steps is on offer, too.
     """
@@ -30,6 +33,12 @@ class Catalog:
     allowed: tuple[Source, ...] = ("vectorstore",)
     headings: tuple[str, ...] = ()
     multi: bool = False
+    files: int = 0
+    about: str = ""
+    folders: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    passages: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,16 @@ Check = Literal["both", "support", "usefulness"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2)."""
+    """Where the evidence for a question should come from, and how many steps it needs (Adaptive-RAG, section 3.2).
+
+    `small_talk` has no answer in any source, so it never goes to the web, whatever the files hold.
+    """
 
     source: Source
     complexity: Complexity = "single"
     why: str = ""
     usage: Usage = field(default_factory=Usage)
+    small_talk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
 from local_rag.core.errors import UsageError
 from local_rag.core.protocols import Embedder
-from local_rag.index import recipes, status
+from local_rag.index import outline, recipes, status
 from local_rag.index import search as searches
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
@@ -171,7 +171,7 @@ class Index:
                 with self._store.writing() as db:
                     writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
                 self._store.refresh()
-            self._store.forget()
+            self._settle()
             return report
 
     def locked_files(
@@ -203,9 +203,9 @@ class Index:
         follow_links: bool | None,
     ) -> list[Root]:
         """The roots that a person means."""
-        from local_rag.index.sync.roots import WalkOptions, asked_roots
+        from local_rag.index.sync.roots import WalkOptions, asked_roots, named_path
 
-        named = [_named(path, known) for path in paths]
+        named = [named_path(path, known) for path in paths]
         taken = True if secrets else False if named else None
         options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
         return asked_roots(named, known, self._store.read(reads.excluded), options)
@@ -238,7 +238,7 @@ class Index:
 
         with self._locked():
             report = TextSync(self._store, self.embedder, self._recipe, whole, progress).run(texts)
-            self._store.forget()
+            self._settle()
             return report
 
     def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ class Index:
 
         with self._store.locked():
             removed = removal.remove(self._store, paths, missing_ok=missing_ok)
-            self._store.forget()
+            self._settle()
             return removed
 
     def keep_out(self, paths: Sequence[Path]) -> list[str]:
@@ -275,8 +275,21 @@ class Index:
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
             count = recipes.reembed(self._store, self.embedder, self._recipe, progress)
-            self._store.forget()
+            self._settle()
             return count
+
+    def set_about(self, about: str) -> None:
+        """Keep what a person says of the index; an empty line goes back to the summary of its catalog.
+
+        Raises UsageError for a long one, and IndexBusy.
+        """
+        with self._store.locked():
+            outline.set_about(self._store, about)
+
+    def _settle(self) -> None:
+        """What a change leaves to do: topics of what is there now, and no byte of what was removed."""
+        outline.renew_topics(self._store, self._recipe.dimension)
+        self._store.forget()
 
     # --- searching it
 
@@ -403,14 +416,3 @@ class Index:
     def _check(self) -> None:
         """Raises IndexMismatch unless this embedder and this chunking made the index."""
         recipes.check_same(self._store, self._recipe)
-
-
-def _named(path: Path, known: Sequence[Root]) -> str:
-    resolved = _resolved(path)
-    if not resolved.exists() and str(resolved) not in {root.path for root in known}:
-        raise UsageError(f"there is no file or folder {path}", hint="local-rag index PATH…")
-    return str(resolved)
-
-
-def _resolved(path: Path) -> Path:
-    return path.expanduser().resolve()

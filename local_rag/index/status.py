@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from local_rag.core.documents import Catalog
+from local_rag.index.outline import outline
 from local_rag.index.search import chosen_paths
 from local_rag.index.store import folder, reads
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
+from local_rag.text.description import summary
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, stem
 
@@ -29,7 +31,7 @@ class IndexStatus:
     """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
 
     `pages` of the web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is
-    walked.
+    walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
 
     path: Path
@@ -47,6 +49,8 @@ class IndexStatus:
     cache_fresh: bool
     pages: int = 0
     root_options: tuple[Root, ...] = ()
+    about: str = ""
+    summary: str = ""
 
 
 def inspect(store: Store) -> IndexStatus:
@@ -56,6 +60,7 @@ def inspect(store: Store) -> IndexStatus:
     recipe = store.read(reads.recipe)
     roots = tuple(store.read(reads.roots))
     synced = store.read(reads.meta).get("last_sync")
+    known = outline(store)
     return IndexStatus(
         path=store.folder,
         files=files - pages,
@@ -72,6 +77,8 @@ def inspect(store: Store) -> IndexStatus:
         cache_fresh=store.cache_is_fresh(),
         pages=pages,
         root_options=roots,
+        about=known.about,
+        summary=summary(known),
     )
 
 
@@ -84,7 +91,6 @@ def listed(store: Store, within: Sequence[str]) -> list[IndexedFile]:
 
 def catalog(store: Store) -> Catalog:
     """Titles and headings with the most text first, and the frequent words of a sample, as they are mostly spelt."""
-    _, documents, chunks = store.read(reads.counts)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     frequent: Counter[str] = Counter()
     for passage in store.read(reads.passages, store.read(reads.sample, _SAMPLE)):
@@ -97,9 +103,8 @@ def catalog(store: Store) -> Catalog:
     terms = [spellings[name].most_common(1)[0][0] for name in stems[:_TERMS]]
     titles = tuple(store.read(reads.titles, _TITLES))
     headings = (path.rpartition(" > ")[2] for path in store.read(reads.headings, 2 * _HEADINGS))
-    return Catalog(
-        documents=documents,
-        chunks=chunks,
+    return replace(
+        outline(store),
         titles=titles,
         headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_HEADINGS],
         terms=tuple(terms),

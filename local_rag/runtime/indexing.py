@@ -38,7 +38,8 @@ class Request:
     `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
     before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
-    those of encrypted PDFs; `reembed` makes new vectors from the stored text.
+    those of encrypted PDFs; `reembed` makes new vectors from the stored text. `about` says what the index
+    holds; empty: its catalog says it again.
     """
 
     paths: Sequence[Path] = ()
@@ -52,6 +53,7 @@ class Request:
     retry: bool = False
     passwords: bool = False
     reembed: bool = False
+    about: str | None = None
 
     @property
     def roots(self) -> list[Path]:
@@ -107,6 +109,8 @@ def _index_files(
 ) -> tuple[SyncReport, int]:
     roots, urls = request.roots, request.urls
     with _opened(settings, request, display) as index:
+        if request.about is not None:
+            index.set_about(request.about)
         if request.reembed:
             with sync_progress(display) as progress:
                 index.reembed(progress)

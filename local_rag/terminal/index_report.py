@@ -13,7 +13,7 @@ from local_rag.index.path_labels import PathLabel
 from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import Root
 from local_rag.terminal.console import PlainTable
-from local_rag.text.display import format_bytes, joined, on_one_line, plural, short_path, shorten
+from local_rag.text.display import for_terminal, format_bytes, joined, on_one_line, plural, short_path, shorten
 
 _SHOWN = 10
 """Paths that are listed under one reason; beyond that folders are, or a count."""
@@ -103,6 +103,7 @@ def status_table(status: IndexStatus, runtime: str) -> PlainTable:
     rows = {
         "index": short_path(status.path),
         "files": f"{status.files:,}{pages} ({parts})",
+        "about": on_one_line(for_terminal(status.about or f"{status.summary} (from the catalog)")),
         "from": "\n".join(map(_root, status.root_options)) or "none",
         "size": format_bytes(status.bytes),
         "last sync": status.last_sync or "never",

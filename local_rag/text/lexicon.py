@@ -14,6 +14,23 @@ STOP_WORDS = frozenset(
     what when where whether which while who whom whose why will with within without would you your""".split()
 )
 """Function words. They carry no evidence in word coverage."""
+CHAT = frozenset(
+    """afternoon answer ask ask bad believe bore bored boring bot bye care chat cheers clever computer cool dear die
+    dream else evening exactly exist fantastic favorite favourite feel feeling fine friend fun funny glad good goodbye
+    great happy hate hear hello help helped helpful hey hi home honest hope hungry human joke know laugh learn live
+    lonely lot love lovely machine man mean meet mind mistake moment morning music name nice night ok okay old person
+    please poem read real right robot sad say see sick silly sing sleep smart song sorry speak story stupid sure sweet
+    talk tell thank thanks think tired together today tomorrow understand want wait weekend welcome well wonderful work
+    wow wrong yeah yes yet bit day done let never something nothing anything still there time world""".split()
+)
+"""What people say in passing. A remark of such words alone names nothing that could be looked up."""
+CHAT_PERSONS = frozenset("i me my you your yourself us we".split())
+"""Who is spoken of in passing."""
+PRESENT = frozenset(
+    """today tonight tomorrow yesterday now nowadays currently current presently present moment recent recently latest
+    newest upcoming""".split()
+)
+"""Words for the present, which files are older than."""
 NUMBER_WORDS = {
     word: str(number)
     for number, word in enumerate(

@@ -38,7 +38,7 @@ HOME_OF = {
         "engines/chat_model/call",
         "runtime/langchain_tool",
     },
-    "faiss": {"index/store/quantized_vectors"},
+    "faiss": {"index/store/quantized_vectors", "index/store/topics"},
     "sqlite3": {"index/store", "graphs/threads", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed"},

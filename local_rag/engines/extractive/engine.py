@@ -15,7 +15,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
-from local_rag.engines.extractive import questions, reasoning
+from local_rag.engines.extractive import questions, reasoning, routing
 from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answerability import Answerability, shipped
 from local_rag.engines.extractive.quotes import as_written
@@ -40,6 +40,8 @@ SCORES = 2
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 RELEVANT = 0.5
 """Probability from which a passage is relevant; see `analysis.PASSAGE_WEIGHTS`."""
+FOR_FILES = 0.5
+"""Probability from which a question is one for the files; see `routing.WEIGHTS`."""
 NEAREST = 0.30
 """Cosine of the nearest passage below which the files are not worth searching (SQuAD v2 dev)."""
 READ = 12_000
@@ -83,15 +85,22 @@ class ExtractiveEngine:
         """Nothing: the index and the embedder belong to whoever opened them."""
 
     def route(self, question: str, catalog: Catalog) -> Route:
-        """The files, unless nothing in them comes near and the web is allowed. Never `direct`: it cannot write."""
+        """The files, unless nothing in them comes near and the web is allowed. Never `direct`: it cannot write.
+
+        Small talk is for neither. Of a catalog without passages the nearest cosine counts.
+        """
         started = time.perf_counter()
         cancel.check()
+        if questions.is_small_talk(question) or questions.is_chat(question):
+            why = "small talk, which no file and no page answers"
+            return Route(_first(["vectorstore"], catalog), why=why, usage=_usage(started), small_talk=True)
         near = catalog.nearest
-        far = near is None or near < NEAREST
-        source: Source = "web_search" if far and "web_search" in catalog.allowed else "vectorstore"
-        if source not in catalog.allowed:
-            source = catalog.allowed[0]
-        why = "the index is empty" if near is None else f"nearest passage {near:.2f}, limit {NEAREST:.2f}"
+        if catalog.passages:
+            chance, why = routing.for_files(question, catalog, self._corpus, self._embedder)
+        else:
+            chance = 0.0 if near is None or near < NEAREST else 1.0
+            why = "the index is empty" if near is None else f"nearest passage {near:.2f}, limit {NEAREST:.2f}"
+        source = _first(["vectorstore"] if chance >= FOR_FILES else ["web_search", "vectorstore"], catalog)
         steps = reasoning.complexity(question) if catalog.multi and source == "vectorstore" else "single"
         return Route(source, steps, why, _usage(started))
 
@@ -210,6 +219,11 @@ class ExtractiveEngine:
         chunks = 1 + self._corpus.count()
         weight = {word: count * math.log(1 + chunks / (1 + frequency.get(word, 0))) for word, count in counts.items()}
         return sorted(weight, key=lambda word: (-weight[word], word))[:MAX_TERMS]
+
+
+def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
+    """The first of these sources that is allowed, or else the first allowed one."""
+    return next((source for source in sources if source in catalog.allowed), catalog.allowed[0])
 
 
 def _usage(started: float) -> Usage:

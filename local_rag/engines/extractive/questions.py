@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.generation import Turn
+from local_rag.text.lexicon import CHAT, CHAT_PERSONS
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems, content_words, fold, query_key, words
@@ -31,6 +32,8 @@ _POINTING = frozenset(
 _OPENING = re.compile(r"\s*(?:and|but|so|also|then|what about|how about|what else|why not|which one|which ones)\b")
 
 MAX_WEB_WORDS = 6
+SHORT = 4
+"""Words up to which a remark without a subject is small talk, whoever it is put to."""
 WHOLE_QUESTION = 4
 """Words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
 _NEW_TERMS = 3
@@ -45,6 +48,12 @@ def subject_words(question: str) -> list[str]:
 def is_small_talk(question: str) -> bool:
     """A greeting or thanks and nothing else: no passage answers it."""
     return bool(_SMALL_TALK.fullmatch(" ".join(fold(question).split())))
+
+
+def is_chat(question: str) -> bool:
+    """Whether a question is put to the program itself, or says only what people say in passing: it names no subject."""
+    spoken = words(question)
+    return not set(content_words(question)) - CHAT and (len(spoken) <= SHORT or not CHAT_PERSONS.isdisjoint(spoken))
 
 
 def topic(question: str, passages: Sequence[str]) -> str:

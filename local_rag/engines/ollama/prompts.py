@@ -18,6 +18,7 @@ from local_rag.core.generation import Attempt, Shape, Style, Turn
 from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.ollama.context_window import Message
 from local_rag.engines.ollama.prompt_texts import PromptTexts
+from local_rag.text.description import LONGEST_ABOUT, summary
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
@@ -35,7 +36,7 @@ LONGEST_DRAFT = 1200
 """Characters of a rejected draft that the next attempt is shown."""
 
 SEEN = 24
-"""Titles and terms of an index that the router is shown; as many headings."""
+"""Frequent words of an index that the router is shown; half as many headings."""
 
 WORDS = 12
 """The length that a reason is asked to have."""
@@ -320,12 +321,28 @@ def with_reasons(messages: Sequence[Message], several: bool = False) -> list[Mes
 
 
 def picture(catalog: Catalog) -> str:
-    """What is in the index, in a few words. It stands first, because it is the same for every question."""
-    titles = "; ".join(shorten(title, 60) for title in catalog.titles[:SEEN])
-    headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[:SEEN])
+    """What is in the index, in a few words: as its owner says it, then as its catalog does; last what comes near.
+
+    It stands first, and what is the same for every question stands first in it. Its length is bounded.
+    """
+    about = f"{shorten(catalog.about, LONGEST_ABOUT)}\n" if catalog.about else ""
+    headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[: SEEN // 2])
     terms = ", ".join(catalog.terms[:SEEN])
     below = f"headings: {headings}; " if headings else ""
-    return f"The person's own files: {catalog.documents} of them; titles: {titles}; {below}frequent words: {terms}"
+    known = f"The person's own files: {about}{summary(catalog)}; {below}frequent words: {terms}"
+    return f"{known}\n\n{_near(catalog)}" if catalog.passages else known
+
+
+def _near(catalog: Catalog) -> str:
+    """What a quick search for the question brings: where it is from and how similar it is, not what it says."""
+    lines = ["What comes nearest to the question in these files:"]
+    for document in catalog.passages:
+        metadata = document.metadata
+        title = metadata.get("title") or str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2]
+        heading = str(metadata.get("heading") or "").rpartition(" > ")[2]
+        named = shorten(str(title), 60) + (f", {shorten(heading, 60)}" if heading and heading != title else "")
+        lines.append(f"- {named}: similarity {float(metadata.get('score') or 0.0):.2f}")
+    return "\n".join(lines)
 
 
 def chat_so_far(history: Sequence[Turn]) -> str:

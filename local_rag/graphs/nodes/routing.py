@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from local_rag.core.documents import Catalog
 from local_rag.core.verdicts import Graded, Need, Route, Source
 from local_rag.graphs.nodes.node import Emit, node, standalone_question
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import Deps, State, Update
 
+QUICK = 4
+"""Passages that a router sees the titles of, as many as are retrieved by default."""
+
 
 @node("choosing where to look")
 def route_question(state: State, deps: Deps, emit: Emit) -> Update:
-    """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer."""
+    """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer.
+
+    Small talk stays here: no edge leads to the web then.
+    """
     allowed: list[Source] = ["vectorstore"]
     if deps.limit("web_searches") and budget_left(state, "web_searches"):
         allowed.append("web_search")
@@ -29,12 +36,13 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     graded = [Graded("route", route.source, route.why)]
     if steps != "single" and route.source == "vectorstore":
         graded.append(Graded("complexity", route.complexity))
-    return {
+    update: Update = {
         "route": route.source,
         "complexity": route.complexity,
         "decisions": graded,
         "usage": route.usage,
     }
+    return {**update, "spent": ["web_searches"]} if route.small_talk else update
 
 
 @node("deciding whether your files are needed")
@@ -57,15 +65,21 @@ def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
     if not deps.allow_direct:
         need = Need("yes", why="answers without your files are not allowed")
     else:
-        need = deps.engine.needs_retrieval(standalone_question(state), deps.index.catalog())
+        question = standalone_question(state)
+        need = deps.engine.needs_retrieval(question, catalog_for(question, deps))
     return need, need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
 
 
+def catalog_for(question: str, deps: Deps) -> Catalog:
+    """What may be known of the index for this question: its catalog, and what a quick search brings."""
+    near = deps.index.search(question, QUICK, within=deps.within)
+    best = near[0].metadata.get("score") if near else None
+    return replace(deps.index.catalog(), nearest=best, passages=tuple(near))
+
+
 def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...], *, multi: bool = False) -> Route:
-    """The router sees how near the best passage is; a route that is not on offer becomes the vector store."""
-    best = deps.index.search(question, 1, within=deps.within)
-    near = best[0].metadata.get("score") if best else None
-    route = deps.engine.route(question, replace(deps.index.catalog(), nearest=near, allowed=allowed, multi=multi))
+    """The router sees what the index holds and what comes near; what is not on offer becomes the vector store."""
+    route = deps.engine.route(question, replace(catalog_for(question, deps), allowed=allowed, multi=multi))
     if route.source in allowed:
         return route
     return Route("vectorstore", why=f"the router chose {route.source}, which is off", usage=route.usage)

@@ -131,6 +131,11 @@ def _file_rows(db: Connection, where: str, values: Sequence[str]) -> list[FileRo
     ]
 
 
+def paths(db: Connection) -> list[str]:
+    """The paths of all files, and the URLs of pages."""
+    return [row[0] for row in db.execute("SELECT path FROM files ORDER BY path")]
+
+
 def page_count(db: Connection) -> int:
     """How many of the files are pages of the web."""
     return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))

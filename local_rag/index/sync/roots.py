@@ -56,6 +56,14 @@ def asked_roots(
     return [_with_options(root, options) for root in roots]
 
 
+def named_path(path: Path, known: Sequence[Root]) -> str:
+    """The path of a root as it is stored. Raises UsageError for one that is not there and was not indexed either."""
+    resolved = path.expanduser().resolve()
+    if not resolved.exists() and str(resolved) not in {root.path for root in known}:
+        raise UsageError(f"there is no file or folder {path}", hint="local-rag index PATH…")
+    return str(resolved)
+
+
 def check_patterns(excludes: Sequence[str]) -> None:
     """Raises UsageError for a pattern that says nothing."""
     for pattern in excludes:

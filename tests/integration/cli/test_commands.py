@@ -261,3 +261,19 @@ def test_config_show_names_the_origin_of_every_value(here, capsys, monkeypatch):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert (rows["k"]["value"], rows["k"]["origin"]) == (7, "LOCAL_RAG_K")
     assert (rows["graph"]["value"], rows["graph"]["origin"]) == ("self-rag", "default")
+
+
+def test_an_index_says_what_it_is_about(here, capsys):
+    assert run(["index", "--about", "The notes of [a keeper]", "--json"]) == 0
+    capsys.readouterr()
+    assert run(["status", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["about"] == "The notes of [a keeper]" and "among them: " in said["summary"]
+    assert run(["status"]) == 0
+    assert "The notes of [a keeper]" in capsys.readouterr().out
+    assert run(["index", "--about", "x" * 601]) == 2
+    assert "at most 600 characters" in capsys.readouterr().err
+    assert run(["index", "--about", ""]) == 0
+    capsys.readouterr()
+    assert run(["status"]) == 0
+    assert "(from the catalog)" in " ".join(capsys.readouterr().out.split())

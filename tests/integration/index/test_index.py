@@ -242,6 +242,28 @@ class TestStatus:
         index.sync()
         assert "Whales" in index.catalog().titles
 
+    def test_a_person_says_what_it_is_about(self, index, notes, tmp_path):
+        summary = index.status().summary
+        assert summary.startswith(f"{len(NOTES)} files (") and "among them: " in summary
+        index.set_about("  The lighthouse,\n its boats\x1b[31m ")
+        assert index.catalog().about == index.status().about == "The lighthouse, its boats"
+        index.sync()
+        assert Index.inspect(index.path).about == "The lighthouse, its boats"
+        index.set_about("")
+        assert (index.status().about, index.status().summary) == ("", summary)
+        with pytest.raises(UsageError, match="at most 600 characters, and this one has 601"):
+            index.set_about("x" * 601)
+
+    def test_topics_go_with_their_files_and_follow_great_changes(self, index, notes):
+        assert {"supply.txt", "Lighthouse", "Taxes"} <= set(index.catalog().topics)
+        (notes / "boats" / "supply.txt").unlink()
+        index.sync()
+        assert "supply.txt" not in index.catalog().topics
+        for number in range(5):
+            (notes / f"new-{number}.txt").write_text(f"Whales of kind {number} are seen in June.")
+        index.sync()
+        assert any(name.startswith("new-") for name in index.catalog().topics)
+
     def test_document_frequency(self, index):
         terms = ["boat", "boats", "The", "keeper's", "whale", "rescue-boat", "sound"]
         expected = {"boat": 2, "boats": 2, "keeper's": 1, "whale": 0, "rescue-boat": 1, "sound": 1}
@@ -384,6 +406,7 @@ ALTER TABLE documents DROP COLUMN url;
 DROP TABLE failures;
 DROP TABLE reported;
 DROP TABLE excluded;
+DELETE FROM meta WHERE name = 'topics';
 UPDATE meta SET value = '1' WHERE name = 'schema';
 """
 
@@ -402,6 +425,7 @@ class TestAnIndexOfSchema1:
     def test_it_is_searched_and_described_as_it_is(self, old):
         assert old.search("the supply boat brings coal", 1)[0].metadata["source"].endswith("supply.txt")
         assert old.status().files == len(NOTES)
+        assert "among them: " in old.status().summary
         with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
             assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("1",)
 

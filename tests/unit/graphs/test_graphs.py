@@ -13,6 +13,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
+from local_rag.core.verdicts import Route
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import TUTORIAL, Candidate, CragState, Deps, Options, after, recursion_limit
 from local_rag.web.search import Off
@@ -365,6 +366,22 @@ def test_the_router_is_told_what_is_allowed_and_how_near_the_files_are():
     assert (catalog.allowed, catalog.nearest, catalog.titles) == (("vectorstore", "web_search"), 0.5, ("Plan",))
     _, _, deps = run("adaptive")
     assert deps.engine.asked[0][0] != "route", "with one source there is nothing to ask"
+
+
+def test_the_router_sees_the_nearest_passages():
+    engine = ScriptedEngine()
+    _, _, deps = run("adaptive", engine, web=FakeWeb())
+    _, _, catalog = engine.asked[0]
+    assert list(catalog.passages) == deps.index.passages
+
+
+def test_small_talk_never_leaves():
+    class Chatty(ScriptedEngine):
+        def route(self, question, catalog):
+            return Route("vectorstore", small_talk=True)
+
+    path, _, deps = run("adaptive", Chatty(relevant=["n"]), web=FakeWeb())
+    assert "web_search" not in path and deps.web.queries == []
 
 
 def test_a_route_that_is_off_becomes_the_vector_store():

@@ -101,7 +101,20 @@ def test_a_long_text_of_blanks_is_no_trouble():
 def everything(text):
     """All prompts with this text wherever files, people or models write, and how many fences each has of its own."""
     document = passage(1, text, source=f"/notes/{text}", heading=text)
-    catalog = Catalog(1, 1, (text,), (text,), headings=(text,), allowed=("vectorstore", "web_search"))
+    about = passage(1, text, source=f"/notes/{text}", title=text, heading=text)
+    catalog = Catalog(
+        1,
+        1,
+        (text,),
+        (text,),
+        headings=(text,),
+        allowed=("vectorstore", "web_search"),
+        about=text,
+        folders=(text,),
+        kinds=(text,),
+        topics=(text,),
+        passages=(about,),
+    )
     again = Attempt(2, ((text, text),))
     chats = [(OURS.chat(task, text, [document], [0]), 2, 0) for task in (
         OURS.grade_task(1), OURS.levels_task(1), OURS.answer_task(again), OURS.reason_task([text]),

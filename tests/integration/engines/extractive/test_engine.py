@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.fakes import passage
 from support.fakes_index import HashingEmbedder, remembering_minilm
@@ -362,10 +364,41 @@ def test_a_rewrite_for_the_web_holds_only_words_of_the_question(engine):
         (None, ("vectorstore",), "vectorstore"),
     ],
 )
-def test_it_routes_by_the_nearest_passage_and_never_direct(engine, nearest, allowed, source):
+def test_without_passages_it_routes_by_the_nearest_cosine_and_never_direct(engine, nearest, allowed, source):
     route = engine.route("What is a marmot?", Catalog(nearest=nearest, allowed=allowed))
     assert route.source == source
     assert route.why
+
+
+ANYWHERE = ("vectorstore", "web_search", "direct")
+
+
+@pytest.mark.parametrize(
+    ("question", "score", "source"),
+    [
+        ("When does the warranty of the pump end?", 0.3, "vectorstore"),  # its words are there
+        ("How long is the guarantee for the machine?", 0.95, "vectorstore"),  # its meaning is
+        ("Who won the cup final in Lisbon?", 0.35, "web_search"),
+        ("What does a pump cost today?", 0.35, "web_search"),
+        ("When does the warranty of the pump end this year?", 0.6, "vectorstore"),
+        ("Hello, how are you?", 0.4, "vectorstore"),
+        ("Tell me a joke.", 0.1, "vectorstore"),
+    ],
+)
+def test_it_routes_by_words_similarity_names_and_the_present(engine, question, score, source):
+    near = (passage(1, "The warranty of the pump ends after five years.", score=score),)
+    route = engine.route(question, Catalog(1, 1, passages=near, nearest=score, allowed=ANYWHERE))
+    assert route.source == source, route.why
+    assert route.small_talk is (score in (0.4, 0.1))
+
+
+def test_what_a_person_says_of_the_index_counts_when_it_routes(engine):
+    near = (passage(1, "The warranty of the pump ends after five years.", score=0.1),)
+    known = Catalog(1, 1, passages=near, nearest=0.1, allowed=ANYWHERE)
+    question = "Which sails fit an old wooden boat?"
+    assert engine.route(question, known).source == "web_search"
+    told = replace(known, about="Manuals of old wooden boats, their sails and engines.")
+    assert engine.route(question, told).source == "vectorstore"
 
 
 @pytest.mark.parametrize(

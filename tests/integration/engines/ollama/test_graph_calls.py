@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
@@ -68,8 +69,6 @@ def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None,
 
 
 def _with_direct(deps):
-    from dataclasses import replace
-
     return replace(deps, allow_direct=True, cancel=Cancel(60))
 
 
@@ -228,6 +227,22 @@ def test_calls_without_passages_begin_alike(ollama):
     same, opening = prefix(ollama, route, need)
     assert same >= opening, "what is in the index stands before the question"
     assert prefix(ollama, need, rewrite)[0] >= len(tokens(ollama.render(need["messages"][:1]))) - 2
+
+
+@pytest.mark.parametrize(("graph", "task"), [("adaptive", "route"), ("self-rag", "need")])
+def test_what_the_index_is_about_and_what_comes_near_reach_the_model(ollama, graph, task):
+    class Described(FakeCorpus):
+        def catalog(self):
+            return replace(super().catalog(), about="Plans and their prices.", topics=("Prices",))
+
+    ollama.script('{"d": "vectorstore"}' if graph == "adaptive" else '{"n": "yes"}', grades("yyyy"), ANSWER, GOOD)
+    corpus = Described([passage(n, title="Plan", heading="Costs") for n in range(1, 5)])
+    ask(ollama, graph, corpus=corpus, web=True, direct=True, method={"self_rag__retrieve": "decide"})
+    first = ollama.chats[0]
+    assert kind(first) == task
+    prompt = first["messages"][1]["content"]
+    assert prompt.startswith("The person's own files: Plans and their prices.\n")
+    assert "among them: Prices" in prompt and prompt.count("- Plan, Costs: similarity 0.50") == 4
 
 
 def test_a_filtered_passage_ends_the_common_beginning_and_no_sooner(ollama):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
@@ -243,6 +244,10 @@ def test_long_texts_are_shown_in_part():
     assert len(prompts.chat_so_far([Turn(draft, draft)])) < 1200
     catalog = Catalog(999, 9, tuple([draft] * 99), tuple(["term"] * 999), 0.5, ("vectorstore", "web_search"))
     assert len(prompts.picture(catalog)) < 2000
+    told = replace(catalog, about=draft, topics=(draft,) * 99, headings=(draft,) * 99)
+    assert len(prompts.picture(told)) < 3000
+    found = passage(1, title=draft, heading=draft, source=draft)
+    assert len(prompts.picture(replace(told, passages=(found,) * 4))) < 3600
 
 
 def test_the_shape_in_the_task_is_that_of_the_schema():
@@ -285,10 +290,33 @@ def test_the_router_is_asked_what_there_is_a_choice_of():
         (files, True, '{"c": "…"}'),
     ):
         assert OURS.route_task(Catalog(**known, allowed=allowed, multi=multi)).endswith(f"Answer in JSON: {shape}")
-    shown = "2 of them; titles: Plan; headings: Costs; Terms of use; frequent words: fee"
+    shown = "2 files; among them: Plan; headings: Costs; Terms of use; frequent words: fee"
     assert prompts.picture(Catalog(**known)) == f"The person's own files: {shown}"
     assert "headings" not in prompts.picture(Catalog(2, 3, ("Plan",), ("fee",)))
     assert 'choose "vectorstore"' in OURS.route_task(Catalog(**known, allowed=web))
+
+
+def test_the_router_is_shown_what_the_index_is_about_and_what_comes_near():
+    catalog = Catalog(
+        files=5000,
+        about="Papers on cells.",
+        folders=("papers",),
+        kinds=(".pdf 5,000",),
+        topics=("Mitosis",),
+        terms=("cell",),
+    )
+    assert prompts.picture(catalog) == (
+        "The person's own files: Papers on cells.\n"
+        "5,000 files (.pdf 5,000) in papers; among them: Mitosis; frequent words: cell"
+    )
+    near = (
+        passage(1, "SECRET", title="Cells", heading="Parts > Walls", score=0.712),
+        passage(2, "SECRET", source="/papers/2.pdf", score=0.4),
+    )
+    shown = prompts.picture(replace(catalog, passages=near))
+    assert shown.startswith(prompts.picture(catalog)), "what is the same for every question stands first"
+    assert shown.endswith(":\n- Cells, Walls: similarity 0.71\n- 2.pdf: similarity 0.40")
+    assert "SECRET" not in shown
 
 
 def test_the_thoughts_so_far_are_in_the_task():

@@ -1,0 +1,27 @@
+"""What an index holds, in a few words: as its owner says it, or a summary made of its catalog."""
+
+from __future__ import annotations
+
+from local_rag.core.documents import Catalog
+from local_rag.text.display import joined, plural, shorten
+
+LONGEST_ABOUT = 600
+"""Characters of a description by a person."""
+LONGEST = 1_000
+"""Characters of a summary."""
+_TITLE, _FOLDER = 50, 40
+
+
+def description(catalog: Catalog) -> str:
+    """One line of at most `LONGEST` characters: what a person said of the index, else the summary."""
+    return shorten(catalog.about, LONGEST_ABOUT) or summary(catalog)
+
+
+def summary(catalog: Catalog) -> str:
+    """Files by kind, their folders, and the titles that stand for the topics of all passages."""
+    kinds = f" ({', '.join(catalog.kinds)})" if catalog.kinds else ""
+    folders = joined(shorten(folder, _FOLDER) for folder in catalog.folders)
+    topics = "; ".join(shorten(title, _TITLE) for title in catalog.topics or catalog.titles)
+    said = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
+    said += f" in {folders}" if folders else ""
+    return shorten(f"{said}; among them: {topics}" if topics else said, LONGEST)
