@@ -23,6 +23,12 @@ def passage(number, text="", score=0.5, **about):
     return Document(text, metadata=base | scores | about)
 
 
+def chapter(count):
+    """Passages of one document, each with some blanks behind it."""
+    return [passage(n, source="/notes/plan.md", start=100 * n, end=100 * n + len(passage(n).page_content))
+            for n in range(1, count + 1)]  # fmt: skip
+
+
 def then_last(values):
     """The values in turn, the last one for ever."""
     return chain(values, repeat(values[-1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import FakeCorpus, ScriptedEngine, chapter, passage
 
 from local_rag.config.settings import Limits, SelfRag, Settings, Values
 from local_rag.core.errors import ConfigError, EngineError
@@ -31,8 +31,7 @@ UNREAD = ("unparsed", 0, ("unparsed",))
 def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
     """(nodes in order, final state, deps) of one question."""
     values, bounds = Values(**method), Limits(**(limits or {}))
-    place = {"source": "/notes/plan.md"} if values.widen != "off" else {}
-    corpus = FakeCorpus([passage(n, start=100 * n, end=100 * n + 45, **place) for n in range(1, found + 1)])
+    corpus = FakeCorpus(chapter(found) if values.widen != "off" else [passage(n) for n in range(1, found + 1)])
     parts = {"self_rag": values.self_rag, "widen": values.widen, "strict": strict, "allow_direct": direct}
     deps = Deps(corpus, engine, Off(), bounds, **parts)
     path, state = [], {}
