@@ -34,31 +34,34 @@ def widened(
     around = {
         _id(passage): near
         for passage, near in zip(passages, surroundings, strict=True)
-        if near and not passage.metadata.get("pieces")
+        if _id(passage) in map(_id, near) and not passage.metadata.get("pieces")
     }
     chosen = {_id(passage): passage for passage in passages if _id(passage) in around}
-    found, closed = set(chosen), set(known)
+    retrieved, closed = set(chosen), set(known)
     for passage in sorted(chosen.values(), key=_rank, reverse=True):
-        for wish in _wishes(_id(passage), around[_id(passage)], found, how):
-            new = [one for one in wish if _id(one) not in chosen]
-            cost = sum(len(one.page_content) for one in new)
+        for wish in _wishes(_id(passage), around[_id(passage)], retrieved, how):
+            new = [neighbour for neighbour in wish if _id(neighbour) not in chosen]
+            cost = sum(len(neighbour.page_content) for neighbour in new)
             if cost <= room and not closed.intersection(map(_id, new)) and not _repeated(new, chosen.values()):
-                chosen |= {_id(one): one for one in new}
+                chosen |= {_id(neighbour): neighbour for neighbour in new}
                 room -= cost
     stretches = {id_: stretch for stretch in _stretches(chosen, around.values()) for id_ in map(_id, stretch)}
     wide: dict[str, Document] = {}
     for passage in passages:
         stretch = stretches.get(_id(passage), [passage])
-        core = max((one for one in stretch if _id(one) in found), key=_rank, default=passage)
-        wide.setdefault(_id(core), _joined(core, stretch, corpus))
+        core = max((part for part in stretch if _id(part) in retrieved), key=_rank, default=passage)
+        if len(stretch) == 1 or (joined := _joined(core, stretch, corpus)) is None:
+            wide[_id(passage)] = passage
+        else:
+            wide.setdefault(_id(core), joined)
     return list(wide.values())
 
 
-def _wishes(core: str, near: Sequence[Document], found: set[str], how: WidenName) -> list[list[Document]]:
+def _wishes(core: str, near: Sequence[Document], retrieved: set[str], how: WidenName) -> list[list[Document]]:
     """What to add to a passage, each list whole or not at all: its section, or its two neighbours one by one."""
     place = [_id(passage) for passage in near].index(core)
     section = _section(near, place)
-    if how != "neighbours" and sum(_id(passage) in found for passage in section) > MOST * len(section) > MOST:
+    if how != "neighbours" and sum(_id(passage) in retrieved for passage in section) > MOST * len(section) > MOST:
         return [section]
     return [] if how == "section" else [list(near[place + 1 : place + 2]), list(near[max(0, place - 1) : place])]
 
@@ -82,7 +85,7 @@ def _repeated(new: Sequence[Document], chosen: Iterable[Document]) -> bool:
 
 def _stretches(chosen: dict[str, Document], surroundings: Iterable[Sequence[Document]]) -> Iterator[list[Document]]:
     """The chosen passages in runs of which each follows the other in its document."""
-    follows = {_id(one): _id(other) for near in surroundings for one, other in pairwise(near)}
+    follows = {_id(first): _id(second) for near in surroundings for first, second in pairwise(near)}
     inner = {follows[id_] for id_ in chosen if id_ in follows}
     for first in chosen:
         if first not in inner:
@@ -92,13 +95,13 @@ def _stretches(chosen: dict[str, Document], surroundings: Iterable[Sequence[Docu
             yield [chosen[id_] for id_ in stretch]
 
 
-def _joined(core: Document, stretch: Sequence[Document], corpus: Corpus) -> Document:
-    """One passage of a stretch, with the metadata of its best one; that one alone where its text is gone meanwhile."""
-    parts = [[_id(one), one.metadata["start"], one.metadata["end"], _heading(one)] for one in stretch]
+def _joined(core: Document, stretch: Sequence[Document], corpus: Corpus) -> Document | None:
+    """One passage of a stretch, with the metadata of its best one; None where the text is gone meanwhile."""
+    parts = [[_id(part), part.metadata["start"], part.metadata["end"], _heading(part)] for part in stretch]
     start, end = min(part[1] for part in parts), max(part[2] for part in parts)
-    text = corpus.span(_id(core), start, end) if len(parts) > 1 else ""
+    text = corpus.span(_id(core), start, end)
     if len(text) != end - start:
-        return core
+        return None
     return Document(text, metadata=core.metadata | {"start": start, "end": end, "parts": parts})
 
 

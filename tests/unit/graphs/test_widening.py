@@ -121,7 +121,7 @@ def test_a_document_that_changed_meanwhile_leaves_the_passage_as_it_is():
         def span(self, chunk_id, start, end):
             return ""
 
-    assert widened([BOOK[1]], Changed(BOOK), 1000, "auto") == [BOOK[1]]
+    assert widened([BOOK[1], BOOK[2]], Changed(BOOK), 1000, "auto") == [BOOK[1], BOOK[2]]
 
 
 # --- in the graphs ----------------------------------------------------------------------------------------------------
