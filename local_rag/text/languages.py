@@ -20,12 +20,13 @@ _OWN = {"deutsch": "de", "english": "en", "englisch": "en", "französisch": "fr"
 _WORDS: Mapping[str, frozenset[str]] = {
     "en": STOP_WORDS,
     "de": frozenset(
-        """aber alle als am an auch auf aus bei bin bis da damit dann darf das dass dem den denn der des die dies diese
-        dieser dieses doch durch ein eine einem einen einer eines er es für gegen gehört gibt habe haben hat hatte ich
-        ihm ihn ihr ihre im in ist ja jede jeder jedes kann kein keine keinen können liegt mein meine mit muss müssen
-        nach nicht noch nur ob oder ohne seit sein seine sich sie sind soll sollen steht über um und uns unser unsere
-        unter viel viele vom von vor wann war waren warum was welche welchem welchen welcher welches wem wen wenn wer
-        werden wessen wie wieso wird wir wo wofür woher wohin womit wozu wurde wurden zu zum zur zwischen""".split()
+        """aber alle als am an auch auf aus bei bin bis da damit dann darf dürfen das dass dem den denn der des die
+        dies diese dieser dieses doch durch ein eine einem einen einer eines er es für gegen gehört gibt habe haben
+        hat hatte ich ihm ihn ihr ihre im in ist ja jede jeder jedes kann kein keine keinen können liegt mein meine
+        mit muss müssen nach nicht noch nur ob oder ohne seit sein seine sich sie sind soll sollen steht über um und
+        uns unser unsere unter viel viele vom von vor wann war waren warum was welche welchem welchen welcher
+        welches wem wen wenn wer werden wessen wie wieso wieviel wieviele wird wir wo wofür woher wohin womit wozu
+        wurde wurden zu zum zur zwischen""".split()
     ),
     "": frozenset(
         """à al au aux avec che chi co como con cual cuál cuándo cuánto czy da dans de del della den der des det die do

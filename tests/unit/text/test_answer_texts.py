@@ -104,6 +104,21 @@ def test_the_language_of_a_question(question, code):
     assert detected(question) == code
 
 
+COMMON = """
+    Wer haftet für Schäden am Gebäude? Wie lange läuft der Vertrag? Welche Frist gilt für die Kündigung? Wo steht
+    das? Darf ich das Zimmer untervermieten? Wann muss die Miete gezahlt werden? Was passiert bei Verzug? Ist
+    Rauchen erlaubt? Warum wurde der Antrag abgelehnt? Wie viele Tage Urlaub habe ich? Gibt es eine Probezeit? Wem
+    gehört der Garten? Muss ich die Küche streichen? Kann ich kostenlos stornieren? Wieviel kostet ein Schlüssel?
+    Welches Ventil ist undicht? Woran erkenne ich einen Defekt? Wozu dient der Filter? Seit wann gibt es die Firma?
+    Und die Kaution?
+"""
+
+
+def test_common_questions_in_german_are_known():
+    questions = [question.strip() for question in COMMON.split("?") if question.strip()]
+    assert [question for question in questions if detected(question) != "de"] == []
+
+
 def test_a_language_is_named_by_its_code_or_its_name():
     assert [code_of(name) for name in ("de", "German", "deutsch", "DE", "fr", "French")] == ["de"] * 4 + ["fr"] * 2
     assert code_of("Klingon") == ""
