@@ -107,7 +107,7 @@ def answer_record(
                 "gold": _gold(case, by_id.get(decision.chunk_id), single),
             }
             for decision in answer.decisions
-            if decision.kind in ("relevance", "web")
+            if decision.kind == "relevance" or by_id.get(decision.chunk_id, {}).get("second_source")
         ],
         "steps": [{"node": step.node, "seconds": round(step.seconds, 4)} for step in events if isinstance(step, Step)],
         "events": [line.strip() for event in events if (line := trace_line(event))],
