@@ -49,9 +49,12 @@ def _places(paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def topic_titles(store: Store) -> tuple[str, ...]:
     """The titles of the passages that stand for the topics; a heading or the file's name where there is no title.
 
-    Only an index that an earlier version wrote has none kept: then they are made, and stay in memory.
+    An index that an earlier version wrote has none until its next sync: no question waits for them to be made, and the
+    titles with the most text stand in.
     """
-    known = store.read(topics.kept) or store.read(topics.made, store.read(reads.recipe).dimension)
+    known = store.read(topics.kept)
+    if known is None:
+        return tuple(store.read(reads.titles, topics.TOPICS))
     passages = store.read(reads.passages, known.ids)
     names = (passage.title or passage.heading.rpartition(" > ")[2] or Path(passage.source).name for passage in passages)
     return tuple(dict.fromkeys(names))

@@ -22,7 +22,7 @@ SAMPLE = 20_000
 """Vectors that the centres are made of, spread evenly over a larger index: k-means over them takes half a second."""
 CHANGED = 0.1
 """Share of the chunks that came or went since, from which topics are made anew."""
-_ROUNDS, _SEED = 20, 5
+_ROUNDS, _SEED = 10, 5
 
 
 class Topics(NamedTuple):
@@ -77,7 +77,13 @@ def representatives(vectors: Vectors) -> list[int]:
     if not count:
         return []
     means = faiss.Kmeans(
-        dimension, min(TOPICS, count), niter=_ROUNDS, seed=_SEED, spherical=True, min_points_per_centroid=1
+        dimension,
+        min(TOPICS, count),
+        niter=_ROUNDS,
+        seed=_SEED,
+        spherical=True,
+        min_points_per_centroid=1,  # a small index is no reason for a warning
+        max_points_per_centroid=count,  # and no vector is left out
     )
     means.train(np.ascontiguousarray(vectors))
     centres = np.asarray(means.centroids)
