@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +25,7 @@ from langsmith import tracing_context
 from local_rag.graphs.checkpoints import kept_by
 from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import CragState, Deps, Question, Result, State
+from local_rag.graphs.thread_saver import ThreadSaver
 
 if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
@@ -78,16 +80,19 @@ class Untraced(Compiled):
         """A copy that needs no `context=`."""
         return self.copy({"contexts": contexts})
 
-    def stream(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
         options = self._in_context(options)
-        parts, end = context.run(super().stream, *arguments, **options), object()
-        try:
-            while (part := context.run(next, parts, end)) is not end:
-                yield part
-        finally:
-            context.run(parts.close)  # type: ignore[attr-defined]
+        keeping = self.checkpointer.running(config) if isinstance(self.checkpointer, ThreadSaver) else nullcontext()
+        with keeping as kept:
+            run: Any = super().stream
+            parts, end = context.run(run, input, kept or config, **options), object()
+            try:
+                while (part := context.run(next, parts, end)) is not end:
+                    yield part
+            finally:
+                context.run(parts.close)
 
     async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""

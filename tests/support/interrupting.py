@@ -29,7 +29,7 @@ def answer_of(state):
     return kept | {"turns": [{**turn, "at": ""} for turn in state.get("turns", [])]}
 
 
-def run(name, options, saver, deps, **interrupts):
+def run(name, options, saver, deps, thread="1", **interrupts):
     """(final state, number of interruptions). `saver` and `deps` (of an engine) open everything anew for each part.
 
     Without `interrupts` the question runs through.
@@ -37,7 +37,7 @@ def run(name, options, saver, deps, **interrupts):
     given, engine, count = {"question": QUESTION}, deps().engine, 0
     while True:
         parts, now = deps(engine), saver()
-        config = {"configurable": {"thread_id": "1"}, "recursion_limit": recursion_limit(parts.limits)}
+        config = {"configurable": {"thread_id": thread}, "recursion_limit": recursion_limit(parts.limits)}
         app = compiled(name, options, now)
         *_, state = (
             part

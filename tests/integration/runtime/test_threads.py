@@ -98,12 +98,12 @@ def test_a_thread_survives_a_restart_in_another_process():
         ]
 
 
-def test_one_checkpoint_is_kept_per_thread_and_the_file_is_its_owners_alone():
+def test_one_row_is_kept_per_turn_and_the_file_is_its_owners_alone():
     rag = opened()
     for number in range(5):
         rag.ask(f"What does plan {number} cost?", thread="a")
         rag.ask(f"What does plan {number} cost?", thread="b")
-    assert (rows(rag), rows(rag, "writes")) == (2, 0)
+    assert (rows(rag), rows(rag, "writes")) == (10, 0)
     for file in rag.settings.data_folder.glob(f"{FILE}*"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     assert [thread.turns for thread in rag.threads.list()] == [5, 5]

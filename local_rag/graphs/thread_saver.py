@@ -1,0 +1,277 @@
+"""What keeps the threads of a chat: LangGraph's saver on SQLite, with one row for each turn.
+
+A row holds its own turn and names the one before it: no turn is stored twice, each is a checkpoint to go back to, and a
+fork shares what came before it. Of a question that is interrupted one more row is kept, with every key of the state,
+until it goes on or another one is asked; one that failed or was stopped leaves nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from local_rag.core.disk import is_full
+from local_rag.core.errors import DiskFull, LocalRagError
+from local_rag.graphs.checkpoints import Serializer
+
+Turn = dict[str, Any]
+"""One question of a thread and its answer, as `nodes.conversation.remember` writes it."""
+
+RUN = "__local_rag_run"
+"""Where a config carries the `RunOnThread` to `put`; LangGraph stores no such key."""
+
+
+@dataclass
+class RunOnThread:
+    """One run of a graph. `forks`: it goes on from a checkpoint that another one follows already.
+
+    `stored` are the unfinished rows that it wrote, (thread, id), `replaced` those that it went on from; `waits`: the
+    last of `stored` is a question that is interrupted.
+    """
+
+    forks: bool = False
+    stored: list[tuple[str, str]] = field(default_factory=list)
+    replaced: list[tuple[str, str]] = field(default_factory=list)
+    waits: bool = False
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row as it is stored. `before` turns of its parent come before its own."""
+
+    id: str
+    parent: str | None
+    turns: list[Turn]
+    before: int
+    unfinished: bool
+
+
+class ThreadSaver(SqliteSaver):
+    """LangGraph's saver, whose `put` decides what is kept. Serves several threads and processes.
+
+    Two processes may ask in one thread at once: no turn is lost, the one that ends last comes last. Only plain values
+    and those of a state are read and written: no pickle, and no class from outside a fixed list.
+    """
+
+    durability = "exit"
+    """A checkpoint is written when a graph ends or is interrupted, not after every node."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        plain = JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
+        super().__init__(connection, serde=Serializer(plain))
+        self.path = path
+        self.lock = threading.RLock()  # type: ignore[assignment]  # `put` reads inside a transaction of its own
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As LangGraph's. Raises LocalRagError for a row that is damaged or of a kind that is not read."""
+        with translated(self.path):
+            found = super().get_tuple(config)
+            return found and self._whole(found)
+
+    def list(self, config: RunnableConfig | None, **options: Any) -> Iterator[CheckpointTuple]:
+        """As LangGraph's: every turn, the last one first."""
+        with translated(self.path):
+            yield from map(self._whole, [*super().list(config, **options)])
+
+    def turns(self, name: str) -> Sequence[Turn]:
+        """The turns of a thread, oldest first; none where there is no such thread."""
+        with translated(self.path):
+            return self._turns(name, self._last(name))
+
+    @contextmanager
+    def running(self, config: RunnableConfig | None) -> Iterator[RunnableConfig]:
+        """The config of a run whose rows are settled at its end: nothing stays of one that raised."""
+        given = {**(config or {}).get("configurable", {})}
+        run = given[RUN] = RunOnThread(self._is_earlier(given))
+        failed = True
+        try:
+            yield cast(RunnableConfig, {**(config or {}), "configurable": given})
+            failed = False
+        finally:
+            self._delete(run.stored if failed else run.replaced + (run.stored[:-1] if run.waits else run.stored))
+            self._delete_orphans({name for name, _ in run.stored})
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
+        given = config["configurable"]
+        name, turns = str(given["thread_id"]), turns_of(checkpoint)
+        run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
+        waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
+        with translated(self.path), self.cursor() as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            if self._row(name, checkpoint["id"]) is not None:
+                return config
+            from_ = self._row(name, given.get("checkpoint_id"))
+            base = from_.parent if from_ and from_.unfinished else from_.id if from_ else None
+            if from_ and from_.unfinished:
+                run.replaced.append((name, from_.id))
+            if len(turns) > len(self._turns(name, base)) and not waits and metadata.get("source") == "loop":
+                base = base if run.forks and from_ else self._last_after(name, base)
+                known, run.waits = self._turns(name, base), False
+                checkpoint = _turn_row(checkpoint, [turn for turn in turns if turn not in known], len(known))
+            else:
+                alike = _alike(self._turns(name, base), turns)
+                is_edit = metadata.get("source") in ("update", "fork") and not waits
+                checkpoint = _with(checkpoint, turns[alike:], turns_before=alike, unfinished=not is_edit)
+                if not is_edit:
+                    run.stored.append((name, checkpoint["id"]))
+                    run.waits = waits
+            after_base: RunnableConfig = {**config, "configurable": {**given, "checkpoint_id": base}}
+            saved = super().put(after_base, checkpoint, metadata, new_versions)
+        self._delete(run.stored[:-1] if given.get(RUN) else run.replaced)  # an edit takes the place of what it edits
+        return saved
+
+    # --- rows
+
+    def _whole(self, found: CheckpointTuple) -> CheckpointTuple:
+        """A checkpoint as LangGraph made it, with every turn up to its own."""
+        row = _row_of(found.checkpoint, found.parent_config)
+        values = {**found.checkpoint["channel_values"]}
+        turns = [*self._turns(str(found.config["configurable"]["thread_id"]), row.parent)[: row.before], *row.turns]
+        if turns:
+            values["turns"] = turns
+            if not row.unfinished and row.turns:
+                values = {"question": turns[-1]["question"], "generation": turns[-1]["answer"], **values}
+        whole = {key: value for key, value in found.checkpoint.items() if key not in ("turns_before", "unfinished")}
+        return found._replace(checkpoint=cast(Checkpoint, {**whole, "channel_values": values}))
+
+    def _row(self, name: str, id_: str | None) -> _Row | None:
+        if id_ is None:
+            return None
+        found = super().get_tuple({"configurable": {"thread_id": name, "checkpoint_id": id_}})
+        return found and _row_of(found.checkpoint, found.parent_config)
+
+    def _turns(self, name: str, id_: str | None) -> Sequence[Turn]:
+        """Every turn up to that of a row, oldest first."""
+        rows = []
+        while row := self._row(name, id_):
+            rows.append(row)
+            id_ = row.parent if row.before else None
+        turns: Sequence[Turn] = ()
+        for row in reversed(rows):
+            turns = [*turns[: row.before], *row.turns]
+        return turns
+
+    def _last(self, name: str) -> str | None:
+        """The row of the last turn, or of its last edit."""
+        with self.cursor(transaction=False) as cursor:
+            sql = "SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id DESC"
+            ids = [str(row[0]) for row in cursor.execute(sql, (name,))]
+        return next((id_ for id_ in ids if (row := self._row(name, id_)) and not row.unfinished), None)
+
+    def _last_after(self, name: str, base: str | None) -> str | None:
+        """The last row where it follows `base`: a turn that another process has kept meanwhile comes first."""
+        last = id_ = self._last(name)
+        while id_ != base and (row := self._row(name, id_)):
+            id_ = row.parent
+        return last if id_ == base or base is None else base
+
+    def _is_earlier(self, given: dict[str, Any]) -> bool:
+        """Whether a config names a checkpoint that another one follows already."""
+        id_, name = given.get("checkpoint_id"), str(given.get("thread_id"))
+        with translated(self.path):
+            row = self._row(name, id_)
+            return row is not None and not row.unfinished and id_ != self._last(name)
+
+    def _delete(self, rows: Sequence[tuple[str, str]]) -> None:
+        if rows:
+            with translated(self.path), self.cursor() as cursor:
+                for table in ("checkpoints", "writes"):
+                    cursor.executemany(f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id = ?", rows)
+
+    def _delete_orphans(self, names: Iterable[str]) -> None:
+        """What nodes have returned whose checkpoint is not kept."""
+        there = "SELECT checkpoint_id FROM checkpoints WHERE thread_id = writes.thread_id"
+        for name in names:
+            with translated(self.path), self.cursor() as cursor:
+                cursor.execute(f"DELETE FROM writes WHERE thread_id = ? AND checkpoint_id NOT IN ({there})", (name,))
+
+
+def _alike(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
+    """How many turns both begin with."""
+    pairs = zip(known, turns, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
+    """Rows of an earlier version have all turns of their thread, and what they follow is gone."""
+    stored: dict[str, Any] = {**checkpoint}
+    before = int(stored.get("turns_before", 0))
+    above = str(parent["configurable"]["checkpoint_id"]) if parent else None
+    return _Row(checkpoint["id"], above, turns_of(checkpoint), before, bool(stored.get("unfinished")))
+
+
+def _turn_row(checkpoint: Checkpoint, own: list[Turn], before: int) -> Checkpoint:
+    """A finished question: its turn says everything, and the next one clears every other key."""
+    versions = {key: version for key, version in checkpoint["channel_versions"].items() if key in OF_A_THREAD}
+    bare: Checkpoint = {**checkpoint, "channel_values": {}, "channel_versions": versions, "versions_seen": {}}
+    return _with({**bare, "updated_channels": None}, own, turns_before=before)
+
+
+def _with(checkpoint: Checkpoint, own: list[Turn], **more: int | bool) -> Checkpoint:
+    values = {key: value for key, value in checkpoint["channel_values"].items() if key != "turns"}
+    return cast(Checkpoint, {**checkpoint, "channel_values": values | ({"turns": own} if own else {}), **more})
+
+
+def turns_of(checkpoint: Checkpoint) -> list[Turn]:
+    """The turns in a checkpoint as it is. Raises TypeError for what are none."""
+    turns: list[Turn] = checkpoint["channel_values"].get("turns") or []
+    if not all(isinstance(turn, dict) for turn in turns):
+        raise TypeError("a turn that is none")
+    return turns
+
+
+OF_A_THREAD = {"question", "generation", "turns"}
+"""The keys of the state that a finished question has."""
+
+COLUMNS = {"thread_id", "checkpoint_ns", "checkpoint_id", "type", "checkpoint"}
+"""What the table of checkpoints has in every version of LangGraph's saver."""
+
+
+def must_be_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Before a table is made: the file is empty, or has the saver's tables."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(checkpoints)")}
+    if tables and not columns >= COLUMNS:
+        raise _not_ours(path, "it is another program's")
+
+
+def _not_ours(path: Path, why: str) -> LocalRagError:
+    return LocalRagError(
+        f"{path} is not a database of chats: {why}", hint=f"mv '{path}' '{path}.old'   and chats start anew"
+    )
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """What SQLite and the serializer raise, as one line and a hint."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        message = str(error)
+        if "locked" in message or "busy" in message:
+            raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
+        if "full" in message or ("I/O" in message and is_full(path.parent)):
+            raise DiskFull(f"no space left for the chats in {path}", hint="free some space and ask again") from error
+        if any(words in message for words in ("readonly", "unable to open", "closed", "I/O")):
+            raise LocalRagError(f"chats cannot be stored in {path}: {message}", hint=f"ls -l '{path}'") from error
+        raise _not_ours(path, message) from error
+    except (NotImplementedError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _not_ours(path, f"a row of it cannot be read ({type(error).__name__}: {error})") from error

@@ -1,0 +1,230 @@
+"""Threads as LangGraph's programs use them: history, edits, forks and interruptions, in the file of the chats."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import ExitStack
+from itertools import pairwise
+
+import pytest
+from support.fakes import ScriptedEngine
+from support.interrupting import answer_of, run
+from support.remembering import Recalling, opened
+
+from local_rag.core.errors import EngineError, UsageError
+from local_rag.graphs.state import Options
+from local_rag.graphs.threads import FILE, Threads
+
+CHAT = {"configurable": {"thread_id": "plan"}}
+
+
+def asked(rag, *questions, config=CHAT, graph="self-rag", **more):
+    """The state after each of these questions in a thread of the chats."""
+    app = rag.graph(graph, checkpointer=rag.threads.saver)
+    for question in questions:
+        state = app.invoke({"question": question}, config, context=rag.context(graph=graph), **more)
+    return app, state
+
+
+def questions(turns):
+    return [turn["question"] for turn in turns]
+
+
+def stored(rag):
+    """(checkpoints, writes, bytes of the checkpoints) in the file."""
+    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
+        blobs = [bytes(row[0]) for row in db.execute("SELECT checkpoint FROM checkpoints")]
+        return len(blobs), db.execute("SELECT count(*) FROM writes").fetchone()[0], sum(map(len, blobs))
+
+
+def test_the_history_of_a_thread_has_each_turn():
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?", "And then?", "And now?")
+    history = list(app.get_state_history(CHAT))
+    assert [questions(state.values["turns"]) for state in history] == [
+        ["What does it cost?", "And then?", "And now?"],
+        ["What does it cost?", "And then?"],
+        ["What does it cost?"],
+    ]
+    assert [state.values["question"] for state in history] == ["And now?", "And then?", "What does it cost?"]
+    assert {state.values["generation"] for state in history} == {"It costs 100 euros [1]."}
+    assert [state.next for state in history] == [()] * 3
+    assert [state.parent_config for state in history[:-1]] == [state.config for state in history[1:]]
+
+
+def test_a_thread_grows_by_its_turns_and_no_more():
+    rag = opened()
+    sizes = []
+    for number in range(12):
+        asked(rag, f"What does plan {number} cost?")
+        sizes.append(stored(rag))
+    assert [(rows, writes) for rows, writes, _ in sizes] == [(number, 0) for number in range(1, 13)]
+    grown = [after[2] - before[2] for before, after in pairwise(sizes)]
+    assert max(grown) < 1.1 * min(grown)
+
+
+def test_a_thread_forks_at_an_earlier_checkpoint_and_nothing_is_lost():
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?", "And then?", "And now?")
+    second = list(app.get_state_history(CHAT))[1]
+    _, state = asked(rag, "And instead?", config=second.config)
+    assert state["question"] == "And instead?"
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?", "And instead?"]
+    assert rag.engine.asked[-1][0] == "grade" and "And then?" in str(rag.engine.asked)
+    asked(rag, "And after that?")
+    assert questions(rag.threads.turns("plan"))[-2:] == ["And instead?", "And after that?"]
+    history = [questions(state.values["turns"]) for state in app.get_state_history(CHAT)]
+    assert ["What does it cost?", "And then?", "And now?"] in history, "the other branch is still there"
+    assert stored(rag)[0] == 5
+
+
+def test_a_state_can_be_edited_and_the_next_question_sees_it():
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?", "And then?")
+    (turn,) = app.get_state(list(app.get_state_history(CHAT))[1].config).values["turns"]
+    app.update_state(CHAT, {"turns": [turn | {"answer": "It costs 7 euros."}]}, as_node="remember")
+    assert [turn["answer"] for turn in rag.threads.turns("plan")] == ["It costs 7 euros."]
+    asked(rag, "And now?")
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And now?"]
+    assert ("standalone", "And now?") in [call[:2] for call in rag.engine.asked]
+    assert "7 euros" in str(rag.engine.asked)
+
+
+@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
+@pytest.mark.parametrize("graph", ["plain", "self-rag", "crag", "adaptive"])
+def test_a_question_of_a_chat_goes_on_with_everything_opened_anew(graph, when):
+    engine = ScriptedEngine(relevant=["ynyn", "y"], grades=[("no", 1), ("fully", 5)])
+    with ExitStack() as stack:
+
+        def rag(going_on=None):
+            return stack.enter_context(opened(going_on or engine.going_on([])))
+
+        def asked(thread, **interrupts):
+            options = Options(memory=True)
+            return run(
+                graph,
+                options,
+                lambda: rag().threads.saver,
+                lambda going_on=None: rag(going_on).context(graph=graph),
+                thread,
+                **interrupts,
+            )
+
+        through, _ = asked("through")
+        parted, count = asked("parted", **{when: "*"})
+        assert answer_of(parted) == answer_of(through)
+        assert count > 2
+        assert stored(rag())[:2] == (2, 0), "the two turns, and nothing of the interruptions"
+
+
+def test_an_interrupted_question_is_one_row_until_it_goes_on_or_another_is_asked():
+    rag = opened()
+    asked(rag, "What does it cost?")
+    app, _ = asked(rag, "And then?", interrupt_before=["generate"])
+    assert app.get_state(CHAT).next == ("generate",)
+    assert stored(rag)[0] == 2
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?"]
+    app.update_state(CHAT, {"query": "another"})
+    assert app.get_state(CHAT).next == ("generate",) and app.get_state(CHAT).values["query"] == "another"
+    assert stored(rag)[0] == 2
+    assert app.invoke(None, CHAT, context=rag.context())["status"] == "grounded"
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?"]
+    assert stored(rag)[:2] == (2, 0)
+    asked(rag, "And here?", interrupt_before=["generate"])
+    asked(rag, "And now?")
+    assert questions(rag.threads.turns("plan"))[1:] == ["And then?", "And now?"]
+    assert stored(rag)[:2] == (3, 0)
+
+
+@pytest.mark.parametrize("durability", ["exit", "sync", "async"])
+def test_a_question_that_fails_or_is_left_leaves_nothing_and_one_that_goes_on_and_fails_can_go_on_again(durability):
+    engine = Recalling()
+    rag = opened(engine)
+    app, _ = asked(rag, "What does it cost?", durability=durability)
+    before = stored(rag)
+    engine.broken = True
+    with pytest.raises(EngineError):
+        asked(rag, "And then?", durability=durability)
+    parts = app.stream({"question": "And then?"}, CHAT, context=rag.context(), durability=durability)
+    next(parts)
+    parts.close()
+    assert stored(rag) == before
+    asked(rag, "And then?", interrupt_before=["generate"], durability=durability)
+    with pytest.raises(EngineError):
+        app.invoke(None, CHAT, context=rag.context(), durability=durability)
+    assert app.get_state(CHAT).next == ("generate",)
+    engine.broken = False
+    app.invoke(None, CHAT, context=rag.context(), durability=durability)
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?"]
+    assert stored(rag)[:2] == (2, 0)
+
+
+def test_two_that_ask_at_once_lose_no_turn_also_where_one_was_interrupted():
+    rag, other = opened(), opened()
+    asked(rag, "What does it cost?")
+    app, _ = asked(rag, "And then?", interrupt_before=["generate"])
+    waiting = app.get_state(CHAT).config
+    slow = app.stream(None, waiting, context=rag.context())
+    next(slow)
+    other.ask("And here?", thread="plan")
+    list(slow)
+    assert sorted(questions(rag.threads.turns("plan"))) == ["And here?", "And then?", "What does it cost?"]
+
+
+def test_a_fork_is_a_thread_of_its_own():
+    rag = opened()
+    asked(rag, "What does it cost?", "And then?", "And now?")
+    assert rag.threads.fork("plan", 2) == "plan from 2"
+    assert rag.threads.fork("plan", 2) == "plan from 2 2"
+    rag.ask("And instead?", thread="plan from 2")
+    assert questions(rag.threads.turns("plan from 2")) == ["What does it cost?", "And then?", "And instead?"]
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?", "And now?"]
+    rag.threads.delete("plan")
+    assert questions(rag.threads.turns("plan from 2", 1)) == ["What does it cost?"]
+    for upto in (0, 4):
+        with pytest.raises(UsageError, match=f"has 3 turns, so there is no turn {upto}"):
+            rag.threads.fork("plan from 2", upto)
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver)
+    assert len(list(app.get_state_history({"configurable": {"thread_id": "plan from 2"}}))) == 3
+
+
+def test_a_thread_of_an_earlier_version_is_read_and_goes_on():
+    """It had one row with all turns, which named a checkpoint that was gone."""
+    rag = opened()
+    asked(rag, "What does it cost?", "And then?")
+    turns = list(rag.threads.turns("plan"))
+    rag.threads.delete("plan")
+    saver = rag.threads.saver
+    checkpoint = {
+        "v": 4,
+        "ts": turns[-1]["at"],
+        "id": "1f0e0000-0000-6000-8000-000000000000",
+        "channel_values": {"question": "And then?", "generation": "It costs 100 euros [1].", "turns": turns},
+        "channel_versions": {"question": "9.1", "generation": "9.1", "turns": "9.1"},
+        "versions_seen": {},
+        "updated_channels": None,
+    }
+    super(type(saver), saver).put(
+        {"configurable": {"thread_id": "plan", "checkpoint_ns": "", "checkpoint_id": "1e0e-gone"}},
+        checkpoint,
+        {"source": "loop", "step": 9},
+        {},
+    )
+    assert list(rag.threads.turns("plan")) == turns
+    rag.ask("And now?", thread="plan")
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?", "And now?"]
+    app = rag.graph("self-rag", checkpointer=saver)
+    assert [len(state.values["turns"]) for state in app.get_state_history(CHAT)] == [3, 2]
+    assert rag.threads.fork("plan", 1)
+
+
+def test_a_thread_whose_first_question_waits_is_listed_and_can_be_deleted():
+    rag = opened()
+    asked(rag, "What does it cost?", interrupt_before=["generate"])
+    rag.close()
+    with Threads.open(rag.settings.data_folder) as threads:
+        (thread,) = threads.list()
+        assert (thread.name, thread.turns, thread.first) == ("plan", 0, "What does it cost?")
+        threads.delete("plan")
+        assert threads.list() == []
+    assert stored(rag)[:2] == (0, 0)
