@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from local_rag.cli.options import LinesOption, QuestionOptions, delete_old, stderr_display, with_options
+from local_rag.core.errors import UsageError
+
+FromTurnOption = Annotated[
+    int | None,
+    typer.Option("--from-turn", metavar="N", help="Go on from the N-th question of --thread, as a thread of its own."),
+]
 
 
 @with_options
-def chat(options: QuestionOptions, json: LinesOption = False) -> int:
+def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: LinesOption = False) -> int:
     """Ask questions that follow each other; a follow-up is understood from those before. /help lists the commands.
 
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
@@ -19,10 +29,14 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
 
     settings, display = options.settings(), stderr_display()
     name = "" if options.thread is None else thread_name(options.thread)
+    if from_turn is not None and not name:
+        raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
     delete_old(settings)
     with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
         runner = QuestionRunner(rag, display, options.within or (), options.trace, trace_file)
         runner.say_conditions()
+        if from_turn is not None:
+            name = rag.threads.fork(name, from_turn)
         return Chat(runner, name, as_json=json).run()

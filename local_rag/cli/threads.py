@@ -32,6 +32,9 @@ threads_app = typer.Typer(
 )
 
 VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
+TurnOption = Annotated[
+    int | None, typer.Option("--turn", metavar="N", help="Show the chat as it stood after its N-th question.")
+]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a chat, as local-rag threads lists it.")]
 
 
@@ -49,13 +52,15 @@ def list_(json: JsonOption = False) -> int:
 
 
 @threads_app.command()
-def show(name: NameArgument, verdicts: VerdictsOption = False, json: JsonOption = False) -> int:
+def show(
+    name: NameArgument, turn: TurnOption = None, verdicts: VerdictsOption = False, json: JsonOption = False
+) -> int:
     """Show the questions and answers of a chat, each with the way to it."""
     from local_rag.terminal.answers import turns_table
     from local_rag.terminal.console import write_result
 
     with _threads() as threads:
-        turns = threads.turns(name)
+        turns = threads.turns(name, turn)
     write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
 
@@ -103,7 +108,7 @@ def delete(name: NameArgument) -> int:
     from local_rag.text.display import plural
 
     with _threads() as threads:
-        count = plural(len(threads.turns(name)), "question")
+        count = plural(threads.thread(name).turns, "question")
     if not confirm(f"Delete the thread {name} ({count})?"):
         return 1
     runs = delete_chats(settings_of(None), [name])

@@ -78,9 +78,13 @@ class Threads:
 
     def list(self) -> Sequence[Thread]:
         """Every thread, the one that was used last first; one whose first question waits to go on has no turn yet."""
-        return sorted(map(self._thread, self.names()), key=lambda thread: thread.at, reverse=True)
+        return sorted(map(self.thread, self.names()), key=lambda thread: thread.at, reverse=True)
 
-    def _thread(self, name: str) -> Thread:
+    def thread(self, name: str) -> Thread:
+        """One thread. Raises UsageError for one that is not there."""
+        name = thread_name(name)
+        if name not in self.names():
+            self.turns(name)
         if turns := self.saver.turns(name):
             return Thread(name, len(turns), turns[0]["question"], turns[-1]["at"])
         waiting = self.saver.get_tuple({"configurable": {"thread_id": name}})
@@ -127,10 +131,8 @@ class Threads:
 
     def delete(self, name: str) -> None:
         """Forget a thread, also in what SQLite has not yet overwritten. Raises UsageError for one that is not there."""
-        if thread_name(name) not in self.names():
-            self.turns(name)
         with translated(self._path):
-            self.saver.delete_thread(thread_name(name))
+            self.saver.delete_thread(self.thread(name).name)
             with self.saver.cursor() as cursor:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -27,6 +27,7 @@ PROMPT = "> "
 HELP = {
     "/new [NAME]": "begin another thread",
     "/threads [NAME]": "list the threads, or go on with one",
+    "/from N": "go on from the N-th question, as a thread of its own",
     "/sources": "every citation of the last answer, with its quote and where it stands",
     "/graph [NAME]": "show which graph answers, or take another",
     "/help": "this list",
@@ -114,6 +115,7 @@ class Chat:
         commands: dict[str, Callable[[str], None]] = {
             "/new": self._new,
             "/threads": self._threads,
+            "/from": self._from,
             "/sources": self._sources,
             "/graph": self._graph,
             "/help": self._help,
@@ -142,6 +144,13 @@ class Chat:
             return
         kept = threads.list()
         self._show(threads_table(kept, self.thread) if kept else "There are no threads yet.")
+
+    def _from(self, turn: str) -> None:
+        if not self.thread:
+            raise UsageError("there is no question yet to go on from", hint="/threads NAME   goes on with a thread")
+        if not turn.isdecimal():
+            raise UsageError(f"/from takes the number of a question, not {shorten(turn, 40)!r}", hint="/from 1")
+        self._go_on(self.runner.rag.threads.fork(self.thread, int(turn)))
 
     def _go_on(self, name: str) -> None:
         """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""

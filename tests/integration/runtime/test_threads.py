@@ -447,6 +447,14 @@ def test_threads_are_listed_shown_and_deleted(talked, capsys):
     assert '   [1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."' in shown
     assert run(["threads", "show", "plan", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["turns"]) == 2
+    assert run(["threads", "show", "plan", "--turn", "1", "--json"]) == 0
+    (first,) = json.loads(capsys.readouterr().out)["turns"]
+    assert first["question"] == "What does the plan cost?"
+    assert run(["threads", "show", "plan", "--turn", "7"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: the thread 'plan' has 2 turns, so there is no turn 7",
+        "hint: local-rag threads show plan   shows them",
+    ]
     assert run(["threads", "delete", "plan"]) == 0
     assert capsys.readouterr().out == "deleted the thread plan (2 questions) and the 2 runs of it\n"
     assert run(["threads", "show", "plan"]) == 2

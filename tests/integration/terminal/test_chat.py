@@ -111,6 +111,22 @@ def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, mo
     assert code == 1
 
 
+def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(capsys, monkeypatch):
+    lines = ["/from 1", "What does the plan cost?", "And the other?", "/from 1", "And the third?", "/threads", "/from 9"]
+    code, out, err = talk([*lines, "/from the start"], capsys, monkeypatch)
+    assert "understood as: And the third? (What does the plan cost?)" in out
+    assert re.search(r"^\* \S+ What does the plan cost from 1 +2 ", out, re.MULTILINE)
+    assert re.search(r"^  \S+ What does the plan cost +2 ", out, re.MULTILINE)
+    assert re.search(r"^thread: \S+ What does the plan cost from 1 \(1 question so far\)$", err, re.MULTILINE)
+    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert [error.split(" ", 2)[2].split(" from 1'")[-1] for error in errors] == [
+        "is no question yet to go on from",
+        " has 2 turns, so there is no turn 9",
+        "takes the number of a question, not 'the start'",
+    ]
+    assert code == 1
+
+
 def test_sources_shows_whole_quotes_and_where_they_stand(capsys, monkeypatch):
     _, out, err = talk(["/sources", "What does the plan cost?", "/sources"], capsys, monkeypatch)
     assert "error: there is no answer yet" in err
@@ -157,6 +173,7 @@ def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(capsys, monkeyp
     ("arguments", "line"),
     [
         (["--thread", "a/b"], "a thread is named with letters"),
+        (["--from-turn", "2"], "--from-turn needs the thread that it is a turn of"),
         (["--graph", "raptor"], "graph = 'raptor' (flag)"),
         (["--index", "nothing-here"], "there is no index at"),
         (["--trace-file", "/no/such/folder/run.jsonl"], "the trace cannot be written to"),
