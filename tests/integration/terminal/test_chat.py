@@ -112,7 +112,15 @@ def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, mo
 
 
 def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(capsys, monkeypatch):
-    lines = ["/from 1", "What does the plan cost?", "And the other?", "/from 1", "And the third?", "/threads", "/from 9"]
+    lines = [
+        "/from 1",
+        "What does the plan cost?",
+        "And the other?",
+        "/from 1",
+        "And the third?",
+        "/threads",
+        "/from 9",
+    ]
     code, out, err = talk([*lines, "/from the start"], capsys, monkeypatch)
     assert "understood as: And the third? (What does the plan cost?)" in out
     assert re.search(r"^\* \S+ What does the plan cost from 1 +2 ", out, re.MULTILINE)
