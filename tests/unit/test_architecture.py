@@ -39,7 +39,7 @@ HOME_OF = {
         "runtime/langchain_tool",
     },
     "faiss": {"index/store/quantized_vectors", "index/store/topics"},
-    "sqlite3": {"index/store", "graphs/threads", "bundle/index_snapshot", "evaluation/folder"},
+    "sqlite3": {"index/store", "graphs/threads", "graphs/thread_saver", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed"},
     "transformers": {"index/embed"},
