@@ -230,6 +230,9 @@ def after(state: State, update: Update) -> State:
     return cast(State, merged)
 
 
+LENT = "__pregel_checkpointer"
+"""Where LangGraph hands a node, and a graph within a graph, its saver."""
+
 MaySearch = Callable[[WebQuery], bool]
 
 
@@ -243,6 +246,11 @@ def never(query: WebQuery) -> bool:
     return False
 
 
+def by_interrupt(query: WebQuery) -> bool:
+    """In place of a callback: a graph with a checkpointer is interrupted to ask; without one nothing is sent."""
+    return False
+
+
 def none_kept(folder: str) -> bool:
     """No index is kept from the web."""
     return False
@@ -252,7 +260,8 @@ def none_kept(folder: str) -> bool:
 class Deps:
     """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
 
-    `may_search` is told the words and the search engine right before they leave, and says whether they may.
+    `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
+    `by_interrupt`.
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
     `strict` takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph`
     names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where

@@ -24,16 +24,13 @@ from langsmith import tracing_context
 
 from local_rag.graphs.checkpoints import kept_by
 from local_rag.graphs.drawing import LocalDrawing
-from local_rag.graphs.state import CragState, Deps, Question, Result, State
+from local_rag.graphs.state import LENT, CragState, Deps, Question, Result, State
 from local_rag.graphs.thread_saver import ThreadSaver
 
 if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
 else:
     Compiled = CompiledStateGraph
-
-LENT = "__pregel_checkpointer"
-"""Where LangGraph hands a graph within a graph its saver."""
 
 OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
 """The keys of the state that belong to one question."""

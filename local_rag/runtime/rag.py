@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import Settings
@@ -184,6 +184,8 @@ class Rag:
         record: bool = True,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
+        from local_rag.graphs.state import never
+
         check_question(question)
         if thread is not None:
             from local_rag.graphs.threads import thread_name
@@ -192,6 +194,8 @@ class Rag:
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
+        if may_search is None and self.settings.values.web.enabled == "ask":
+            may_search = never
         deps = self.context(k=k, within=within, graph=name, may_search=may_search)
         question = question.strip()
         run = Run(
@@ -256,18 +260,22 @@ class Rag:
         k: int | None = None,
         within: Sequence[str] = (),
         graph: str = "",
-        may_search: MaySearch | None = None,
+        may_search: MaySearch | Literal["interrupt"] | None = None,
         drafts: bool = False,
     ) -> Deps:
         """Fresh Deps for one question, arguments as in `ask`; its clock starts now.
 
+        A graph that has a checkpointer is interrupted before a web query where `may_search` is "interrupt", or is left
+        out and the settings say `ask`: resume it with yes, no, or the words to send in place of these.
+
         With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
         """
-        from local_rag.graphs.state import Deps, always, never
+        from local_rag.graphs.state import Deps, always, by_interrupt
 
         values = self.settings.values
         if k is not None and k < 1:
             raise UsageError(f"k must be at least 1, not {k}")
+        asks = may_search is None and values.web.enabled == "ask"
         return Deps(
             index=self.index,
             engine=self.engine,
@@ -277,7 +285,7 @@ class Rag:
             within=tuple(within),
             allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds),
-            may_search=may_search or (never if values.web.enabled == "ask" else always),
+            may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,
             self_rag=values.self_rag,
             crag=values.crag,
             adaptive=values.adaptive,

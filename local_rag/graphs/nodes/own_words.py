@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from langgraph.func import task
+
 from local_rag.core.generation import Turn
 from local_rag.core.usage import Usage
 from local_rag.graphs.state import Deps, State
@@ -19,7 +21,7 @@ REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
 
 
-def own_queries(state: State, deps: Deps) -> tuple[list[str], Usage]:
+def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
     The last one is searched for. Only a question that the chat before it has changed costs a call. A second source may
@@ -32,8 +34,16 @@ def own_queries(state: State, deps: Deps) -> tuple[list[str], Usage]:
     history = [Turn(turn["question"], "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone == question or deps.second_source:
         return [standalone], Usage()
+    if once:
+        query, usage = task(_made_whole)(question, history, deps).result()
+    else:
+        query, usage = _made_whole(question, history, deps)
+    return [query], usage
+
+
+def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str, Usage]:
     rewrite = deps.engine.standalone(question, history)
-    return [rewrite.text.strip() or question], rewrite.usage
+    return rewrite.text.strip() or question, rewrite.usage
 
 
 def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:

@@ -12,6 +12,7 @@ from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, rules, strips
+from local_rag.graphs.nodes import consent
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
@@ -53,11 +54,15 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         return _search_second_source(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return _refused(why)
-    own, usage = own_queries(state, deps)
-    query = WebQuery(deps.web.words(own[-1]), deps.web.engine)
-    emit(query)
-    if not deps.may_search(query):
+    own, usage = own_queries(state, deps, once=consent.gives_way(deps))
+    proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
+    emit(proposed)
+    query = consent.allowed(proposed, deps)
+    if query is None:
         return _refused("the query was not allowed to leave this machine") | {"usage": usage}
+    if query != proposed:
+        own = [*own, query.query]
+        emit(query)
     question = standalone_question(state)
     try:
         results = deps.web.search(query.query, WEB_RESULTS)

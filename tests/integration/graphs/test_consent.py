@@ -1,0 +1,146 @@
+"""Consent to a web query by an interruption of the graph: nothing leaves before the answer, nothing is paid twice."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
+from support.remembering import Recalling, opened
+
+from local_rag.core.events import WebQuery
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.state import Deps, Options, by_interrupt
+from local_rag.graphs.threads import FILE
+
+CHAT = {"configurable": {"thread_id": "1"}}
+SCRIPT = {"relevant": ["nnnn", "y"], "drafts": ["It costs 900 euros [1]."], "rewrites": ["plan price 2026"]}
+
+
+class Wordy(FakeWeb):
+    """A search that is told at most 20 characters."""
+
+    def words(self, query):
+        return query[:20]
+
+
+def asking(graph, engine, web, saver, **options):
+    """A function (what a graph is given) -> its result, each time with Deps of its own."""
+    app = GRAPHS[graph](Options(**options)).compile(saver)
+
+    def go_on(given):
+        deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+        return app.invoke(given, CHAT, context=deps)
+
+    return app, go_on
+
+
+@pytest.mark.parametrize(
+    ("reply", "left", "status"),
+    [
+        ("yes", ["plan price 2026"], "grounded"),
+        (" Y ", ["plan price 2026"], "grounded"),
+        (True, ["plan price 2026"], "grounded"),
+        ("tariff of the plan, in euros", ["tariff of the plan, "], "grounded"),
+        ("no", [], "abstained"),
+        (False, [], "abstained"),
+        ("", [], "abstained"),
+        ({"anything": "else"}, [], "abstained"),
+    ],
+)
+def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
+    engine, web = ScriptedEngine(**SCRIPT), Wordy()
+    app, go_on = asking("crag", engine, web, InMemorySaver())
+    waiting = go_on({"question": "What does the plan cost?"})
+    (asked,) = waiting["__interrupt__"]
+    assert asked.value == {
+        "query": "plan price 2026",
+        "engine": "stand-in",
+        "answer": "yes, no, or other words",
+    }
+    assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
+    calls = len(engine.asked)
+    result = go_on(Command(resume=reply))
+    assert (web.queries, result["status"]) == (left, status)
+    assert [call[0] for call in engine.asked[:calls]] == ["relevance", "rewrite"]
+    assert "rewrite" not in [call[0] for call in engine.asked[calls:]]
+    refused = [graded.why for graded in result["decisions"] if graded.verdict == "refused"]
+    assert refused == ([] if left else ["the query was not allowed to leave this machine"])
+
+
+def test_other_words_are_the_ones_that_a_later_rewriting_knows():
+    engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
+    app, go_on = asking("crag", engine, web, InMemorySaver())
+    go_on({"question": "What does the plan cost?"})
+    parts = list(
+        app.stream(
+            Command(resume="tariff"),
+            CHAT,
+            context=Deps(FakeCorpus(), engine, web, may_search=by_interrupt),
+            stream_mode="custom",
+        )
+    )
+    assert [part.query for part in parts if isinstance(part, WebQuery)] == ["plan price 2026", "tariff"]
+    assert app.get_state(CHAT).values["own"] == ["What does the plan cost?", "plan price 2026", "tariff"]
+
+
+def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
+    """Adaptive goes to the web at once: the call that makes the query comes before the question to the person."""
+
+    class Costly(Recalling):
+        def standalone(self, question, history):
+            return replace(super().standalone(question, history), usage=ONE_CALL)
+
+    engine, web = Costly(source="vectorstore"), FakeWeb()
+    rag = opened(engine)
+    app = rag.graph("adaptive", checkpointer=rag.threads.saver)
+    config = {"configurable": {"thread_id": "plan"}}
+
+    def go_on(given):
+        return app.invoke(given, config, context=Deps(rag.index, engine, web, may_search=by_interrupt))
+
+    go_on({"question": "What does the plan cost?"})
+    engine.source, engine.asked[:] = "web_search", []
+    (asked,) = go_on({"question": "And the other?"})["__interrupt__"]
+    assert asked.value["query"] == "And the other? (What does the plan cost?)"
+    assert web.queries == []
+    before = [call[0] for call in engine.asked].count("standalone")
+    result = go_on(Command(resume="yes"))
+    assert web.queries == ["And the other? (What does the plan cost?)"]
+    assert [call[0] for call in engine.asked].count("standalone") == before
+    assert result["usage"].calls == 2 + 1 + 1 + 1 + 1, "two for the question, route, strips, draft, grade"
+    assert [turn["question"] for turn in rag.threads.turns("plan")] == ["What does the plan cost?", "And the other?"]
+    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
+        assert db.execute("SELECT count(*) FROM writes").fetchone() == (0,)
+
+
+def test_without_a_checkpointer_nothing_leaves():
+    engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
+    deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
+    result = GRAPHS["crag"]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    assert (web.queries, result["status"]) == ([], "abstained")
+
+
+@pytest.mark.parametrize(
+    ("enabled", "given", "asks"),
+    [
+        ("ask", None, True),
+        (True, None, False),
+        (True, "interrupt", True),
+        ("ask", lambda query: True, False),
+    ],
+)
+def test_who_is_asked_follows_from_settings_and_arguments(enabled, given, asks):
+    rag = opened(web__enabled=enabled)
+    assert (rag.context(may_search=given).may_search is by_interrupt) is asks
+
+
+def test_a_question_of_ones_own_is_never_interrupted():
+    """`ask` and `stream` have their callback; without it nothing leaves where the settings say ask."""
+    rag = opened(ScriptedEngine(**SCRIPT), web__enabled="ask")
+    rag.web = FakeWeb()
+    answer = rag.ask("What does the plan cost?", graph="crag", thread="plan")
+    assert (answer.status, rag.web.queries) == ("abstained", [])
