@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from local_rag.cli.options import IndexOption, JsonOption, delete_old, settings_of, stderr_display
+from local_rag.cli.options import IndexOption, JsonOption, WebFromOption, delete_old, settings_of, stderr_display
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def replay(
     web: Annotated[
         str | None, typer.Option("--web", metavar="[on|ask|off]", help="Allow web searches, as in local-rag ask.")
     ] = None,
+    web_from: WebFromOption = None,
     json: JsonOption = False,
 ) -> int:
     """Ask the question of a run again, with the settings that it had, and show what differs now.
@@ -125,7 +126,7 @@ def replay(
     from local_rag.terminal.question_runner import QuestionRunner
     from local_rag.terminal.run_difference import difference_parts
 
-    settings = settings_of(None, web__enabled=web)
+    settings = settings_of(None, web__enabled=web, web__source=web_from)
     run = _runs(settings).get(id)
     with opened_again(run, settings) as (rag, notes):
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)

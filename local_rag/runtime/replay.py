@@ -70,6 +70,9 @@ def _settings(run: KeptRun, settings: Settings) -> tuple[Settings, tuple[str, ..
     taken = {name: value for name, value in recorded.items() if name in known and not name.startswith(NOT_TAKEN)}
     taken |= {"index": _index(run, settings), "graph": run.graph, "k": run.asked["k"]}
     notes = [f"there is no setting {name} any more" for name in recorded if name not in known]
+    if settings.origin["web.source"] == "flag":
+        then, taken["web.source"] = taken.get("web.source", ""), settings.values.web.source
+        notes.append(f"the second source was {then or 'none'}, and is {taken['web.source'] or 'none'} now: --web-from")
     origins = run.asked["origins"]
     origin = {name: origins.get(name, "default") if name in taken else settings.origin[name] for name in known}
     is_follow_up = run.standalone_question != run.question

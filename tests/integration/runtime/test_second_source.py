@@ -232,3 +232,28 @@ def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
     assert "from the second source" in capsys.readouterr().out
     assert run(["ask", QUESTION, "--engine", "extractive", "--web-from", str(saved)]) == 3
     assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
+
+
+def test_a_run_is_replayed_with_its_second_source_or_another(notes, saved, tmp_path, capsys):
+    assert run(["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]) == 0
+    assert run(["runs", "replay", "last"]) == 0
+    capsys.readouterr()
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
+    assert run(["runs", "replay", "last", "--web-from", str(tmp_path / "others")]) == 4
+    assert f"the second source was {saved}, and is {tmp_path / 'others'} now" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_graph_and_doctor_name_it_and_calibrate_does_not_need_it(notes, saved, monkeypatch, capsys):
+    monkeypatch.setenv("LOCAL_RAG_WEB_SOURCE", str(saved))
+    assert run(["graph", "crag", "--mermaid"]) == 0
+    assert f"web_search_node searches {saved} in place of the web" in " ".join(capsys.readouterr().err.split())
+    assert run(["graph", "plain", "--mermaid"]) == 0
+    assert str(saved) not in capsys.readouterr().err
+    run(["doctor"])
+    assert f"{saved}, a folder, is searched in place of the web" in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setenv("LOCAL_RAG_WEB_SOURCE", str(saved / "gone"))
+    run(["doctor"])
+    assert "is neither a folder nor an index (LOCAL_RAG_WEB_SOURCE)" in " ".join(capsys.readouterr().out.split())
