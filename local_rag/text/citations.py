@@ -15,7 +15,7 @@ from local_rag.core.answer import Citation, Status
 from local_rag.text.alignment import verbatim
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
-from local_rag.text.marks import begins_item, leads, marks, without_marks
+from local_rag.text.marks import begins_item, leads, marks, without_bullet, without_marks
 from local_rag.text.parts import heading_at
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.tables import blanked, tables
@@ -277,7 +277,12 @@ def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document])
 
 
 def _cite(sentence: str, number: int, document: Document) -> Citation:
-    """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these."""
+    """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these.
+
+    The bullet or number of a list item is the answer's, unless the passage has it, too.
+    """
+    if begins_item(sentence) and not verbatim(sentence, document.page_content):
+        sentence = without_bullet(sentence)
     citations = []
     for strip in _strips(document):
         best = evidence(sentence, strip.page_content)

@@ -12,7 +12,7 @@ from local_rag.text.tables import blanked, cells, tables
 from local_rag.text.words import words
 
 _BULLET_ALONE = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])?\s*")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?=\S)")
 _RANGE = re.compile(r"([1-9]\d?)\s*[-–]\s*([1-9]\d?)")
 _LISTED = rf"(?:{_RANGE.pattern.replace('(', '(?:')}|\d{{1,4}})"
 _MARK = re.compile(
@@ -106,6 +106,11 @@ def _items_as_one(text: str, found: Sequence[Claim]) -> Iterator[Claim]:
 def begins_item(text: str) -> bool:
     """Whether a text begins with the bullet or the number of a list item."""
     return bool(_ITEM.match(text))
+
+
+def without_bullet(text: str) -> str:
+    """A list item without its bullet or number."""
+    return _ITEM.sub("", text, count=1) if begins_item(text) else text
 
 
 def _cut_at(text: str, blank: str, cuts: Sequence[Span]) -> Iterator[Span]:

@@ -61,6 +61,14 @@ def test_the_marks_of_an_item_or_a_row_are_checked(text, status, verified):
     assert renumbered(checked).text.count("\n") == text.count("\n")
 
 
+def test_the_bullet_of_an_item_is_no_part_of_what_is_quoted():
+    for item in ("- ", "1. ", "12) ", "• "):
+        (citation,) = check(f"{item}It ends in May. [1]", DOCUMENTS).citations
+        assert (citation.sentence, citation.located, citation.verified) == ("It ends in May.", "exact", True)
+    (kept,) = check("2. Wait. [1]", [passage(1, "1. Open it.\n2. Wait.\n")]).citations
+    assert (kept.sentence, kept.located) == ("2. Wait.", "exact")
+
+
 def test_a_table_that_a_passage_has_is_cited_by_one_mark():
     quoted = "| item | price |\n|---|---|\n| Plan A | 5 euros |\n| Plan B | 7 euros |"
     checked = check(f"{quoted} [1]", [passage(1, f"The prices:\n\n{quoted}\n")])
