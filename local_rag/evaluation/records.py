@@ -12,9 +12,8 @@ from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.runtime.trace_lines import trace_line
 from local_rag.text.citations import is_fixed_reply
-from local_rag.text.marks import without_marks
+from local_rag.text.marks import claims, without_bullet, without_marks
 from local_rag.text.parts import parts, stored
-from local_rag.text.sentences import sentences
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -168,12 +167,10 @@ def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, 
 
 
 def _sentences(answer: Answer) -> dict[str, int]:
-    """How many sentences an answer has, and how many of them a verified citation stands behind."""
-    text = without_marks(answer.text)
-    if answer.status == "abstained" or is_fixed_reply(text):
+    """How many claims an answer has, and how many of them a verified citation stands behind."""
+    if answer.status == "abstained" or is_fixed_reply(answer.text):
         return {"total": 0, "verified": 0}
-    lines = [" ".join(words(text[start:end])) for start, end in sentences(text)]
-    lines = [line for line in lines if line]
+    lines = [" ".join(words(without_bullet(claim.text))) for claim in claims(answer.text)]
     backed = [f" {' '.join(words(without_marks(line.sentence)))} " for line in answer.citations if line.verified]
     return {"total": len(lines), "verified": sum(any(_backs(text, line) for text in backed) for line in lines)}
 
