@@ -151,7 +151,9 @@ def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str,
         graded = from_plain(Graded, line)
         yield graded.kind, verdict_text(graded, passages.label, passages.place(graded.chunk_id))
     elif event == "called":
-        yield "call", Text(call_line(from_plain(Call, line["call"])), "dim")
+        call = from_plain(Call, line["call"])
+        digest = f", prompt {call.task} {call.prompt}" if call.prompt else ""
+        yield "call", Text(call_line(call) + digest, "dim")
     elif event == "note":
         yield "note", Text(shorten(line["text"], LONGEST), "yellow")
     elif event == "web_query":

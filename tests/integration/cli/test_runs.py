@@ -139,7 +139,7 @@ def test_a_follow_up_is_replayed_as_it_was_understood_and_without_the_web(here, 
         followed.thread == "garden" and followed.calls and set(followed.prompts) >= {"standalone", "retrieval_grader"}
     )
     text = said(capsys, "show", "last")
-    assert "call " in text and "qwen3:4b-instruct" in text
+    assert "call " in text and f"prompt standalone {followed.prompts['standalone']}" in text
     assert (followed.question, followed.standalone_question) == (FENCE, whole)
     plain = json.loads(said_either(capsys, "runs", "replay", followed.id, "--json"))
     assert f"asked as it was understood in the chat: {followed.standalone_question}" in plain["notes"]
