@@ -117,7 +117,7 @@ def _chats(settings: Settings) -> Iterator[Kept]:
         return
     with _threads(settings) as threads:
         for name in threads.names():
-            if turns := threads.saver.turns(name):
+            if turns := threads.saver.everything(name):
                 indexes = {str(turn.get("index", "")) for turn in turns} - {""}
                 yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources_of(turns))))
 

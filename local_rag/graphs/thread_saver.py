@@ -89,6 +89,14 @@ class ThreadSaver(SqliteSaver):
         with translated(self.path):
             return self._turns(name, self._last(name))
 
+    def everything(self, name: str) -> Sequence[Turn]:
+        """All turns of a thread, of every branch, and as a turn what an interrupted question has read and written."""
+        with translated(self.path):
+            stored = [*super().list({"configurable": {"thread_id": name}})]
+            rows = [(found.checkpoint, _row_of(found.checkpoint, found.parent_config)) for found in reversed(stored)]
+            turns = [turn for _, row in rows for turn in row.turns]
+            return [*turns, *(_read_so_far(checkpoint) for checkpoint, row in rows if row.unfinished)]
+
     @contextmanager
     def running(self, config: RunnableConfig | None) -> Iterator[RunnableConfig]:
         """The config of a run whose rows are settled at its end: nothing stays of one that raised."""
@@ -111,7 +119,7 @@ class ThreadSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
-        name, turns = str(given["thread_id"]), turns_of(checkpoint)
+        name, turns = str(given["thread_id"]), _checked(checkpoint["channel_values"].get("turns") or [])
         run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
@@ -129,7 +137,7 @@ class ThreadSaver(SqliteSaver):
             else:
                 alike = _alike(self._turns(name, base), turns)
                 is_edit = metadata.get("source") in ("update", "fork") and not waits
-                checkpoint = _with(checkpoint, turns[alike:], turns_before=alike, unfinished=not is_edit)
+                checkpoint = _with(checkpoint, alike, turns[alike:], unfinished=not is_edit)
                 if not is_edit:
                     run.stored.append((name, checkpoint["id"]))
                     run.waits = waits
@@ -143,13 +151,13 @@ class ThreadSaver(SqliteSaver):
     def _whole(self, found: CheckpointTuple) -> CheckpointTuple:
         """A checkpoint as LangGraph made it, with every turn up to its own."""
         row = _row_of(found.checkpoint, found.parent_config)
-        values = {**found.checkpoint["channel_values"]}
+        values = {key: value for key, value in found.checkpoint["channel_values"].items() if key != "turns"}
         turns = [*self._turns(str(found.config["configurable"]["thread_id"]), row.parent)[: row.before], *row.turns]
         if turns:
             values["turns"] = turns
             if not row.unfinished and row.turns:
                 values = {"question": turns[-1]["question"], "generation": turns[-1]["answer"], **values}
-        whole = {key: value for key, value in found.checkpoint.items() if key not in ("turns_before", "unfinished")}
+        whole = {key: value for key, value in found.checkpoint.items() if key != "unfinished"}
         return found._replace(checkpoint=cast(Checkpoint, {**whole, "channel_values": values}))
 
     def _row(self, name: str, id_: str | None) -> _Row | None:
@@ -204,6 +212,14 @@ class ThreadSaver(SqliteSaver):
                 cursor.execute(f"DELETE FROM writes WHERE thread_id = ? AND checkpoint_id NOT IN ({there})", (name,))
 
 
+def _read_so_far(checkpoint: Checkpoint) -> Turn:
+    values = checkpoint["channel_values"]
+    passages = [*values.get("documents", ()), *values.get("nearest", ())]
+    decisions = [{"source": graded.source} for graded in values.get("decisions", ())]
+    sources = [{"source": passage.metadata.get("source", "")} for passage in passages]
+    return {"question": values.get("question", ""), "at": checkpoint["ts"], "sources": sources, "decisions": decisions}
+
+
 def _alike(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
     """How many turns both begin with."""
     pairs = zip(known, turns, strict=False)
@@ -211,28 +227,30 @@ def _alike(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
 
 
 def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
-    """Rows of an earlier version have all turns of their thread, and what they follow is gone."""
-    stored: dict[str, Any] = {**checkpoint}
-    before = int(stored.get("turns_before", 0))
+    """Rows of an earlier version have all turns of their thread, and what they follow is gone.
+
+    In a row of this one a number stands before its own turns, so that an earlier version refuses to go on with it.
+    """
     above = str(parent["configurable"]["checkpoint_id"]) if parent else None
-    return _Row(checkpoint["id"], above, turns_of(checkpoint), before, bool(stored.get("unfinished")))
+    first, *rest = checkpoint["channel_values"].get("turns") or [0]
+    before, own = (first, rest) if isinstance(first, int) else (0, [first, *rest])
+    return _Row(checkpoint["id"], above, _checked(own), before, bool(dict(checkpoint).get("unfinished")))
 
 
 def _turn_row(checkpoint: Checkpoint, own: list[Turn], before: int) -> Checkpoint:
     """A finished question: its turn says everything, and the next one clears every other key."""
     versions = {key: version for key, version in checkpoint["channel_versions"].items() if key in OF_A_THREAD}
     bare: Checkpoint = {**checkpoint, "channel_values": {}, "channel_versions": versions, "versions_seen": {}}
-    return _with({**bare, "updated_channels": None}, own, turns_before=before)
+    return _with({**bare, "updated_channels": None}, before, own)
 
 
-def _with(checkpoint: Checkpoint, own: list[Turn], **more: int | bool) -> Checkpoint:
-    values = {key: value for key, value in checkpoint["channel_values"].items() if key != "turns"}
-    return cast(Checkpoint, {**checkpoint, "channel_values": values | ({"turns": own} if own else {}), **more})
+def _with(checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinished: bool = False) -> Checkpoint:
+    values = {**checkpoint["channel_values"], "turns": [before, *own]}
+    return cast(Checkpoint, {**checkpoint, "channel_values": values} | ({"unfinished": True} if unfinished else {}))
 
 
-def turns_of(checkpoint: Checkpoint) -> list[Turn]:
-    """The turns in a checkpoint as it is. Raises TypeError for what are none."""
-    turns: list[Turn] = checkpoint["channel_values"].get("turns") or []
+def _checked(turns: list[Turn]) -> list[Turn]:
+    """The turns of a checkpoint. Raises TypeError for what are none."""
     if not all(isinstance(turn, dict) for turn in turns):
         raise TypeError("a turn that is none")
     return turns

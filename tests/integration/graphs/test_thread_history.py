@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
-from support.fakes import ScriptedEngine
+from support.fakes import ScriptedEngine, passage
 from support.interrupting import answer_of, run
 from support.remembering import Recalling, opened
 
 from local_rag.core.errors import EngineError, UsageError
+from local_rag.diagnostics.kept import kept
 from local_rag.graphs.state import Options
 from local_rag.graphs.threads import FILE, Threads
 
@@ -227,4 +228,21 @@ def test_a_thread_whose_first_question_waits_is_listed_and_can_be_deleted():
         assert (thread.name, thread.turns, thread.first) == ("plan", 0, "What does it cost?")
         threads.delete("plan")
         assert threads.list() == []
+    assert stored(rag)[:2] == (0, 0)
+
+
+def test_what_quotes_a_file_is_found_in_every_branch_and_in_a_question_that_waits(home):
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?")
+    first = app.get_state(CHAT).config
+    rag.index.passages = [passage(7)]
+    asked(rag, "And then?", config=first)
+    rag.index.passages = [passage(8)]
+    asked(rag, "And here?", config=first)
+    rag.index.passages = [passage(9)]
+    asked(rag, "And now?", interrupt_before=["generate"])
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And here?"]
+    (chat,) = [item for item in kept(rag.settings) if item.kind == "chat"]
+    assert {"/notes/1.md", "/notes/7.md", "/notes/8.md", "/notes/9.md"} <= set(chat.sources)
+    rag.threads.delete("plan")
     assert stored(rag)[:2] == (0, 0)
