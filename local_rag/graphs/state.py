@@ -344,6 +344,7 @@ def recursion_limit(limits: Limits) -> int:
     """A backstop above the longest path that the budgets allow.
 
     Each rewrite, generation and web search is followed by at most seven other nodes before the next one, each step of
-    reasoning by one, each part of an answer by four.
+    reasoning by one, each part of an answer by four. A web search that is declined is one of the seven: it exhausts
+    its budget, so there is one at most.
     """
     return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 6 * limits.steps

@@ -20,7 +20,7 @@ from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import UsageError
 from local_rag.core.events import Note, WebQuery
-from local_rag.core.verdicts import Graded
+from local_rag.core.verdicts import Graded, Route
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.opening import open_web
@@ -39,6 +39,13 @@ DRAFT = "Which player did the Chicago Bears draft first in the 2024 NFL draft?"
 """A question of the tutorials that no private file answers."""
 ANSWER = "The Chicago Bears drafted the quarterback Caleb Williams first in the 2024 NFL draft."
 PRIVATE = "Project Marabou: the lease of the Zanzibar warehouse ends in October, says our accountant Quillfeather."
+
+
+class FilesFirst(ExtractiveEngine):
+    """Routes every question to the files."""
+
+    def route(self, question, catalog):
+        return Route("vectorstore")
 
 
 @pytest.fixture
@@ -61,10 +68,14 @@ def answering(results, pages, tmp_path, ollama):
     fetch = Fetcher(FetchLimits(seconds=2), allow=[pages.netloc])
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
-    def opened(engine, graph, score=0.1, **flags):
+    def opened(engine, graph, files_first=False, **flags):
         settings = Settings.load(graph=graph, web__enabled="on", **flags)
-        corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=score) for number in range(1, 9)])
-        rag = Rag(settings, corpus, Choice(engine or ExtractiveEngine(remembering_minilm(), corpus)))
+        corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
+        rag = Rag(
+            settings,
+            corpus,
+            Choice(engine or (FilesFirst if files_first else ExtractiveEngine)(remembering_minilm(), corpus)),
+        )
         command = [*ddgs_process.COMMAND, "--search-url", results.url]
         rag.web = DdgsSearch(settings.values.web, tmp_path, lambda url: read(fetch.fetch(url), 5), command)
         return rag
@@ -136,7 +147,7 @@ def test_adaptive_opens_the_files_where_the_web_is_declined(answering, results, 
 
 @pytest.mark.parametrize("consent", [True, False])
 def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
-    rag, shown_first = answering("extractive", "adaptive", score=0.9), []
+    rag, shown_first = answering("extractive", "adaptive", files_first=True), []
     answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
     assert answer.path[:4] == ("route_question", "retrieve", "grade_documents", "web_search")
     assert shown_first == [DRAFT], "the person's own words, before anything leaves"
@@ -146,7 +157,7 @@ def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, re
 
 
 def test_a_fallback_that_is_switched_off_never_goes_from_the_files_to_the_web(answering, results):
-    answer, _ = answered(answering("extractive", "adaptive", score=0.9, adaptive__fallback="rewrite"))
+    answer, _ = answered(answering("extractive", "adaptive", files_first=True, adaptive__fallback="rewrite"))
     assert "web_search" not in answer.path and results.asked == []
 
 
