@@ -14,7 +14,7 @@ def status(index: IndexOption = None, json: JsonOption = False) -> int:
     from local_rag.terminal.index_report import status_table
 
     settings = settings_of(index)
-    index_status = Index.inspect(settings.index_path)
+    index_status = Index.inspect(settings.index_path, outlined=True)
     runtime = served_by(settings, index_status.fingerprint)
     plain = to_plain(index_status) | {"runtime": runtime}
     write_result(plain, [status_table(index_status, runtime)], as_json=json)

@@ -80,10 +80,10 @@ class Index:
         return index
 
     @staticmethod
-    def inspect(path: Path) -> IndexStatus:
+    def inspect(path: Path, *, outlined: bool = False) -> IndexStatus:
         """The status of any index, whatever made it. Raises IndexMissing, IndexDamaged, IndexMismatch for a schema."""
         with closing(Store(path.absolute())) as store:
-            return status.inspect(store)
+            return status.inspect(store, outlined=outlined)
 
     @staticmethod
     def listed(path: Path, within: Sequence[str] = ()) -> list[IndexedFile]:
@@ -361,8 +361,8 @@ class Index:
         """The URL that each of these files was saved from, as far as the file says so."""
         return self._store.read(reads.addresses, paths)
 
-    def status(self) -> IndexStatus:
-        return status.inspect(self._store)
+    def status(self, *, outlined: bool = False) -> IndexStatus:
+        return status.inspect(self._store, outlined=outlined)
 
     def path_labels(self) -> PathLabels:
         """Short names of the files, which --in understands."""

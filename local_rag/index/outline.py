@@ -20,13 +20,23 @@ ABOUT = "about"
 _FOLDERS, _KINDS = 8, 6
 
 
+def about(store: Store) -> str:
+    """What a person said of the index; empty where nobody did."""
+    return store.read(reads.meta).get(ABOUT, "")
+
+
 def outline(store: Store) -> Catalog:
     """The catalog without what a sample of the texts says; quicker than all of it."""
     files, documents, chunks = store.read(reads.counts)
     folders, kinds = _places(store.read(reads.paths))
-    about = store.read(reads.meta).get(ABOUT, "")
     return Catalog(
-        documents, chunks, files=files, about=about, folders=folders, kinds=kinds, topics=topic_titles(store)
+        documents,
+        chunks,
+        files=files,
+        about=about(store),
+        folders=folders,
+        kinds=kinds,
+        topics=topic_titles(store),
     )
 
 
@@ -55,17 +65,18 @@ def topic_titles(store: Store) -> tuple[str, ...]:
     known = store.read(topics.kept)
     if known is None:
         return tuple(store.read(reads.titles, topics.TOPICS))
-    passages = store.read(reads.passages, known.ids)
-    names = (passage.title or passage.heading.rpartition(" > ")[2] or Path(passage.source).name for passage in passages)
-    return tuple(dict.fromkeys(names))
+    places = store.read(reads.places, known.ids)
+    return tuple(
+        dict.fromkeys(title or heading.rpartition(" > ")[2] or Path(path).name for title, heading, path in places)
+    )
 
 
-def set_about(store: Store, about: str) -> None:
+def set_about(store: Store, said: str) -> None:
     """Keep what a person says of the index, on one line; an empty one goes back to the summary.
 
     The caller holds the writer's lock. Raises UsageError for one of more than `LONGEST_ABOUT` characters.
     """
-    line = " ".join(printable(about).split())
+    line = " ".join(printable(said).split())
     if len(line) > LONGEST_ABOUT:
         raise UsageError(
             f"a description has at most {LONGEST_ABOUT} characters, and this one has {len(line):,}",

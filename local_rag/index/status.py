@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from local_rag.core.documents import Catalog
-from local_rag.index.outline import outline
+from local_rag.index.outline import about, outline
 from local_rag.index.search import chosen_paths
 from local_rag.index.store import folder, reads
 from local_rag.index.store.schema import IndexedFile, Root
@@ -53,14 +53,13 @@ class IndexStatus:
     summary: str = ""
 
 
-def inspect(store: Store) -> IndexStatus:
-    """Read it from the store."""
+def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
+    """Read it from the store; its summary only where it is `outlined`, for that looks at every path."""
     files, documents, chunks = store.read(reads.counts)
     pages = store.read(reads.page_count)
     recipe = store.read(reads.recipe)
     roots = tuple(store.read(reads.roots))
     synced = store.read(reads.meta).get("last_sync")
-    known = outline(store)
     return IndexStatus(
         path=store.folder,
         files=files - pages,
@@ -77,8 +76,8 @@ def inspect(store: Store) -> IndexStatus:
         cache_fresh=store.cache_is_fresh(),
         pages=pages,
         root_options=roots,
-        about=known.about,
-        summary=summary(known),
+        about=about(store),
+        summary=summary(outline(store)) if outlined else "",
     )
 
 

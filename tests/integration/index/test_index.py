@@ -243,14 +243,14 @@ class TestStatus:
         assert "Whales" in index.catalog().titles
 
     def test_a_person_says_what_it_is_about(self, index, notes, tmp_path):
-        summary = index.status().summary
+        summary = index.status(outlined=True).summary
         assert summary.startswith(f"{len(NOTES)} files (") and "among them: " in summary
         index.set_about("  The lighthouse,\n its boats\x1b[31m ")
         assert index.catalog().about == index.status().about == "The lighthouse, its boats"
         index.sync()
         assert Index.inspect(index.path).about == "The lighthouse, its boats"
         index.set_about("")
-        assert (index.status().about, index.status().summary) == ("", summary)
+        assert (index.status().about, index.status(outlined=True).summary) == ("", summary)
         with pytest.raises(UsageError, match="at most 600 characters, and this one has 601"):
             index.set_about("x" * 601)
 
@@ -425,7 +425,7 @@ class TestAnIndexOfSchema1:
     def test_it_is_searched_and_described_as_it_is(self, old):
         assert old.search("the supply boat brings coal", 1)[0].metadata["source"].endswith("supply.txt")
         assert old.status().files == len(NOTES)
-        assert "among them: " in old.status().summary
+        assert "among them: " in old.status(outlined=True).summary
         with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
             assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("1",)
 
