@@ -21,9 +21,10 @@ from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.context_window import Message, ModelSetup, estimate
 from local_rag.engines.ollama.grader import Grader
 from local_rag.engines.ollama.model_names import check_name, check_remote
+from local_rag.engines.ollama.prompt_contents import chat_so_far, picture
 from local_rag.engines.ollama.prompt_layout import Renumbering, layouts
 from local_rag.engines.ollama.prompt_texts import PromptTexts
-from local_rag.engines.ollama.prompts import REWRITERS, Prompts, chat_so_far, picture
+from local_rag.engines.ollama.prompts import REWRITERS, Prompts
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
 from local_rag.engines.ollama.task import ANSWER_TOKENS, Calls, Task
 from local_rag.engines.ollama.thinking import Thinking

@@ -9,16 +9,16 @@ first, too. What is wanted is a text of `prompt_texts`; the rest is added here, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import Attempt, Shape, Style, Turn
+from local_rag.core.generation import Attempt, Shape, Style
 from local_rag.core.verdicts import Check, Source, Target
 from local_rag.engines.ollama.context_window import Message
+from local_rag.engines.ollama.prompt_contents import passage, passages
 from local_rag.engines.ollama.prompt_texts import PromptTexts
-from local_rag.text.description import LONGEST_ABOUT, summary
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
@@ -34,9 +34,6 @@ PART = 2
 
 LONGEST_DRAFT = 1200
 """Characters of a rejected draft that the next attempt is shown."""
-
-SEEN = 24
-"""Frequent words of an index that the router is shown; half as many headings."""
 
 WORDS = 12
 """The length that a reason is asked to have."""
@@ -70,7 +67,7 @@ class Prompts:
 
         The task is last. What files, people and models wrote passes `fenced`; in a task its own function sees to that.
         """
-        parts = [fenced(before), *_passages(documents, numbers)]
+        parts = [fenced(before), *passages(documents, numbers)]
         parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
         return [("system", self.texts.system), ("user", "\n\n".join(filter(None, parts)))]
 
@@ -289,72 +286,11 @@ def _claim(claim: Claim, documents: int) -> str:
     return f"{' '.join(fenced(claim.text).split())}{columns}{mark}"
 
 
-def _passages(documents: Sequence[Document], numbers: Sequence[int]) -> Iterator[str]:
-    """The passages of these numbers; of those with the same words, as copies of a file have, only the first in full."""
-    first: dict[str, int] = {}
-    for number in numbers:
-        known = first.setdefault(" ".join(documents[number].page_content.split()), number)
-        yield passage(number + 1, documents[number], known + 1 if known != number else None)
-
-
-def passage(number: int, document: Document, copy_of: int | None = None) -> str:
-    """One passage with its number and where it is from, fenced: a closing mark inside it is made harmless."""
-    metadata = document.metadata
-    source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    where = "a second source" if metadata.get("second_source") else "the web"
-    web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
-    facts = {"from": source, "page": metadata.get("page"), "heading": metadata.get("heading"), "found": web}
-    shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
-    text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
-    return f'<passage n="{number}"{shown}>\n{text}\n</passage>'
-
-
-def _attribute(value: str) -> str:
-    return shorten(fenced(value).replace('"', "'"), 100)
-
-
 def with_reasons(messages: Sequence[Message], several: bool = False) -> list[Message]:
     """The prompt of a grader that is asked for its reasons, too: one, or one for each verdict of a list."""
     what = "a list with the reason for each" if several else "the reason"
     *before, (role, content) = messages
     return [*before, (role, f'{content}\nAdd to the JSON, at its end, "w": {what}, in at most {WORDS} words.')]
-
-
-def picture(catalog: Catalog) -> str:
-    """What is in the index, in a few words: as its owner says it, then as its catalog does; last what comes near.
-
-    It stands first, and what is the same for every question stands first in it. Its length is bounded.
-    """
-    about = f"{shorten(catalog.about, LONGEST_ABOUT)}\n" if catalog.about else ""
-    headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[: SEEN // 2])
-    terms = ", ".join(catalog.terms[:SEEN])
-    below = f"headings: {headings}; " if headings else ""
-    known = f"The person's own files: {about}{summary(catalog)}; {below}frequent words: {terms}"
-    return f"{known}\n\n{_near(catalog)}" if catalog.passages else known
-
-
-def _near(catalog: Catalog) -> str:
-    """What a quick search for the question brings: where it is from and how similar it is, not what it says."""
-    lines = ["What comes nearest to the question in these files:"]
-    for document in catalog.passages:
-        metadata = document.metadata
-        title = metadata.get("title") or str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2]
-        heading = str(metadata.get("heading") or "").rpartition(" > ")[2]
-        named = shorten(str(title), 60) + (f", {shorten(heading, 60)}" if heading and heading != title else "")
-        lines.append(f"- {named}: similarity {float(metadata.get('score') or 0.0):.2f}")
-    return "\n".join(lines)
-
-
-def chat_so_far(history: Sequence[Turn]) -> str:
-    """These turns are what fits of a chat. They stand first, so that the next follow-up shares them.
-
-    For a question to the web they come without their answers, which are not shown then.
-    """
-    lines = [
-        f"Q: {shorten(turn.question, 400)}" + (f"\nA: {shorten(turn.answer, 400)}" if turn.answer else "")
-        for turn in history
-    ]
-    return "\n".join(["A chat:", *lines])
 
 
 def correction(error: str, shape: str) -> str:

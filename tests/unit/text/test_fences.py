@@ -12,7 +12,7 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.ollama import prompts
+from local_rag.engines.ollama import prompt_contents, prompts
 from local_rag.engines.ollama.prompts import Prompts
 from local_rag.text.fences import fenced
 
@@ -125,8 +125,8 @@ def everything(text):
     chats += [(OURS.chat(task, text, [document], [0]), 2, 2) for task in checks]
     chats += [
         (OURS.chat(OURS.rewrite_task([text], "web"), text), 0, 0),
-        (OURS.chat(OURS.standalone_task(), text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
-        (OURS.chat(OURS.route_task(catalog), text, before=prompts.picture(catalog)), 0, 0),
+        (OURS.chat(OURS.standalone_task(), text, before=prompt_contents.chat_so_far([Turn(text, text)])), 0, 0),
+        (OURS.chat(OURS.route_task(catalog), text, before=prompt_contents.picture(catalog)), 0, 0),
         (OURS.chat(OURS.judge_task([text], text), text), 0, 2),
         ([("", ""), ("user", prompts.correction(text, "{}"))], 0, 0),
         (OURS.retrieval_each(text, document), 0, 0),

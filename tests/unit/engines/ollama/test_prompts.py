@@ -12,7 +12,7 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape, Turn
-from local_rag.engines.ollama import prompts, schemas
+from local_rag.engines.ollama import prompt_contents, prompts, schemas
 from local_rag.engines.ollama.prompts import Prompts
 
 QUESTION = "What does the plan cost?"
@@ -167,7 +167,7 @@ def test_a_passage_cannot_close_its_fence(text, where):
     document = (
         passage(1, text) if where == "text" else passage(1, **{where: f"/notes/{text}" if where == "source" else text})
     )
-    shown = prompts.passage(1, document)
+    shown = prompt_contents.passage(1, document)
     assert len(re.findall(r"<\s*/?\s*(?:passage|answer)", shown, re.IGNORECASE)) == 2
     assert shown.startswith('<passage n="1"')
     assert shown.endswith("\n</passage>")
@@ -193,19 +193,19 @@ def test_an_answer_cannot_close_its_fence():
 
 def test_a_passage_tells_where_it_is_from():
     document = passage(1, "Text.", source='C:\\notes\\a "b".md', page=4, heading='The "costs"\nof it')
-    shown = prompts.passage(3, document)
+    shown = prompt_contents.passage(3, document)
     assert shown == """<passage n="3" from="a 'b'.md" page="4" heading="The 'costs' of it">\nText.\n</passage>"""
-    assert "/notes" not in prompts.passage(1, passage(1, "Text.")), "a path says who somebody is"
+    assert "/notes" not in prompt_contents.passage(1, passage(1, "Text.")), "a path says who somebody is"
 
 
 def test_a_dollar_or_a_comparison_is_left_as_it_is():
     text = "if a < b and <b>c</b> > 3: passages </p> cost $4"
-    assert text in prompts.passage(1, passage(1, text))
+    assert text in prompt_contents.passage(1, passage(1, text))
 
 
 def test_all_prompts_about_one_question_begin_alike():
     documents = [passage(1), passage(2)]
-    shown = [prompts.passage(number, document) for number, document in enumerate(documents, start=1)]
+    shown = [prompt_contents.passage(number, document) for number, document in enumerate(documents, start=1)]
     opening = "\n\n".join([*shown, f"Question: {QUESTION}"])
     tasks = [OURS.grade_task(2), OURS.answer_task(Attempt()), checked("It is so [1].")]
     tasks += [OURS.levels_task(2), OURS.reason_task(["It is so."])]
@@ -241,13 +241,13 @@ def test_long_texts_are_shown_in_part():
     assert len(OURS.answer_task(Attempt(3, ((draft, "too long"), (draft, "still"))))) < 3200
     assert "…" in OURS.answer_task(Attempt(2, ((draft, "too long"),)))
     assert len(OURS.rewrite_task([draft] * 3, "web")) < 1300
-    assert len(prompts.chat_so_far([Turn(draft, draft)])) < 1200
+    assert len(prompt_contents.chat_so_far([Turn(draft, draft)])) < 1200
     catalog = Catalog(999, 9, tuple([draft] * 99), tuple(["term"] * 999), 0.5, ("vectorstore", "web_search"))
-    assert len(prompts.picture(catalog)) < 2000
+    assert len(prompt_contents.picture(catalog)) < 2000
     told = replace(catalog, about=draft, topics=(draft,) * 99, headings=(draft,) * 99)
-    assert len(prompts.picture(told)) < 3000
+    assert len(prompt_contents.picture(told)) < 3000
     found = passage(1, title=draft, heading=draft, source=draft)
-    assert len(prompts.picture(replace(told, passages=(found,) * 4))) < 3600
+    assert len(prompt_contents.picture(replace(told, passages=(found,) * 4))) < 3600
 
 
 def test_the_shape_in_the_task_is_that_of_the_schema():
@@ -291,8 +291,8 @@ def test_the_router_is_asked_what_there_is_a_choice_of():
     ):
         assert OURS.route_task(Catalog(**known, allowed=allowed, multi=multi)).endswith(f"Answer in JSON: {shape}")
     shown = "2 files; among them: Plan; headings: Costs; Terms of use; frequent words: fee"
-    assert prompts.picture(Catalog(**known)) == f"The person's own files: {shown}"
-    assert "headings" not in prompts.picture(Catalog(2, 3, ("Plan",), ("fee",)))
+    assert prompt_contents.picture(Catalog(**known)) == f"The person's own files: {shown}"
+    assert "headings" not in prompt_contents.picture(Catalog(2, 3, ("Plan",), ("fee",)))
     assert 'choose "vectorstore"' in OURS.route_task(Catalog(**known, allowed=web))
 
 
@@ -305,7 +305,7 @@ def test_the_router_is_shown_what_the_index_is_about_and_what_comes_near():
         topics=("Mitosis",),
         terms=("cell",),
     )
-    assert prompts.picture(catalog) == (
+    assert prompt_contents.picture(catalog) == (
         "The person's own files: Papers on cells.\n"
         "5,000 files (.pdf 5,000) in papers; among them: Mitosis; frequent words: cell"
     )
@@ -313,8 +313,8 @@ def test_the_router_is_shown_what_the_index_is_about_and_what_comes_near():
         passage(1, "SECRET", title="Cells", heading="Parts > Walls", score=0.712),
         passage(2, "SECRET", source="/papers/2.pdf", score=0.4),
     )
-    shown = prompts.picture(replace(catalog, passages=near))
-    assert shown.startswith(prompts.picture(catalog)), "what is the same for every question stands first"
+    shown = prompt_contents.picture(replace(catalog, passages=near))
+    assert shown.startswith(prompt_contents.picture(catalog)), "what is the same for every question stands first"
     assert shown.endswith(":\n- Cells, Walls: similarity 0.71\n- 2.pdf: similarity 0.40")
     assert "SECRET" not in shown
 
