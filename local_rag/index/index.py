@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
+    from local_rag.index.parse.loaders import Loader
     from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
@@ -142,6 +143,7 @@ class Index:
         follow_links: bool | None = None,
         retry: bool = False,
         passwords: Passwords | None = None,
+        loaders: Mapping[str, Loader] | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
         """Take in what is new or changed below `paths`, and forget what is gone from there.
@@ -150,7 +152,8 @@ class Index:
         of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept and reported, unless `prune`. `retry` reads again what could not be read,
-        which otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs. Pages of the web
+        which otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs. `loaders` read
+        the files of a suffix, each a function at the top of a module, which the worker process imports. Pages of the web
         are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
         Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
         file is written in one step.
@@ -165,7 +168,9 @@ class Index:
             if roots != known:
                 with self._store.writing() as db:
                     writes.set_roots(db, roots)
-            work = Sync(self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords)
+            work = Sync(
+                self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords, loaders=loaders
+            )
             report = work.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from local_rag.text.display import plural, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
+    from local_rag.index.parse.loaders import Loader
     from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
@@ -39,7 +40,7 @@ class Request:
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
     before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
     those of encrypted PDFs; `reembed` makes new vectors from the stored text. `about` says what the index
-    holds; empty: its catalog says it again.
+    holds; empty: its catalog says it again. `loaders` of a program read files by their suffix, see `Index.sync`.
     """
 
     paths: Sequence[Path] = ()
@@ -54,6 +55,7 @@ class Request:
     passwords: bool = False
     reembed: bool = False
     about: str | None = None
+    loaders: Mapping[str, Loader] = field(default_factory=dict)
 
     @property
     def roots(self) -> list[Path]:
@@ -214,7 +216,7 @@ def _may_go_to_the_web(settings: Settings) -> None:
 
 def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
     """Both reports as one; only files are ignored and excluded."""
-    names = [field.name for field in fields(SyncReport) if field.name not in ("ignored", "excludes")]
+    names = [each.name for each in fields(SyncReport) if each.name not in ("ignored", "excludes")]
     return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
 
 
@@ -227,6 +229,7 @@ def sync(index: Index, request: Request, display: Display, passwords: Passwords 
             prune=request.prune,
             retry=request.retry,
             passwords=passwords,
+            loaders=request.loaders,
             progress=progress,
         )
 

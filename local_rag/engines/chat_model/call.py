@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 POLL = 0.05
 """Seconds between two looks at the stop button while nothing arrives."""
 
+THOUGHTS = 2_048
+"""Bits of a reply that a model may spend on thoughts before it answers."""
+
 Options = dict[str, Any]
 WAYS: tuple[Options | None, ...] = ({}, {"method": "function_calling"}, {"method": "json_mode"}, None)
 """How a model is told to reply in JSON: options of `with_structured_output`; None: by the prompt alone."""
@@ -68,15 +71,18 @@ class ChatModelCalls:
     def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
         """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew."""
         cancel.check()
-        started, thoughts = time.perf_counter(), Thoughts()
+        started, thoughts, bits = time.perf_counter(), Thoughts(), 0
         whole: Any = None
+        arriving = self._arriving(request)
         try:
-            for message in self._arriving(request):
+            for message in arriving:
                 whole = message if whole is None else whole + message
                 if text := thoughts.feed(_text_of(message)):
                     if thoughts.restarted:
                         yield None
                     yield Token(text)
+                if (bits := bits + 1) > request.cap + THOUGHTS:
+                    break  # a bit is one token or more, and how many there may be cannot be told every model
             if text := thoughts.end():
                 yield Token(text)
             if not thoughts.text.strip():
@@ -84,14 +90,17 @@ class ChatModelCalls:
         except Unusable as error:
             error.call = self._call(request, whole, started)
             raise
-        return Reply(thoughts.text.strip(), _was_cut(whole), self._call(request, whole, started))
+        finally:
+            arriving.close()
+        cut = _was_cut(whole) or bits > request.cap + THOUGHTS
+        return Reply(thoughts.text.strip(), cut, self._call(request, whole, started))
 
     def _call(self, request: ChatRequest, whole: AIMessage | None, started: float) -> Call:
         used: Mapping[str, Any] = (whole.usage_metadata if whole is not None else None) or {}
         figures = {"prompt_eval_count": used.get("input_tokens"), "eval_count": used.get("output_tokens")}
         return call_of(request, figures, time.perf_counter() - started)
 
-    def _arriving(self, request: ChatRequest) -> Iterator[AIMessage]:
+    def _arriving(self, request: ChatRequest) -> Generator[AIMessage, None, None]:
         """What the reading thread sends, until its end or until the question is stopped."""
         out, left = queue.SimpleQueue[Any](), threading.Event()
         context = contextvars.copy_context()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
-from local_rag.core.errors import FileSkipped
+from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.mail import load_eml, load_mbox
-from local_rag.index.parse.parsed_file import ParsedFile, checked
+from local_rag.index.parse.parsed_file import ParsedFile, checked, clean
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.prose import load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_csv, load_json, load_jsonl
@@ -66,6 +69,40 @@ SHOWN = ".md .txt .rst .html .mhtml .pdf .docx .epub .eml .mbox .csv .tsv .json 
 def loader(path: Path) -> Loader | None:
     """The loader of a file by its suffix or its well-known name, None where nobody reads it."""
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in NAMES else None)
+
+
+def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
+    """Loaders of one's own, by suffix, as `module:function`: the worker process imports them by that name.
+
+    Raises UsageError for what is no suffix, and for a function that another process cannot import.
+    """
+    names: dict[str, str] = {}
+    for suffix, function in loaders.items():
+        if not suffix.startswith(".") or suffix != suffix.lower() or len(suffix) < 2:
+            raise UsageError(
+                f"a loader is given for a suffix in small letters with its dot, not {suffix!r}", hint=".xyz"
+            )
+        module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+        if not module or module == "__main__" or "<" in name or not name:
+            raise UsageError(
+                f"the loader for {suffix} must be a function at the top of a module: another process imports it",
+                hint="put it into a file of its own, my_loaders.py, and import it from there",
+            )
+        names[suffix] = f"{module}:{name}"
+    return names
+
+
+def load_by_name(name: str, path: Path) -> ParsedFile:
+    """The documents of a file by somebody's own loader, made safe to store; headings stay where no text changed."""
+    module, _, function = name.partition(":")
+    file: ParsedFile = attrgetter(function)(import_module(module))(path)
+    cleaned = [
+        replace(
+            document, text=clean(document.text), headings=document.headings * (clean(document.text) == document.text)
+        )
+        for document in file.documents
+    ]
+    return checked(replace(file, documents=tuple(cleaned)))
 
 
 def load(path: Path, password: str = "") -> ParsedFile:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from pydantic import TypeAdapter
@@ -38,9 +39,10 @@ _POLL = 0.05
 class Parser:
     """A warm worker process, started by the first file. For one thread at a time; close it, or use it in `with`."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        """`seconds` is the wall clock that one file may take."""
+    def __init__(self, seconds: float = SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`seconds` is the wall clock that one file may take; `loaders` as `loaders.names_of` gives them."""
         self.seconds = seconds
+        self._loaders = loaders
         self._worker: _Worker | None = None
         self._stopped = threading.Event()
 
@@ -73,7 +75,9 @@ class Parser:
 
         A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
         """
-        reply = self._reply(path.absolute(), {"password": password} if password else {})
+        own = self._loaders.get(path.suffix.lower())
+        more = {"password": password} if password else {}
+        reply = self._reply(path.absolute(), more | ({"loader": own} if own else {}))
         if "skipped" in reply:
             passing, locked = reply.get("passing", False), reply.get("locked", False)
             raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, locked=locked)

@@ -2,7 +2,8 @@
 
 A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFile`, or {"skipped": reason, "hint": …}, with
 "passing" where the same content may be read another time. "exhausted" in a reply asks for a fresh worker: this one ran
-out of memory, and what is left of it cannot be trusted. "password" in a request opens a PDF, and "locked" in a reply
+out of memory, and what is left of it cannot be trusted. "loader" in a request names a function of somebody's own that
+reads the file. "password" in a request opens a PDF, and "locked" in a reply
 says that it takes another one; {"path": …, "seconds": …, "locked": true} asks for that alone.
 """
 
@@ -19,7 +20,7 @@ from typing import IO, Any
 
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.loaders import load
+from local_rag.index.parse.loaders import load, load_by_name
 from local_rag.index.parse.pdf import is_locked
 from local_rag.text.display import printable, shorten
 
@@ -39,7 +40,8 @@ def main() -> None:
         request = json.loads(lines.get())
         end_after(request["seconds"])
         path, password = Path(request["path"]), request.get("password", "")
-        reply = {"locked": is_locked(path, password)} if request.get("locked") else parse(path, password)
+        own = request.get("loader", "")
+        reply = {"locked": is_locked(path, password)} if request.get("locked") else parse(path, password, own)
         end_after(0)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
@@ -54,12 +56,12 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
     return requests, replies
 
 
-def parse(path: Path, password: str = "") -> dict[str, Any]:
+def parse(path: Path, password: str = "", own: str = "") -> dict[str, Any]:
     """The reply about a file, whatever is in it. No message of a library is passed on beside a password."""
     try:
         if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
             raise FileSkipped("is not a regular file")
-        return asdict(load(path, password))
+        return asdict(load_by_name(own, path) if own else load(path, password))
     except FileSkipped as skipped:
         passing = skipped.passing or _is_passing(skipped.__cause__)
         return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing, "locked": skipped.locked}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
+from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
 from local_rag.index.store import reads, writes
@@ -60,8 +61,13 @@ class Sync:
         *,
         retry: bool = False,
         passwords: Passwords | None = None,
+        loaders: Mapping[str, Loader] | None = None,
     ) -> None:
-        """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed."""
+        """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
+
+        `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
+        """
+        self._loaders = names_of(loaders or {})
         self._passwords = passwords or Passwords()
         self._store, self._embedder, self._recipe, self._progress = store, embedder, recipe, progress
         self._failures = Failures(store, retry)
@@ -78,7 +84,7 @@ class Sync:
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        walked = walk(roots, self._store.read(reads.roots), self._known)
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
         try:
@@ -107,7 +113,7 @@ class Sync:
         if changed:
             self._tell(next(iter(changed)))
             try:
-                with Parser() as parser:
+                with Parser(loaders=self._loaders) as parser:
                     reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures, self._passwords)
                     files = read_files(changed, reader)
                     with Ahead(files, _weight, _AHEAD, parser.stop) as ahead:

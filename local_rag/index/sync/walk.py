@@ -28,19 +28,21 @@ _FOLDERS = frozenset("node_modules __pycache__ __MACOSX".split())
 _BACKUPS = names("*~ ~$* #*# *.swp *.swo *.bak *.orig")
 
 
-def walk(roots: Iterable[Root], around: Collection[Root] = (), known: Collection[str] = ()) -> Walk:
+def walk(
+    roots: Iterable[Root], around: Collection[Root] = (), known: Collection[str] = (), own: Collection[str] = ()
+) -> Walk:
     """The files below some roots that can be read; a root that is a file is taken whatever its suffix.
 
     Left out: what a root's `excludes` (in the syntax of .gitignore, relative to it), those of roots `around` it,
     .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, indexes, and
     secrets unless the root has them. Files behind links count where they really are; a link out of the root is followed
     only if the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files
-    above a root have no say. `known` are the indexed files. Raises Stopped.
+    above a root have no say. `known` are the indexed files, `own` further suffixes that something reads. Raises Stopped.
     """
     walked = Walk()
     by_path = {root.path: root for root in around}
     for root in roots:
-        search = _Search(root, by_path, known)
+        search = _Search(root, by_path, known, own)
         search.run(Path(root.path))
         for path in map(str, sorted(search.files)):
             if _printable(path) == path:
@@ -75,8 +77,8 @@ class _Folder:
 class _Search:
     """The walk below one root."""
 
-    def __init__(self, root: Root, around: Mapping[str, Root], known: Collection[str]) -> None:
-        self._root, self._around, self._known = root, around, known
+    def __init__(self, root: Root, around: Mapping[str, Root], known: Collection[str], own: Collection[str]) -> None:
+        self._root, self._around, self._known, self._own = root, around, known, own
         self.home = Path(root.path)
         self.files: set[Path] = set()
         self.skipped: dict[str, str] = {}
@@ -205,7 +207,8 @@ class _Search:
             self.skipped[str(path)] = LEADS_OUT
 
     def _file(self, path: Path, real: Path) -> None:
-        if _is_wanted(path, real):
+        own = real.suffix.lower() in self._own or str(real) in self._known  # as with its loader, so without it
+        if own or _is_wanted(path, real):
             self._take(real)
         else:
             self._count(real)
