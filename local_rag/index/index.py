@@ -153,8 +153,8 @@ class Index:
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept and reported, unless `prune`. `retry` reads again what could not be read,
         which otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs. `loaders` read
-        the files of a suffix, each a function at the top of a module, which the worker process imports. Pages of the web
-        are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
+        the files of a suffix, each a function at the top of a module, which the worker process imports. Pages of the
+        web are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
         Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
         file is written in one step.
         """

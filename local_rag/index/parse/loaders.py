@@ -9,6 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.mail import load_eml, load_mbox
@@ -79,9 +80,7 @@ def names_of(loaders: Mapping[str, Loader]) -> dict[str, str]:
     names: dict[str, str] = {}
     for suffix, function in loaders.items():
         if not suffix.startswith(".") or suffix != suffix.lower() or len(suffix) < 2:
-            raise UsageError(
-                f"a loader is given for a suffix in small letters with its dot, not {suffix!r}", hint=".xyz"
-            )
+            raise UsageError(f"a loader is for a suffix in small letters with its dot, not for {suffix!r}", hint=".xyz")
         module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
         if not module or module == "__main__" or "<" in name or not name:
             raise UsageError(
@@ -96,13 +95,12 @@ def load_by_name(name: str, path: Path) -> ParsedFile:
     """The documents of a file by somebody's own loader, made safe to store; headings stay where no text changed."""
     module, _, function = name.partition(":")
     file: ParsedFile = attrgetter(function)(import_module(module))(path)
-    cleaned = [
-        replace(
-            document, text=clean(document.text), headings=document.headings * (clean(document.text) == document.text)
-        )
-        for document in file.documents
-    ]
-    return checked(replace(file, documents=tuple(cleaned)))
+    return checked(replace(file, documents=tuple(map(_cleaned, file.documents))))
+
+
+def _cleaned(document: LoadedDocument) -> LoadedDocument:
+    text = clean(document.text)
+    return replace(document, text=text, headings=document.headings if text == document.text else ())
 
 
 def load(path: Path, password: str = "") -> ParsedFile:

@@ -37,7 +37,7 @@ def walk(
     .gitignore or .ragignore in the folders themselves match, hidden files, packages, caches, backups, indexes, and
     secrets unless the root has them. Files behind links count where they really are; a link out of the root is followed
     only if the root says so, a folder behind a link is entered once, and never one that holds the root. Ignore files
-    above a root have no say. `known` are the indexed files, `own` further suffixes that something reads. Raises Stopped.
+    above a root have no say. `known` are the indexed files, `own` further suffixes that are read. Raises Stopped.
     """
     walked = Walk()
     by_path = {root.path: root for root in around}

@@ -50,5 +50,5 @@ def test_what_another_process_cannot_import_is_refused(tmp_path, folder):
         with pytest.raises(UsageError, match="must be a function at the top of a module") as raised:
             index.sync([folder], loaders={".xyz": inner})
         assert "my_loaders.py" in raised.value.hint
-        with pytest.raises(UsageError, match="a suffix in small letters with its dot, not 'XYZ'"):
+        with pytest.raises(UsageError, match="a suffix in small letters with its dot, not for 'XYZ'"):
             index.sync([folder], loaders={"XYZ": load_shouted})
