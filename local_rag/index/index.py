@@ -151,12 +151,11 @@ class Index:
         `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
         of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
-        again. What could not be seen is kept and reported, unless `prune`. `retry` reads again what could not be read,
-        which otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs. `loaders` read
-        the files of a suffix, each a function at the top of a module, which the worker process imports. Pages of the
-        web are left as they are. One process syncs at a time: another waits `BUSY_SECONDS`, then raises IndexBusy.
-        Raises UsageError for a path that is not there and for patterns that say nothing, DiskFull, and Stopped; each
-        file is written in one step.
+        again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
+        otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs; `loaders` read the
+        files of a suffix, each a function at the top of a module. Pages are left as they are. One process syncs at a
+        time: another waits `BUSY_SECONDS`, then raises IndexBusy. Raises UsageError for a path that is not there and
+        for patterns that say nothing, DiskFull, and Stopped; each file is written in one step.
         """
         from local_rag.index.sync.sync import Sync
 
@@ -168,9 +167,7 @@ class Index:
             if roots != known:
                 with self._store.writing() as db:
                     writes.set_roots(db, roots)
-            work = Sync(
-                self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords, loaders=loaders
-            )
+            work = Sync(self._store, self.embedder, self._recipe, progress, retry, passwords, loaders)
             report = work.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:
