@@ -152,10 +152,9 @@ class Index:
         of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
         all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
         again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
-        otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs; `loaders` read the
-        files of a suffix, each a function at the top of a module. Pages are left as they are. One process syncs at a
-        time: another waits `BUSY_SECONDS`, then raises IndexBusy. Raises UsageError for a path that is not there and
-        for patterns that say nothing, DiskFull, and Stopped; each file is written in one step.
+        otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs; `loaders`, functions
+        at the top of a module, read a suffix. One process syncs at a time: another waits `BUSY_SECONDS`, then raises
+        IndexBusy. Raises UsageError for a path or a pattern that says nothing, DiskFull, and Stopped.
         """
         from local_rag.index.sync.sync import Sync
 
