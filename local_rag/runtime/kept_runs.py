@@ -40,13 +40,13 @@ LAST = "last"
 class KeptRun:
     """A question as it was answered: the lines of its record, of which the first says under which conditions.
 
-    `asked` and `ended` are the first line and the last one, where the run has ended.
+    `conditions` is the first line, `ended` the last one where the run has ended.
     """
 
     lines: Sequence[Line]
 
     @property
-    def asked(self) -> Line:
+    def conditions(self) -> Line:
         return self.lines[0]
 
     @property
@@ -56,29 +56,29 @@ class KeptRun:
 
     @property
     def id(self) -> str:
-        return str(self.asked["id"])
+        return str(self.conditions["id"])
 
     @property
     def at(self) -> str:
         """When the question was asked, ISO 8601 in UTC."""
-        return str(self.asked["time"])
+        return str(self.conditions["time"])
 
     @property
     def question(self) -> str:
-        return str(self.asked["question"])
+        return str(self.conditions["question"])
 
     @property
     def graph(self) -> str:
-        return str(self.asked["graph"])
+        return str(self.conditions["graph"])
 
     @property
     def folder(self) -> str:
         """That of the index that was asked."""
-        return str(self.asked["index"]["path"])
+        return str(self.conditions["index"]["path"])
 
     @property
     def thread(self) -> str:
-        return str(self.asked["thread"])
+        return str(self.conditions["thread"])
 
     @cached_property
     def answer(self) -> Answer | None:
@@ -151,8 +151,8 @@ class KeptRun:
             at=self.at,
             question=self.question,
             graph=self.graph,
-            engine=str(self.asked["engine"]["name"]),
-            index=str(self.asked["index"]["name"]),
+            engine=str(self.conditions["engine"]["name"]),
+            index=str(self.conditions["index"]["name"]),
             status=self.status,
             seconds=self.seconds,
             reason=self.reason,

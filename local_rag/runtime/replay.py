@@ -35,7 +35,7 @@ def replay(runs: Runs, name: str, may_search: MaySearch | None = None) -> Replay
     """Ask the question of a run again, with the settings that it had; see `opened_again`. Leaves a run of its own."""
     run = runs.get(name)
     with opened_again(run, runs.settings) as (rag, notes):
-        for _ in rag.stream(run.standalone_question, within=run.asked["within"], may_search=may_search):
+        for _ in rag.stream(run.standalone_question, within=run.conditions["within"], may_search=may_search):
             pass
         return replayed(run, rag, notes)
 
@@ -53,7 +53,7 @@ def opened_again(run: KeptRun, settings: Settings) -> Iterator[tuple[Rag, tuple[
     again, notes = _settings(run, settings)
     with Rag.open(again) as rag:
         rag.recorder = Recorder(again.data_folder, again.values.runs.keep, remember=True)
-        if rag.engine.name != (then := run.asked["engine"]["name"]):
+        if rag.engine.name != (then := run.conditions["engine"]["name"]):
             notes = (*notes, f"the engine was {then}, and is {rag.engine.name} now")
         yield rag, notes
 
@@ -65,15 +65,15 @@ def replayed(run: KeptRun, rag: Rag, notes: tuple[str, ...] = ()) -> Replay:
 
 
 def _settings(run: KeptRun, settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-    recorded: Mapping[str, Any] = run.asked["settings"]
+    recorded: Mapping[str, Any] = run.conditions["settings"]
     known = set(settings.origin)
     taken = {name: value for name, value in recorded.items() if name in known and not name.startswith(NOT_TAKEN)}
-    taken |= {"index": _index(run, settings), "graph": run.graph, "k": run.asked["k"]}
+    taken |= {"index": _index(run, settings), "graph": run.graph, "k": run.conditions["k"]}
     notes = [f"there is no setting {name} any more" for name in recorded if name not in known]
     if settings.origin["web.source"] == "flag":
         then, taken["web.source"] = taken.get("web.source", ""), settings.values.web.source
         notes.append(f"the second source was {then or 'none'}, and is {taken['web.source'] or 'none'} now: --web-from")
-    origins = run.asked["origins"]
+    origins = run.conditions["origins"]
     origin = {name: origins.get(name, "default") if name in taken else settings.origin[name] for name in known}
     is_follow_up = run.standalone_question != run.question
     web = "off" if is_follow_up else settings.values.web.enabled
@@ -88,13 +88,13 @@ def _settings(run: KeptRun, settings: Settings) -> tuple[Settings, tuple[str, ..
         raise LocalRagError(
             f"the settings of the run {run.id} cannot be had in this version: {error}", hint="ask the question anew"
         ) from error
-    again = replace(settings, values=values, origin=origin, models=run.asked.get("models") or settings.models)
+    again = replace(settings, values=values, origin=origin, models=run.conditions.get("models") or settings.models)
     return again, tuple(notes)
 
 
 def _index(run: KeptRun, settings: Settings) -> str:
     """The name of the index, or its path where another index has that name by now."""
-    name = str(run.asked["index"]["name"])
+    name = str(run.conditions["index"]["name"])
     return name if str(index_path(name, settings.data_folder).resolve()) == run.folder else run.folder
 
 

@@ -110,25 +110,25 @@ def _changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Ch
 
 def _conditions(run: KeptRun) -> dict[str, Any]:
     """What a run was asked under, flat, the most telling first."""
-    asked = run.asked
+    then = run.conditions
     settings = {
         name: value
-        for name, value in asked["settings"].items()
+        for name, value in then["settings"].items()
         if not name.startswith(NO_MATTER) and name not in ELSEWHERE
     }
     return {
         "question": run.question,
-        "index": asked["index"]["path"],
-        "index generation": asked["index"]["generation"],
+        "index": then["index"]["path"],
+        "index generation": then["index"]["generation"],
         "graph": run.graph,
-        "engine": asked["engine"]["fingerprint"],
-        "embedder": (asked.get("embedder") or {}).get("fingerprint"),
-        "k": asked["k"],
-        "files": asked["within"],
-        **{f"threshold of {name}": value for name, value in asked["thresholds"].items()},
+        "engine": then["engine"]["fingerprint"],
+        "embedder": (then.get("embedder") or {}).get("fingerprint"),
+        "k": then["k"],
+        "files": then["within"],
+        **{f"threshold of {name}": value for name, value in then["thresholds"].items()},
         **settings,
         **{f"prompt {task}": digest for task, digest in run.prompts.items()},
-        "local-rag": asked["version"],
+        "local-rag": then["version"],
     }
 
 
@@ -142,11 +142,11 @@ def _verdicts(first: KeptRun, second: KeptRun) -> Iterator[VerdictChange]:
     """Verdicts belong together by kind, passage, and which of its kind it is: a node may be gone through again."""
     before, after = _numbered(first), _numbered(second)
     for key in dict.fromkeys([*before, *after]):
-        one, other = before.get(key), after.get(key)
-        labels = [graded.verdict if graded else None for graded in (one, other)]
+        pair = before.get(key), after.get(key)
+        labels = [graded.verdict if graded else None for graded in pair]
         if labels[0] != labels[1]:
-            scores = [graded.score if graded else None for graded in (one, other)]
-            source = next(graded.source for graded in (one, other) if graded)
+            scores = [graded.score if graded else None for graded in pair]
+            source = next(graded.source for graded in pair if graded)
             yield VerdictChange(key[0], labels[0], labels[1], key[1], source, *scores)
 
 
@@ -163,8 +163,8 @@ def _numbered(run: KeptRun) -> dict[tuple[str, str, int], Any]:
 def _costs(first: KeptRun, second: KeptRun) -> Iterator[Cost]:
     before, after = _figures(first), _figures(second)
     for name in dict.fromkeys([*before, *after]):
-        one, other = before.get(name, 0), after.get(name, 0)
-        yield Cost(name, one, other, other / one if one else None)
+        was, now = before.get(name, 0), after.get(name, 0)
+        yield Cost(name, was, now, now / was if was else None)
 
 
 def _figures(run: KeptRun) -> dict[str, float]:

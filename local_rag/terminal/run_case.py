@@ -54,17 +54,17 @@ def keep_case(
     relevant: Sequence[Target] = named_targets(sources, files) if sources else cited
     unanswerable = unanswerable or (yes and run.status == "abstained" and not (answers or sources))
     if not (answers or sources or unanswerable or yes):
-        answers, relevant, unanswerable = _asked(run, relevant)
+        answers, relevant, unanswerable = _typed(run, relevant)
     if answers and not (sources or yes):
         relevant = holding(answers, relevant)
     file.append(case := case_of_run(run, answers, relevant, unanswerable=unanswerable))
     enter(settings.data_folder, "cases", file.path, index=Path(run.folder))
     write(f"kept in {short_path(file.path)}: {_labels(case)}; it has {plural(len(file.cases), 'case')} now")
-    index = run.asked["index"]["name"]
+    index = run.conditions["index"]["name"]
     write(f"next: local-rag eval {shlex.quote(short_path(file.path))} --index {shlex.quote(index)}")
 
 
-def _asked(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Sequence[Target], bool]:
+def _typed(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Sequence[Target], bool]:
     """What a person types: the expected answer, or that there is none. Raises UsageError without a terminal."""
     console = stderr()
     if not (console.is_terminal and sys.stdin.isatty()):

@@ -52,15 +52,15 @@ def runs_table(runs: Sequence[RunSummary]) -> PlainTable:
 
 def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> Iterator[RenderableType]:
     """Everything that a run did, node by node, and its answer; `whole` shows passages and drafts in full."""
-    asked, label = run.asked, passages.label
+    then, label = run.conditions, passages.label
     chat = f", in the chat {run.thread}" if run.thread else ""
     yield Text.assemble(
-        (f"run {run.id}", "bold"), (f"  {_when(run.at)} UTC, index {asked['index']['name']}{chat}", "dim")
+        (f"run {run.id}", "bold"), (f"  {_when(run.at)} UTC, index {then['index']['name']}{chat}", "dim")
     )
-    yield Text(f"{run.graph}; {asked['engine']['describe']}", "dim")
-    if given := {name: asked["settings"].get(name) for name in asked["origins"] if name in asked["settings"]}:
+    yield Text(f"{run.graph}; {then['engine']['describe']}", "dim")
+    if given := {name: then["settings"].get(name) for name in then["origins"] if name in then["settings"]}:
         yield Text(f"set: {', '.join(f'{name} {setting_text(value)}' for name, value in given.items())}", "dim")
-    if note := passages.note(asked["index"]["generation"]):
+    if note := passages.note(then["index"]["generation"]):
         yield Text(f"note: {note}", "yellow")
     yield ""
     yield Text(run.question, "bold")

@@ -40,8 +40,8 @@ def named_targets(sources: Sequence[str], files: Sequence[str]) -> tuple[Target,
         with_page = bool(file) and page.isdigit() and not sources_of(given)
         matching = sources_of(file if with_page else given)
         if len(matching) != 1:
-            found = "no indexed file is" if not matching else f"{len(matching)} indexed files are"
-            raise UsageError(f"{found} {given!r}", hint="local-rag files   lists them; a page is FILE:PAGE")
+            count = "no indexed file is" if not matching else f"{len(matching)} indexed files are"
+            raise UsageError(f"{count} {given!r}", hint="local-rag files   lists them; a page is FILE:PAGE")
         targets.append(Target(names[matching[0]], int(page) if with_page else None))
     return tuple(targets)
 

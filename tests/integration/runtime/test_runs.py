@@ -67,8 +67,8 @@ def test_a_run_holds_the_way_to_the_answer_and_no_text_of_a_passage():
     assert (draft["text"], draft["why"]) == ("No, 1 euro [1].", "not supported by the passages")
     assert "says that the plan costs" not in json.dumps([line for line in run.lines if line["event"] != "done"])
     assert not any(line["event"] == "token" for line in run.lines)
-    assert (run.asked["k"], run.asked["engine"]["fingerprint"]) == (4, "scripted 1")
-    assert run.asked["settings"]["self_rag.delta"] == 0.2
+    assert (run.conditions["k"], run.conditions["engine"]["fingerprint"]) == (4, "scripted 1")
+    assert run.conditions["settings"]["self_rag.delta"] == 0.2
 
 
 def test_of_a_state_only_what_a_node_changed_is_kept():
@@ -82,7 +82,7 @@ def test_files_that_a_question_was_restricted_to_are_named_for_any_folder(tmp_pa
     (tmp_path / "notes").mkdir()
     monkeypatch.chdir(tmp_path)
     run, _ = asked(within=["notes", "*.md"])
-    assert run.asked["within"] == [str(tmp_path / "notes"), "*.md"]
+    assert run.conditions["within"] == [str(tmp_path / "notes"), "*.md"]
 
 
 def test_only_its_owner_may_read_it():
