@@ -152,7 +152,7 @@ class ExtractiveEngine:
                     f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
                     for quote in choose(analysis, failed, self._answerability, self._answers, attempt.shape.sentences)
                 ]
-        quotes = list(dict.fromkeys(sentences))[: attempt.shape.sentences]
+        quotes = list(dict.fromkeys(sentences))
         if quotes:
             yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
         else:
