@@ -143,7 +143,7 @@ def _threads(settings: Settings) -> Threads:
 
 def _second_sources(settings: Settings) -> Iterator[Kept]:
     """The indexes of folders that were searched in place of the web."""
-    for database in (settings.cache_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
+    for database in (settings.data_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
         item = Kept("second source", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
             status, files = Index.inspect(database.parent), Index.listed(database.parent)

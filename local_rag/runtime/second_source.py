@@ -1,6 +1,6 @@
 """The second source that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
 
-The index of a folder lies in the cache folder, is brought up to date whenever the source is opened, and knows nothing
+The index of a folder lies in the data folder, as all that quotes files, is brought up to date whenever the source is opened, and knows nothing
 but what lies in the folder now: a file that is gone is gone from it.
 """
 
@@ -25,7 +25,7 @@ from local_rag.text.display import joined, plural, short_path
 from local_rag.web.second_source import SecondSource
 
 FOLDER = "second-sources"
-"""Below the cache folder: an index for each folder that was ever a source."""
+"""Below the data folder: an index for each folder that was ever a source."""
 
 NAMED = 3
 """Files that could not be read of which the reason is shown."""
@@ -103,7 +103,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
 def cached_index(settings: Settings, folder: Path, embedder: Embedder) -> Path:
     """Where the index of a folder lies; another embedder has another one."""
     key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return settings.cache_folder / FOLDER / key
+    return settings.data_folder / FOLDER / key
 
 
 def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
