@@ -1,7 +1,7 @@
 """The second source that the settings name, opened: a folder, which is indexed where nobody looks, or an index.
 
-The index of a folder lies in the data folder, as all that quotes files, is brought up to date whenever the source is opened, and knows nothing
-but what lies in the folder now: a file that is gone is gone from it.
+The index of a folder lies in the data folder, as all that quotes files. It is brought up to date whenever the source is
+opened, and knows nothing but what lies in the folder now: a file that is gone is gone from it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSourc
 
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> SecondSource:
     folder = folder.resolve()
-    index = Index.open(cached_index(settings, folder, embedder), embedder, create=True)
+    index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
         report = _synced(index, folder, display)
         for line in _lines(short_path(folder), report):
@@ -100,14 +100,14 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     return SecondSource(index, str(folder))
 
 
-def cached_index(settings: Settings, folder: Path, embedder: Embedder) -> Path:
+def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Path:
     """Where the index of a folder lies; another embedder has another one."""
     key = hashlib.sha256(f"{folder}\0{embedder.fingerprint}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return settings.data_folder / FOLDER / key
 
 
 def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
-    """Bring the index up to date with its folder, pruned: it is a cache. Ctrl-C is answered at once."""
+    """Bring the index up to date with its folder, pruned: what is gone is gone. Ctrl-C is answered at once."""
 
     def work() -> SyncReport:
         with sync_progress(display) as progress:

@@ -16,7 +16,7 @@ from local_rag.core.progress import Silent
 from local_rag.diagnostics import kept
 from local_rag.index.index import Index
 from local_rag.runtime.rag import Rag
-from local_rag.runtime.second_source import cached_index, open_second_source
+from local_rag.runtime.second_source import index_of_folder, open_second_source
 from local_rag.web.search import QUERY_LOG
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -212,7 +212,7 @@ def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
 def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
     settings = Settings.load()
     opened(saved)[0].close()
-    here = cached_index(settings, saved, remembering_minilm())
+    here = index_of_folder(settings, saved, remembering_minilm())
     (item,) = kept.about(kept.kept(settings), folders=[str(saved)])
     assert (item.kind, item.name, item.sources) == ("second source", str(here), (str(saved / "lighthouse.html"),))
     assert kept.delete(settings, [item]) == [] and not (here / "index.sqlite").exists()
