@@ -221,7 +221,10 @@ class Index:
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        return PageSync(self._store, self.embedder, self._recipe, self._locked).run(urls, read, prune=prune)
+        report = PageSync(self._store, self.embedder, self._recipe, self._locked).run(urls, read, prune=prune)
+        with self._store.locked():
+            self._settle()
+        return report
 
     def sync_texts(
         self,
@@ -280,10 +283,7 @@ class Index:
             return count
 
     def set_about(self, about: str) -> None:
-        """Keep what a person says of the index; an empty line goes back to the summary of its catalog.
-
-        Raises UsageError for a long one, and IndexBusy.
-        """
+        """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text, and IndexBusy."""
         with self._store.locked():
             outline.set_about(self._store, about)
 
