@@ -229,7 +229,7 @@ def with_a_thread(world):
     world.reset("with a thread")
 
 
-@moments(8)
+@moments(6)
 def test_a_first_chat_is_whole_or_not_there(asked, commands, counted, moment):
     arguments = ("ask", QUESTIONS[1], "--thread", "lease")
     killed(asked, commands, counted, arguments, moment, indexed)
@@ -239,7 +239,7 @@ def test_a_first_chat_is_whole_or_not_there(asked, commands, counted, moment):
     assert {turn["question"] for turn in turns} == {QUESTIONS[1]} and "quarter past seven" in turns[-1]["answer"]
 
 
-@moments(8)
+@moments(6)
 def test_a_chat_keeps_what_was_said_and_has_the_next_turn_whole(asked, commands, counted, moment):
     arguments = ("ask", QUESTIONS[0], "--thread", "lease")
     killed(asked, commands, counted, arguments, moment, with_a_thread)
