@@ -22,7 +22,7 @@ Type here, in this folder:
 
 The first command compares every file with manifest.json, refuses what does not match, and installs into a virtual
 environment of your own (--venv PATH puts it elsewhere). Nothing is downloaded, and no settings of pip are read.
-The second asks two questions about a handbook that comes along. --dry-run shows what the first would do.
+The second asks questions about a handbook that comes along. --dry-run shows what the first would do.
 
 Is it the bundle that was made for you? 'local-rag bundle create' printed the SHA-256 of manifest.json and of
 install.py. Get them by another route than this disk, and compare:

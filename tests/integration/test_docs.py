@@ -144,7 +144,7 @@ def test_the_table_of_profiles_is_that_of_models_yaml():
         assert f"pull `{models.profiles['32gb'].model}` instead" in PAGES[page]
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/measurements.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/decisions.md", "docs/measurements.md"])
 def test_files_and_names_that_a_page_gives_exist(page):
     source = "\n".join(path.read_text(encoding="utf-8") for path in sources())
     files = [path.relative_to(ROOT / "local_rag").as_posix() for path in (ROOT / "local_rag").rglob("*.*")]
