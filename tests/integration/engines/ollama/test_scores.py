@@ -292,7 +292,7 @@ def test_whether_the_files_are_needed(ollama, replies, needed, score):
     with soon(), engine_on(ollama) as engine:
         need = engine.needs_retrieval(QUESTION, Catalog(3, 9, ("Plan",), ("fee",)))
     assert (need.retrieve, need.score) == (needed, None if score is None else pytest.approx(score))
-    assert "titles: Plan" in contents(ollama.chats[0])[1][1]
+    assert "among them: Plan" in contents(ollama.chats[0])[1][1]
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
