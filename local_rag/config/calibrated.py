@@ -69,6 +69,23 @@ def calibrated(settings: Settings) -> dict[str, Thresholds]:
     return thresholds
 
 
+def calibrated_with_other_prompts(settings: Settings, fingerprint: str) -> bool:
+    """Whether thresholds were calibrated for such an engine, and none of them with the prompts that it is told now.
+
+    `fingerprint` is that of an engine on a language model, `ollama PROMPTS; models; manner`, with its prompts first;
+    without what follows the first semicolon it means whatever models there are.
+    """
+    prompts, _, rest = fingerprint.partition("; ")
+    name = prompts.split(" ")[0]
+    parts = [kept.partition("; ")[::2] for kept in calibrated(settings)]
+    alike = {
+        before
+        for before, after in parts
+        if before.split(" ")[0] == name and (not rest or f"{after}; ".startswith(f"{rest}; "))
+    }
+    return bool(alike) and prompts not in alike
+
+
 def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: dict[str, Any]) -> Path:
     """Write the thresholds of one fingerprint, with what they were found on; the others stay. The file written."""
     if UNKNOWN in fingerprint:

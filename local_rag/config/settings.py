@@ -33,10 +33,11 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 )
 """Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
 
-
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
 WidenName = Literal["off", "neighbours", "section", "auto"]
+NO_MATTER = ("threads.", "traces.", "trace.", "runs.")
+"""How the names of settings begin that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.config.calibrated import calibrated
+from local_rag.config.calibrated import calibrated_with_other_prompts
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError
@@ -92,8 +92,9 @@ def check_prompts(settings: Settings, name: str | None = None) -> PromptCheck:
     changed = tuple(texts.changed)
     if name is None:
         wanted = changed or (() if mistakes else wanted)
-    examples = {text: example(Prompts(texts), text) for text in wanted}
-    otherwise = bool(changed) and any(entry.startswith("ollama ") for entry in calibrated(settings))
+    prompts = Prompts(texts)
+    examples = {text: example(prompts, text) for text in wanted}
+    otherwise = bool(changed) and calibrated_with_other_prompts(settings, f"ollama {prompts.version}")
     return PromptCheck(str(path), exists, changed, tuple(mistakes), examples, otherwise)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from local_rag.config.settings import NO_MATTER
 from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
 
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
-_NO_MATTER = ("web.", "threads.", "traces.", "runs.", *_SERVER)
+_NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
 """Settings that change no answer here: the web is off, and a second source and the engine speak for themselves."""
 
 

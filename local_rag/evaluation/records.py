@@ -126,12 +126,13 @@ def _seen(events: Iterable[Event]) -> Iterable[tuple[str, Document]]:
 
 
 def _added(events: Iterable[Event]) -> Iterable[Document]:
-    """The stored passages that a node added to those that a query brought."""
+    """The stored passages that a node added to those that a query brought, each once."""
+    added: dict[str, Document] = {}
     for event in events:
         if isinstance(event, Step):
-            for document in event.state.get("documents", ()):
-                if parts(document):
-                    yield from stored(document)
+            for document in filter(parts, event.state.get("documents", ())):
+                added |= {passage.metadata["chunk_id"]: passage for passage in stored(document)}
+    return added.values()
 
 
 def _passage(case: Case, query: str, document: Document) -> dict[str, Any]:

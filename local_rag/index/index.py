@@ -221,10 +221,9 @@ class Index:
         from local_rag.index.sync.pages import PageSync
 
         self._check()
-        report = PageSync(self._store, self.embedder, self._recipe, self._locked).run(urls, read, prune=prune)
-        with self._store.locked():
-            self._settle()
-        return report
+        return PageSync(self._store, self.embedder, self._recipe, self._locked, self._settle).run(
+            urls, read, prune=prune
+        )
 
     def sync_texts(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.config.calibrated import calibrated, thresholds_for
+from local_rag.config.calibrated import calibrated_with_other_prompts, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.runtime.prompt_file import prompt_texts
@@ -72,9 +72,7 @@ def _prompts_note(settings: Settings, engine: OllamaEngine) -> str:
     if not texts.changed:
         return ""
     note = f"prompts of your own: {joined(texts.changed)}"
-    with_these, ours = engine.fingerprint, engine.fingerprint.replace(f" with prompts {texts.fingerprint}", "")
-    known = calibrated(settings)
-    if any(kept.startswith(ours) for kept in known) and not any(kept.startswith(with_these) for kept in known):
+    if calibrated_with_other_prompts(settings, engine.fingerprint):
         note += "; thresholds were calibrated with others and do not hold: local-rag calibrate CASES"
     return note
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from local_rag.config.settings import NO_MATTER
 from local_rag.runtime.kept_runs import KeptRun
 from local_rag.runtime.trace_file import Line
 
 Part = Literal["path", "passages", "verdicts", "answer"]
 
-NO_MATTER = ("threads.", "traces.", "trace.", "runs.")
-"""Settings that change no answer."""
 ELSEWHERE = ("index", "graph", "k")
 """Settings that stand among the conditions of the question itself."""
 

@@ -102,18 +102,19 @@ def _calibrated(rag: Rag) -> list[str]:
 
 def idle_lines(values: Values, engine: str) -> list[str]:
     """A note for each option that was set and changes nothing with this engine and graph."""
-    decides = values.graph == "self-rag" and values.self_rag.retrieve == "decide"
+    retrieve = values.self_rag.retrieve if values.graph == "self-rag" else "always"
     notes = []
     if engine == "extractive":
         if values.explain:
             notes.append("explain changes nothing: the extractive engine says why anyway, see --trace")
         if values.direct:
             notes.append("direct changes nothing: the extractive engine answers from files only")
-    elif values.direct and values.graph != "adaptive" and not decides:
+    elif values.direct and values.graph != "adaptive" and retrieve == "always":
         notes.append(
-            f"direct changes nothing with {values.graph}: it needs adaptive, or self-rag with self_rag.retrieve: decide"
+            f"direct changes nothing with {values.graph}: it needs adaptive, or self-rag with self_rag.retrieve: "
+            "decide or each"
         )
-    if decides and not values.direct:
+    if retrieve == "decide" and not values.direct:
         notes.append("self_rag.retrieve: decide changes nothing without direct: true (--direct)")
     if values.web.source and values.graph in ("plain", "self-rag"):
         notes.append(f"web.source (--web-from) changes nothing with {values.graph}: it needs crag or adaptive")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, QuoteMatch, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
@@ -247,13 +246,11 @@ def texts_in(code: str) -> AnswerTexts:
     return TABLES.get(code, ENGLISH)
 
 
-@cache
 def texts_for(language: str, question: str) -> AnswerTexts:
     """The texts under a setting `answer.language`; `question`, and what a question does not tell, is English."""
     return texts_in(detected(question) if language == OF_QUESTION else code_of(language))
 
 
-@cache
 def asked_language(language: str, question: str) -> str:
     """What a model is told under a setting `answer.language`; empty where the question is in English, as the task is.
 

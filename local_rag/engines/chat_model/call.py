@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel
@@ -39,16 +40,27 @@ WAYS: tuple[Options | None, ...] = ({}, {"method": "function_calling"}, {"method
 """How a model is told to reply in JSON: options of `with_structured_output`; None: by the prompt alone."""
 
 
+@dataclass
+class _Shared:
+    """What all engines of one chat model have in common: whose turn it is, and which of `WAYS` the model knows."""
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    way: int = 0
+    proven: bool = False
+
+
 class ChatModelCalls:
     """All calls to one chat model, one at a time: a model in this process is rarely made for more."""
 
-    def __init__(self, model: BaseChatModel, name: str) -> None:
+    def __init__(self, model: BaseChatModel, name: str, shared: _Shared | None = None) -> None:
         self._model = model
         self._name = name
-        self._turn = threading.Lock()
+        self._shared = shared or _Shared()
         self._closed = threading.Event()
-        self._way = 0
-        self._proven = False
+
+    def for_another_engine(self) -> ChatModelCalls:
+        """Calls that take turns with these, and end on their own."""
+        return ChatModelCalls(self._model, self._name, self._shared)
 
     def close(self) -> None:
         """No further call begins; who waits for one is told so."""
@@ -130,7 +142,7 @@ class ChatModelCalls:
     def _read(self, request: ChatRequest, left: threading.Event, out: queue.SimpleQueue[Any]) -> None:
         from langsmith import tracing_context
 
-        while not self._turn.acquire(timeout=POLL):
+        while not self._shared.turn.acquire(timeout=POLL):
             if left.is_set() or self._closed.is_set():
                 return out.put(StopIteration())
         try:
@@ -143,7 +155,7 @@ class ChatModelCalls:
         except BaseException as error:
             out.put(error)
         finally:
-            self._turn.release()
+            self._shared.turn.release()
 
     def _asked(self, request: ChatRequest) -> Iterator[AIMessage]:
         config: RunnableConfig = {"run_name": request.role, "tags": [SILENT]}
@@ -153,15 +165,15 @@ class ChatModelCalls:
             return
         schema = {"title": request.role, "description": "The reply to the task.", **request.schema}
         errors: list[Exception] = []
-        for number in range(self._way, len(WAYS)):
+        for number in range(self._shared.way, len(WAYS)):
             try:
                 reply = _bound(self._model, WAYS[number], schema).invoke(messages, config)
             except Exception as error:
-                if self._proven or _is_too_long(error):
+                if self._shared.proven or _is_too_long(error):
                     raise
                 errors.append(error)
             else:
-                self._way, self._proven = number, True
+                self._shared.way, self._shared.proven = number, True
                 yield reply
                 return
         raise errors[-1]

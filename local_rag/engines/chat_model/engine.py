@@ -56,18 +56,22 @@ class ChatModelEngine(LanguageModelEngine):
         explain: bool = False,
         each: bool = False,
         texts: PromptTexts | None = None,
+        calls: ChatModelCalls | None = None,
     ) -> None:
         self._model = model
         self._model_name = _name(model)
         self._version = version
         self._how = {"explain": explain, "each": each}
-        self._calls = ChatModelCalls(model, self._model_name)
+        self._calls = calls or ChatModelCalls(model, self._model_name)
         setup = ModelSetup(self._model_name, window, thinks=False)
         super().__init__(self._calls, dict.fromkeys(ROLES, setup), **self._how, texts=texts)
 
     def with_prompts(self, texts: PromptTexts) -> ChatModelEngine:
-        """The same model, told these texts."""
-        return ChatModelEngine(self._model, self.setups["generator"].num_ctx, self._version, **self._how, texts=texts)
+        """The same model, told these texts; this engine where it is told them already. Their calls take turns."""
+        if texts.changed == self.prompts.texts.changed:
+            return self
+        window, calls = self.setups["generator"].num_ctx, self._calls.for_another_engine()
+        return ChatModelEngine(self._model, window, self._version, **self._how, texts=texts, calls=calls)
 
     @property
     def name(self) -> str:
@@ -85,8 +89,8 @@ class ChatModelEngine(LanguageModelEngine):
         parameters = json.dumps(dict(self._model._identifying_params), sort_keys=True, default=_kind)
         digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
         model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
-        asked = ["each" if self._how["each"] else "list", "levels", *(["explain"] if self._how["explain"] else [])]
-        return f"langchain {self.prompts.version}; {model} {digest}; {', '.join(asked)}"
+        manner = ["each" if self._how["each"] else "list", "levels", *(["explain"] if self._how["explain"] else [])]
+        return f"langchain {self.prompts.version}; {model} {digest}; {', '.join(manner)}"
 
     def prepare(self) -> None:
         """Nothing: how a model of LangChain is loaded is not known."""

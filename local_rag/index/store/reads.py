@@ -231,9 +231,13 @@ def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[
 
 def span(db: Connection, key: str, start: int, end: int) -> str:
     """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
-    sql = "SELECT text FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
-    row = db.execute(sql, (key,)).fetchone()
-    return row[0][max(0, start) : max(0, end)] if row else ""
+    start, length = max(0, start), max(0, end - max(0, start))
+    document = "FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
+    row = db.execute(f"SELECT substr(text, ?, ?) {document}", (start + 1, length, key)).fetchone()
+    if row and len(row[0]) < length:  # the text ends before; or SQLite counts no further than a NUL in it
+        row = db.execute(f"SELECT text {document}", (key,)).fetchone()
+        return str(row[0][start : start + length])
+    return row[0] if row else ""
 
 
 def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPage
-from local_rag.core.errors import FileSkipped
+from local_rag.core.errors import FileSkipped, IndexBusy
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse import parsed_file
 from local_rag.index.store import reads, writes
@@ -30,13 +30,14 @@ class PageSync:
     """One run over some URLs. A page is the row of `files` whose path is its URL and whose root is the URL asked for.
 
     `locked` makes this process the one that writes, and checks that the index is still the one that was opened. Pages
-    are read outside of it: a slow server keeps no other process waiting.
+    are read outside of it: a slow server keeps no other process waiting. `settle` does what a change leaves to do.
     """
 
     store: Store
     embedder: Embedder
     recipe: Recipe
     locked: Callable[[], AbstractContextManager[None]]
+    settle: Callable[[], None]
     _report: GrowingReport = field(default_factory=GrowingReport)
 
     def run(self, urls: Iterable[str], read: ReadPage, *, prune: bool) -> SyncReport:
@@ -50,11 +51,11 @@ class PageSync:
                 self._take_in(root, read(url))
             except FileSkipped as error:
                 self._leave(root, str(error), prune)
-        with self.locked(), self.store.writing() as db:
-            writes.set_meta(db, {"last_sync": str(time.time())})
-        self.store.refresh()
-        with self.locked():
-            self.store.forget()
+        with suppress(IndexBusy), self.locked():  # the pages are stored; the process that writes now settles, too
+            with self.store.writing() as db:
+                writes.set_meta(db, {"last_sync": str(time.time())})
+            self.store.refresh()
+            self.settle()
         return self._report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:

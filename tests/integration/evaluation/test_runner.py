@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from support.fakes import ScriptedEngine
 from support.fakes_index import HashingEmbedder
 
-from local_rag.config.settings import Settings
+from local_rag.config.settings import NO_MATTER, Settings
 from local_rag.core import question_memory
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import DeadlineExceeded, EngineError, Stopped, UsageError
@@ -523,6 +523,7 @@ def test_another_index_is_another_run_and_another_address_is_not(started):
     manifest = json.loads(json.dumps(started().folder.manifest))
     other = json.loads(json.dumps(manifest))
     other["settings"] |= {"web.region": "us-en", "ollama.host": "elsewhere", "ollama.keep_alive": "1h"}
+    other["settings"] |= {f"{name}7": "x" for name in NO_MATTER} | {"trace.otlp": "http://127.0.0.1:4318"}
     other["judge"] = "some"
     assert differences(manifest, other) == []
     for change in (

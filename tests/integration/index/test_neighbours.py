@@ -7,6 +7,7 @@ from support.fakes import ScriptedEngine
 from support.fakes_index import HashingEmbedder
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import LoadedDocument
 from local_rag.graphs.widening import widened
 from local_rag.index.index import Index
 from local_rag.runtime.engine_choice import Choice
@@ -60,7 +61,19 @@ def test_a_span_is_cut_at_the_borders_of_its_document(index):
     whole = index.span(first, -5, 10**9)
     assert "lamp number 0" in whole and "bread number 8" in whole and "Income tax" not in whole
     assert index.span(first, 3, 9) == whole[3:9]
-    assert index.span("gone", 0, 9) == ""
+    assert index.span("gone", 0, 9) == "" and index.span(first, 9, 3) == ""
+
+
+def test_a_span_is_counted_in_code_points_whatever_stands_in_the_text(index):
+    text = "Lamp\0room \U0001f4a1 é e\u0301 horn.\n" * 9
+    index.sync_texts([("odd", LoadedDocument(text))])
+    key = next(
+        passage.metadata["chunk_id"]
+        for passage in index.search("lamp room horn", 99)
+        if passage.metadata["source"] == "odd"
+    )
+    for start, end in ((0, 4), (0, 5), (2, 9), (11, 14), (40, 60), (5, 10**6)):
+        assert index.span(key, start, end) == text[start:end]
 
 
 def test_a_wider_passage_is_the_text_of_the_file(index):

@@ -128,6 +128,7 @@ def test_which_texts_and_which_wish_follow_from_the_setting():
     german, french = "Was kostet der Plan?", "Quel est le prix?"
     assert texts_for("question", german) is GERMAN and texts_for("question", french) is ENGLISH
     assert texts_for("de", "What does it cost?") is GERMAN and texts_for("French", german) is ENGLISH
+    assert not any(hasattr(function, "cache_info") for function in (texts_for, asked_language)), "no question is kept"
     assert asked_language("question", "What does it cost?") == "", "the task is in English already"
     assert asked_language("question", german) == "German"
     assert asked_language("question", french) == "the language of the question"

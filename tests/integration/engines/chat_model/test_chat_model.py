@@ -7,6 +7,7 @@ import threading
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ContextOverflowError
+from pydantic import Field
 from support.chat_model import MindModel, PlainModel, SchemaModel, ToolModel
 from support.fakes import FakeCorpus, passage
 
@@ -56,6 +57,44 @@ def test_the_strictest_way_that_the_model_knows_is_found_once(model, refuses, wa
     engine = from_chat_model(asked)
     assert labels(engine) == labels(engine) == ["relevant", "irrelevant", "irrelevant"]
     assert [call["way"] for call in asked.seen] == [way, way], "what was refused once is not asked for again"
+
+
+class Watched(SchemaModel):
+    """Notes every way that it is asked in, refused ones too, and how many calls there were at a time."""
+
+    ways: list[str] = Field(default_factory=list)
+    running: list[int] = Field(default_factory=list)
+    most: list[int] = Field(default_factory=list)
+
+    def _generate(self, *arguments, way="", **options):
+        self.ways.append(way)
+        self.running.append(1)
+        self.most.append(len(self.running))
+        try:
+            return super()._generate(*arguments, way=way, **options)
+        finally:
+            self.running.pop()
+
+
+def test_engines_of_one_model_take_turns_and_know_its_way():
+    model = Watched(refuses=("json_schema",), pace=0.05)
+    engine = from_chat_model(model)
+    assert labels(engine) == ["relevant", "irrelevant", "irrelevant"]
+    assert model.ways == ["json_schema", "function_calling"]
+    corpus = FakeCorpus(list(PASSAGES))
+    with (
+        Rag.open(engine=engine, corpus=corpus, prompts={"system": "Answer by the files alone."}) as own,
+        Rag.open(engine=engine, corpus=corpus) as ours,
+    ):
+        assert ours.engine is engine and own.engine is not engine
+        threads = [threading.Thread(target=labels, args=(rag.engine,)) for rag in (own, ours, own, ours)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert set(model.ways[2:]) == {"function_calling"}, "the way that the model knows is handed on"
+    assert max(model.most) == 1, "one call at a time, whichever engine asks"
+    assert labels(engine) == ["relevant", "irrelevant", "irrelevant"], "a Rag that ends leaves the engine open"
 
 
 def test_a_reply_that_cannot_be_used_is_asked_for_once_more_and_then_unparsed():

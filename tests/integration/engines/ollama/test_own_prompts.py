@@ -7,10 +7,11 @@ from support.fakes import FakeCorpus, passage
 from support.ollama_engine import QUESTION, contents, engine_on
 from support.ollama_mind import mind
 
-from local_rag.config.calibrated import fingerprint_of, keep, thresholds_for
+from local_rag.config.calibrated import calibrated_with_other_prompts, fingerprint_of, keep, thresholds_for
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import ConfigError, ConfigUnreadable
 from local_rag.core.events import Called, Done
+from local_rag.diagnostics.prompts import check_prompts
 from local_rag.engines.ollama.prompt_texts import PromptTexts, of_person
 from local_rag.engines.ollama.prompts import Prompts
 from local_rag.evaluation.manifest import own_prompts
@@ -87,7 +88,34 @@ def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, mo
     )
     assert own.lines[-1] == own.note
     assert set(own_prompts(own.engine)) == {"rewriter"} and own_prompts(ours.engine) == {}
+    assert check_prompts(settings).calibrated_otherwise
+    keep(settings, fingerprint_of(own.engine, None), Thresholds(relevance=0.8), {})
     own.engine.close()
+    again = choose_engine(settings, None, None)
+    assert again.note == "prompts of your own: rewriter" and not check_prompts(settings).calibrated_otherwise
+    again.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("kept", "otherwise"),
+    [
+        ((), False),
+        (("ollama 3; tiny@1; list, levels",), True),
+        (("ollama 3; tiny@1; list, levels; minilm 1",), True),
+        (("ollama 3 with prompts a; tiny@1; list, levels; minilm 1",), False),
+        (("ollama 3; tiny@1; list, levels", "ollama 3 with prompts a; tiny@1; list, levels"), False),
+        (("ollama 3; tiny@2; list, levels",), False),
+        (("ollama 3; tiny@1; list, levels, explain",), False),
+        (("langchain 3; tiny@1; list, levels",), False),
+        (("extractive 3",), False),
+    ],
+)
+def test_which_thresholds_were_calibrated_with_other_prompts(kept, otherwise):
+    settings = Settings.load()
+    for fingerprint in kept:
+        keep(settings, fingerprint, Thresholds(relevance=0.5), {})
+    now = "ollama 3 with prompts a; tiny@1; list, levels"
+    assert calibrated_with_other_prompts(settings, now) == otherwise
 
 
 def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():

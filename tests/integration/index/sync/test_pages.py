@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from support.fakes_index import HashingEmbedder
@@ -17,6 +18,8 @@ from local_rag.core.errors import FileSkipped, IndexMismatch, UsageError
 from local_rag.core.progress import Silent
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.index.index import Index
+from local_rag.index.store import connection
+from local_rag.index.store.lock import write_lock
 from local_rag.index.within import matching
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files, listed_urls, named, reader
@@ -128,6 +131,21 @@ class TestIncremental:
 
         assert len(index.sync_pages([web.url("/boats")], read).new) == 1
         assert len(index.files()) == 2
+
+    def test_what_was_stored_is_reported_though_another_process_writes_at_the_end(self, index, monkeypatch):
+        monkeypatch.setattr(connection, "BUSY_SECONDS", 0.01)
+        url = "http://boats.test/"
+        with ExitStack() as elsewhere:
+
+            @contextmanager
+            def locked_then_taken(folder):
+                with write_lock(folder):
+                    yield
+                elsewhere.enter_context(write_lock(folder))
+
+            monkeypatch.setattr("local_rag.index.store.store.write_lock", locked_then_taken)
+            report = index.sync_pages([url], lambda url: WebPage(url, "", BOATS))
+        assert report.new == (url,) and indexed(index) == [url] and index.search("boats", 1)
 
     def test_an_index_that_was_made_anew_meanwhile_gets_no_vectors_of_another_model(self, index, notes, web):
         def read(url):
