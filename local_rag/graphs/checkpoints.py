@@ -42,7 +42,7 @@ class Serializer(SerializerProtocol):
         return self.inner.loads_typed(data)
 
 
-def kept_by(saver: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+def without_file_texts(saver: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
     """The same saver, over the same storage, with a `Serializer`."""
     if isinstance(saver.serde, Serializer):
         return saver

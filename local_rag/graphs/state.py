@@ -230,7 +230,7 @@ def after(state: State, update: Update) -> State:
     return cast(State, merged)
 
 
-LENT = "__pregel_checkpointer"
+PARENT_SAVER = "__pregel_checkpointer"
 """Where LangGraph hands a node, and a graph within a graph, its saver."""
 
 MaySearch = Callable[[WebQuery], bool]

@@ -17,16 +17,26 @@ from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    empty_checkpoint,
+)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from local_rag.core.disk import is_full
-from local_rag.core.errors import DiskFull, LocalRagError
+from local_rag.core.errors import DiskFull, LocalRagError, UsageError
 from local_rag.graphs.checkpoints import Serializer
+from local_rag.text.display import joined, shorten
 
 Turn = dict[str, Any]
 """One question of a thread and its answer, as `nodes.conversation.remember` writes it."""
+
+_Known = dict[tuple[str, str], Sequence[Turn]]
+"""Every turn up to that of a row, by (thread, id of the row)."""
 
 RUN = "__local_rag_run"
 """Where a config carries the `RunOnThread` to `put`; LangGraph stores no such key."""
@@ -37,13 +47,14 @@ class RunOnThread:
     """One run of a graph. `forks`: it goes on from a checkpoint that another one follows already.
 
     `stored` are the unfinished rows that it wrote, (thread, id), `replaced` those that it went on from; `waits`: the
-    last of `stored` is a question that is interrupted.
+    last of `stored` is a question that can go on. `interrupted`: the caller has been told that the run waits.
     """
 
     forks: bool = False
     stored: list[tuple[str, str]] = field(default_factory=list)
     replaced: list[tuple[str, str]] = field(default_factory=list)
     waits: bool = False
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,41 +82,52 @@ class ThreadSaver(SqliteSaver):
         plain = JsonPlusSerializer(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
         super().__init__(connection, serde=Serializer(plain))
         self.path = path
+        self.unasked: dict[str, Sequence[Turn]] = {}
+        """Forks by name, with the turns that they begin with: their first question stores them."""
         self.lock = threading.RLock()  # type: ignore[assignment]  # `put` reads inside a transaction of its own
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As LangGraph's. Raises LocalRagError for a row that is damaged or of a kind that is not read."""
-        with translated(self.path):
-            found = super().get_tuple(config)
-            return found and self._whole(found)
+        with read_from(self.path):
+            stored = super().get_tuple(config)
+            if stored is None and str(config["configurable"]["thread_id"]) in self.unasked:
+                return self._beginning_of_a_fork(config)
+            return stored and self._whole(stored, {})
 
     def list(self, config: RunnableConfig | None, **options: Any) -> Iterator[CheckpointTuple]:
-        """As LangGraph's: every turn, the last one first."""
-        with translated(self.path):
-            yield from map(self._whole, [*super().list(config, **options)])
+        """As LangGraph's: every turn, the last one first. Each row is read once."""
+        with read_from(self.path):
+            stored, known = [*super().list(config, **options)], _Known()
+            yield from reversed([self._whole(checkpoint, known) for checkpoint in reversed(stored)])
 
     def turns(self, name: str) -> Sequence[Turn]:
         """The turns of a thread, oldest first; none where there is no such thread."""
-        with translated(self.path):
-            return self._turns(name, self._last(name))
+        with read_from(self.path):
+            return self._turns(name, self._last(name)) or self.unasked.get(name, ())
 
     def everything(self, name: str) -> Sequence[Turn]:
         """All turns of a thread, of every branch, and as a turn what an interrupted question has read and written."""
-        with translated(self.path):
+        with read_from(self.path):
             stored = [*super().list({"configurable": {"thread_id": name}})]
-            rows = [(found.checkpoint, _row_of(found.checkpoint, found.parent_config)) for found in reversed(stored)]
+            rows = [(each.checkpoint, _row_of(each.checkpoint, each.parent_config)) for each in reversed(stored)]
             turns = [turn for _, row in rows for turn in row.turns]
             return [*turns, *(_read_so_far(checkpoint) for checkpoint, row in rows if row.unfinished)]
 
     @contextmanager
     def running(self, config: RunnableConfig | None) -> Iterator[RunnableConfig]:
-        """The config of a run whose rows are settled at its end: nothing stays of one that raised."""
+        """The config of a run whose rows are settled at its end: nothing stays of one that raised.
+
+        Nor does anything of one that its caller left, unless it waited by then.
+        """
         given = {**(config or {}).get("configurable", {})}
         run = given[RUN] = RunOnThread(self._is_earlier(given))
         failed = True
         try:
             yield cast(RunnableConfig, {**(config or {}), "configurable": given})
             failed = False
+        except GeneratorExit:
+            failed = not run.interrupted
+            raise
         finally:
             self._delete(run.stored if failed else run.replaced + (run.stored[:-1] if run.waits else run.stored))
             self._delete_orphans({name for name, _ in run.stored})
@@ -119,7 +141,7 @@ class ThreadSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
-        name, turns = str(given["thread_id"]), _checked(checkpoint["channel_values"].get("turns") or [])
+        name, turns = str(given["thread_id"]), _given_turns(checkpoint["channel_values"].get("turns"))
         run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
@@ -143,36 +165,57 @@ class ThreadSaver(SqliteSaver):
                     run.waits = waits
             after_base: RunnableConfig = {**config, "configurable": {**given, "checkpoint_id": base}}
             saved = super().put(after_base, checkpoint, metadata, new_versions)
+        if not checkpoint.get("unfinished"):
+            self.unasked.pop(name, None)
         self._delete(run.stored[:-1] if given.get(RUN) else run.replaced)  # an edit takes the place of what it edits
         return saved
 
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As LangGraph's. Raises UsageError for turns that are none, before anything is stored."""
+        for channel, value in writes:
+            if channel == "turns":
+                _given_turns(value)
+        super().put_writes(config, writes, task_id, task_path)
+
     # --- rows
 
-    def _whole(self, found: CheckpointTuple) -> CheckpointTuple:
-        """A checkpoint as LangGraph made it, with every turn up to its own."""
-        row = _row_of(found.checkpoint, found.parent_config)
-        values = {key: value for key, value in found.checkpoint["channel_values"].items() if key != "turns"}
-        turns = [*self._turns(str(found.config["configurable"]["thread_id"]), row.parent)[: row.before], *row.turns]
+    def _beginning_of_a_fork(self, config: RunnableConfig) -> CheckpointTuple:
+        """The checkpoint that the first question of a fork goes on from; its row will hold these turns and its own."""
+        name, checkpoint = str(config["configurable"]["thread_id"]), empty_checkpoint()
+        checkpoint["channel_values"] = {"turns": [*self.unasked[name]]}
+        checkpoint["channel_versions"] = {"turns": self.get_next_version(None, None)}
+        named = {"thread_id": name, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}
+        return CheckpointTuple({"configurable": named}, checkpoint, {"source": "fork", "step": 0}, None, [])
+
+    def _whole(self, stored: CheckpointTuple, known: _Known) -> CheckpointTuple:
+        """A checkpoint as LangGraph made it, with every turn up to its own; `known` are those of other rows."""
+        row, name = _row_of(stored.checkpoint, stored.parent_config), str(stored.config["configurable"]["thread_id"])
+        values = {key: value for key, value in stored.checkpoint["channel_values"].items() if key != "turns"}
+        turns = [*self._turns(name, row.parent if row.before else None, known)[: row.before], *row.turns]
+        known[name, row.id] = turns
         if turns:
             values["turns"] = turns
             if not row.unfinished and row.turns:
                 values = {"question": turns[-1]["question"], "generation": turns[-1]["answer"], **values}
-        whole = {key: value for key, value in found.checkpoint.items() if key != "unfinished"}
-        return found._replace(checkpoint=cast(Checkpoint, {**whole, "channel_values": values}))
+        whole = {key: value for key, value in stored.checkpoint.items() if key != "unfinished"}
+        return stored._replace(checkpoint=cast(Checkpoint, {**whole, "channel_values": values}))
 
     def _row(self, name: str, id_: str | None) -> _Row | None:
         if id_ is None:
             return None
-        found = super().get_tuple({"configurable": {"thread_id": name, "checkpoint_id": id_}})
-        return found and _row_of(found.checkpoint, found.parent_config)
+        with read_from(self.path):
+            stored = super().get_tuple({"configurable": {"thread_id": name, "checkpoint_id": id_}})
+            return stored and _row_of(stored.checkpoint, stored.parent_config)
 
-    def _turns(self, name: str, id_: str | None) -> Sequence[Turn]:
-        """Every turn up to that of a row, oldest first."""
-        rows = []
-        while row := self._row(name, id_):
+    def _turns(self, name: str, id_: str | None, known: _Known | None = None) -> Sequence[Turn]:
+        """Every turn up to that of a row, oldest first; rows in `known` are not read."""
+        rows, known = [], {} if known is None else known
+        while id_ is not None and (name, id_) not in known and (row := self._row(name, id_)):
             rows.append(row)
             id_ = row.parent if row.before else None
-        turns: Sequence[Turn] = ()
+        turns = () if id_ is None else known.get((name, id_), ())
         for row in reversed(rows):
             turns = [*turns[: row.before], *row.turns]
         return turns
@@ -249,6 +292,25 @@ def _with(checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinishe
     return cast(Checkpoint, {**checkpoint, "channel_values": values} | ({"unfinished": True} if unfinished else {}))
 
 
+OF_A_TURN = ("question", "asked", "answer", "at")
+"""What a turn has in any case, as texts: the next question, and whatever shows a chat, read them."""
+
+
+def _given_turns(given: object) -> list[Turn]:
+    """The turns that are to be stored. Raises UsageError for a value that is no list of turns."""
+    turns = [] if given is None else given
+    if isinstance(turns, list) and all(isinstance(turn, dict) and _is_turn(turn) for turn in turns):
+        return turns
+    raise UsageError(
+        f"turns are a list of mappings with the texts {joined(OF_A_TURN)}, not {shorten(repr(given), 60)}",
+        hint='app.update_state(chat, {"turns": [{**turn, "answer": "…"}]}, as_node="remember")   edits a turn',
+    )
+
+
+def _is_turn(turn: Turn) -> bool:
+    return all(isinstance(turn.get(key), str) for key in OF_A_TURN)
+
+
 def _checked(turns: list[Turn]) -> list[Turn]:
     """The turns of a checkpoint. Raises TypeError for what are none."""
     if not all(isinstance(turn, dict) for turn in turns):
@@ -279,7 +341,7 @@ def _not_ours(path: Path, why: str) -> LocalRagError:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """What SQLite and the serializer raise, as one line and a hint."""
+    """What SQLite raises, as one line and a hint."""
     try:
         yield
     except sqlite3.Error as error:
@@ -288,8 +350,19 @@ def translated(path: Path) -> Iterator[None]:
             raise LocalRagError(f"another program is writing to {path}", hint="try again in a moment") from error
         if "full" in message or ("I/O" in message and is_full(path.parent)):
             raise DiskFull(f"no space left for the chats in {path}", hint="free some space and ask again") from error
-        if any(words in message for words in ("readonly", "unable to open", "closed", "I/O")):
+        if any(part in message for part in ("readonly", "unable to open", "closed", "I/O")):
             raise LocalRagError(f"chats cannot be stored in {path}: {message}", hint=f"ls -l '{path}'") from error
         raise _not_ours(path, message) from error
+
+
+@contextmanager
+def read_from(path: Path) -> Iterator[None]:
+    """As `translated`, around what only reads rows: a row that cannot be read is damage.
+
+    A value that cannot be written is none, and raises what LangGraph raises.
+    """
+    try:
+        with translated(path):
+            yield
     except (NotImplementedError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_ours(path, f"a row of it cannot be read ({type(error).__name__}: {error})") from error

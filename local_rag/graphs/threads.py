@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 
 from local_rag.core.errors import LocalRagError, UsageError
@@ -78,13 +77,16 @@ class Threads:
 
     def list(self) -> Sequence[Thread]:
         """Every thread, the one that was used last first; one whose first question waits to go on has no turn yet."""
-        return sorted(map(self.thread, self.names()), key=lambda thread: thread.at, reverse=True)
+        return sorted(map(self._thread, self.names()), key=lambda thread: thread.at, reverse=True)
 
     def thread(self, name: str) -> Thread:
         """One thread. Raises UsageError for one that is not there."""
         name = thread_name(name)
         if name not in self.names():
             self.turns(name)
+        return self._thread(name)
+
+    def _thread(self, name: str) -> Thread:
         if turns := self.saver.turns(name):
             return Thread(name, len(turns), turns[0]["question"], turns[-1]["at"])
         waiting = self.saver.get_tuple({"configurable": {"thread_id": name}})
@@ -105,6 +107,11 @@ class Threads:
         turns = self.saver.turns(thread_name(name))
         if not turns:
             known = self.names()
+            if thread_name(name) in known:
+                raise UsageError(
+                    f"the thread {name!r} has no answered question yet: its first one waits to go on",
+                    hint=f"local-rag chat --thread {shlex.quote(name)}   asks another in its place",
+                )
             there = f"there are {joined(known)}" if known else "there are none yet"
             raise UsageError(f"there is no thread {name!r}; {there}", hint="local-rag threads")
         if upto is not None and not 1 <= upto <= len(turns):
@@ -117,22 +124,20 @@ class Threads:
     def fork(self, name: str, upto: int) -> str:
         """The name of a new thread that begins with the first `upto` turns of this one, which stays as it is.
 
-        Raises UsageError as `turns` does.
+        It is stored with its first question: nothing stays of a fork that is asked nothing. Raises UsageError as
+        `turns` does.
         """
         turns = self.turns(name, upto)
         fork = self._free(f"{thread_name(name)} from {upto}"[: LONGEST - 5].strip())
-        config: RunnableConfig = {"configurable": {"thread_id": fork, "checkpoint_ns": ""}}
-        for number in range(1, len(turns) + 1):
-            checkpoint = empty_checkpoint()
-            checkpoint["channel_values"] = {"turns": [*turns[:number]]}
-            checkpoint["channel_versions"] = {"turns": self.saver.get_next_version(None, None)}
-            config = self.saver.put(config, checkpoint, {"source": "loop", "step": number}, {})
+        self.saver.unasked[fork] = turns
         return fork
 
     def delete(self, name: str) -> None:
         """Forget a thread, also in what SQLite has not yet overwritten. Raises UsageError for one that is not there."""
         with translated(self._path):
-            self.saver.delete_thread(self.thread(name).name)
+            name = self.thread(name).name
+            self.saver.unasked.pop(name, None)
+            self.saver.delete_thread(name)
             with self.saver.cursor() as cursor:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -144,7 +149,7 @@ class Threads:
 
     def _free(self, base: str) -> str:
         """The name itself, or with the first number behind it that no thread has."""
-        taken = self.names()
+        taken = {*self.names(), *self.saver.unasked}
         names = (base if number == 1 else f"{base} {number}" for number in count(1))
         return next(name for name in names if name not in taken)
 

@@ -22,10 +22,10 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 from langsmith import tracing_context
 
-from local_rag.graphs.checkpoints import kept_by
+from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.drawing import LocalDrawing
-from local_rag.graphs.state import LENT, CragState, Deps, Question, Result, State
-from local_rag.graphs.thread_saver import ThreadSaver
+from local_rag.graphs.state import PARENT_SAVER, CragState, Deps, Question, Result, State
+from local_rag.graphs.thread_saver import RUN, ThreadSaver
 
 if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
@@ -34,6 +34,10 @@ else:
 
 OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
 """The keys of the state that belong to one question."""
+
+
+INTERRUPT = "__interrupt__"
+"""The key of a part of a stream which says that the run waits."""
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
@@ -48,7 +52,7 @@ class Graph(StateGraph[State, Deps, Question, Result]):
         """As LangGraph's. A question that begins clears what the one before it in its thread has left."""
         graph = super().compile(checkpointer, **options)
         if isinstance(graph.checkpointer, BaseCheckpointSaver):
-            graph.checkpointer = kept_by(graph.checkpointer)
+            graph.checkpointer = without_file_texts(graph.checkpointer)
         graph.nodes[START].writers.append(ChannelWrite((ChannelWriteTupleEntry(mapper=self._cleared),)))
         return Untraced(**graph.__dict__)  # as Pregel.copy makes its copies
 
@@ -87,6 +91,8 @@ class Untraced(Compiled):
             parts, end = context.run(run, input, kept or config, **options), object()
             try:
                 while (part := context.run(next, parts, end)) is not end:
+                    if kept and _is_interruption(part):
+                        kept["configurable"][RUN].interrupted = True
                     yield part
             finally:
                 context.run(parts.close)
@@ -95,14 +101,21 @@ class Untraced(Compiled):
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
         options = self._in_context(options)
-        parts, end = super().astream(*arguments, **options), object()
+        run: Any = super().astream
+        parts, end = run(*arguments, **options), object()
         loop = asyncio.get_running_loop()
 
         async def following() -> Any:
             return await anext(parts, end)
 
-        while (part := await loop.create_task(following(), context=context)) is not end:
-            yield part
+        async def closing() -> None:
+            await parts.aclose()  # a caller that leaves stops the nodes, too
+
+        try:
+            while (part := await loop.create_task(following(), context=context)) is not end:
+                yield part
+        finally:
+            await loop.create_task(closing(), context=context)
 
     def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
         """With Deps of its own where the caller gives none, and the graph around this one has none either."""
@@ -111,11 +124,18 @@ class Untraced(Compiled):
         return options | {"context": self.contexts()}
 
     def _defaults(self, config: RunnableConfig, **options: Any) -> Any:
-        """As LangGraph's; a saver that a graph around this one lends it keeps no texts of files, either."""
-        lent = config.get("configurable", {}).get(LENT)
-        if isinstance(lent, BaseCheckpointSaver):
-            config = {**config, "configurable": {**config["configurable"], LENT: kept_by(lent)}}
-        if options.get("durability") is None and not lent and isinstance(self.checkpointer, BaseCheckpointSaver):
+        """As LangGraph's; the saver of a graph around this one keeps no texts of files, either."""
+        parent_saver = config.get("configurable", {}).get(PARENT_SAVER)
+        if isinstance(parent_saver, BaseCheckpointSaver):
+            config = {
+                **config,
+                "configurable": {**config["configurable"], PARENT_SAVER: without_file_texts(parent_saver)},
+            }
+        if (
+            options.get("durability") is None
+            and not parent_saver
+            and isinstance(self.checkpointer, BaseCheckpointSaver)
+        ):
             options["durability"] = getattr(self.checkpointer, "durability", None)
         return super()._defaults(config, **options)
 
@@ -130,6 +150,15 @@ class Untraced(Compiled):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
         return self.get_graph().mime_bundle()
+
+
+def _is_interruption(part: Any) -> bool:
+    """Whether a part of a stream says that the run waits, in any of the shapes that `stream` gives parts."""
+    content = part[-1] if isinstance(part, tuple) else part
+    if not isinstance(content, dict):
+        return False
+    data = content.get("data")  # of `version="v2"`
+    return INTERRUPT in content or bool(content.get("interrupts")) or (isinstance(data, dict) and INTERRUPT in data)
 
 
 def _has_context() -> bool:

@@ -137,7 +137,7 @@ class Chat:
         threads = self.runner.rag.threads
         if name:
             try:
-                threads.turns(name)
+                threads.thread(name)
             except UsageError as error:
                 raise UsageError(str(error), hint="/threads lists them, /new NAME begins another") from error
             self._go_on(name)
@@ -157,7 +157,7 @@ class Chat:
         from local_rag.graphs.threads import thread_name
 
         name, threads = thread_name(name), self.runner.rag.threads
-        turns = threads.turns(name) if name in threads.names() else ()
+        turns = threads.saver.turns(name)
         self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
         if self._terminal:
             with suppress(ImportError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.checkpoints import kept_by
+from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.state import recursion_limit
 from support.fakes import ScriptedEngine
 
@@ -20,7 +20,7 @@ def _built(name, options):
 
 def compiled(name, options, saver):
     """As `Graph.compile` gives it. A graph holds nothing of a question, and to build one takes longer than that."""
-    return _built(name, options).copy({"checkpointer": kept_by(saver)})
+    return _built(name, options).copy({"checkpointer": without_file_texts(saver)})
 
 
 def answer_of(state):

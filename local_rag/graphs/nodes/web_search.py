@@ -54,7 +54,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
         return _search_second_source(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return _refused(why)
-    own, usage = own_queries(state, deps, once=consent.gives_way(deps))
+    own, usage = own_queries(state, deps, once=consent.is_interrupted_to_ask(deps))
     proposed = WebQuery(deps.web.words(own[-1]), deps.web.engine)
     emit(proposed)
     query = consent.allowed(proposed, deps)

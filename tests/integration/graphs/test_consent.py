@@ -45,6 +45,24 @@ def asking(graph, engine, web, saver, **options):
         (" Y ", ["plan price 2026"], "grounded"),
         (True, ["plan price 2026"], "grounded"),
         ("tariff of the plan, in euros", ["tariff of the plan, "], "grounded"),
+        ({"query": " tariff "}, ["tariff"], "grounded"),
+        ({"query": "no smoking fine"}, ["no smoking fine"], "grounded"),
+        ("northern plan tariff", ["northern plan tariff"], "grounded"),
+        ("Ja.", ["plan price 2026"], "grounded"),
+        *(
+            (reply, [], "abstained")
+            for reply in [
+                *("nein", "Nope!", "stop", "don't", "tariff", "Don’t send it", "do not send that", "no, keep it here"),
+                *(
+                    "lieber nicht",
+                    "Auf keinen Fall senden",
+                    "bitte nicht",
+                    "stopp, das bleibt hier",
+                    "yes but not that",
+                ),
+                *({"query": ""}, {"query": 7}, ["yes"], 1),
+            ]
+        ),
         ("no", [], "abstained"),
         (False, [], "abstained"),
         ("", [], "abstained"),
@@ -59,7 +77,7 @@ def test_crag_waits_for_an_answer_before_anything_leaves(reply, left, status):
     assert asked.value == {
         "query": "plan price 2026",
         "engine": "stand-in",
-        "answer": "yes, no, or other words",
+        "answer": 'yes, no, or another query: two words or more, or {"query": "…"}',
     }
     assert (app.get_state(CHAT).next, web.queries) == (("web_search_node",), [])
     calls = len(engine.asked)
@@ -77,7 +95,7 @@ def test_other_words_are_the_ones_that_a_later_rewriting_knows():
     go_on({"question": "What does the plan cost?"})
     parts = list(
         app.stream(
-            Command(resume="tariff"),
+            Command(resume={"query": "tariff"}),
             CHAT,
             context=Deps(FakeCorpus(), engine, web, may_search=by_interrupt),
             stream_mode="custom",

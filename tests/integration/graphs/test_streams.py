@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from contextlib import aclosing
 from functools import reduce
 from pprint import pprint
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessageChunk
 from langgraph.graph import END, START, MessagesState, StateGraph
 from support.chat_model import SchemaModel
@@ -221,3 +223,21 @@ def test_a_program_around_it_gets_the_answer_in_its_own_stream():
     assert "".join(chunk.content for _, (chunk, _) in parts) == GOOD
     assert all(namespace[0].startswith("files:") for namespace, _ in parts)
     assert list(around.compile().stream(QUESTION, stream_mode="messages")) == []
+
+
+@pytest.mark.parametrize("mode", ["updates", "custom"])
+def test_a_caller_of_astream_that_leaves_closes_the_graph(mode):
+    ended = []
+
+    class Watched(AsyncCallbackHandler):
+        async def on_chain_error(self, error, *, parent_run_id=None, **more):
+            if parent_run_id is None:
+                ended.append(type(error))
+
+    async def leave(app):
+        async with aclosing(app.astream(QUESTION, {"callbacks": [Watched()]}, stream_mode=mode)) as parts:
+            await anext(parts)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        return list(ended), [task for task in others if not task.done()]
+
+    assert asyncio.run(leave(opened().graph("self-rag"))) == ([GeneratorExit], [])

@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
-from support.fakes import ScriptedEngine, passage
+from langgraph.types import Command
+from support.fakes import FakeWeb, ScriptedEngine, passage
 from support.interrupting import answer_of, run
 from support.remembering import Recalling, opened
 
 from local_rag.core.errors import EngineError, UsageError
 from local_rag.diagnostics.kept import kept
-from local_rag.graphs.state import Options
+from local_rag.graphs.state import Deps, Options, by_interrupt
 from local_rag.graphs.threads import FILE, Threads
 
 CHAT = {"configurable": {"thread_id": "plan"}}
@@ -177,16 +178,49 @@ def test_a_fork_is_a_thread_of_its_own():
     asked(rag, "What does it cost?", "And then?", "And now?")
     assert rag.threads.fork("plan", 2) == "plan from 2"
     assert rag.threads.fork("plan", 2) == "plan from 2 2"
+    assert questions(rag.threads.turns("plan from 2")) == ["What does it cost?", "And then?"]
     rag.ask("And instead?", thread="plan from 2")
+    assert ("standalone", "And instead?") in [call[:2] for call in rag.engine.asked]
     assert questions(rag.threads.turns("plan from 2")) == ["What does it cost?", "And then?", "And instead?"]
     assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And then?", "And now?"]
     rag.threads.delete("plan")
+    rag.ask("And after that?", thread="plan from 2")
     assert questions(rag.threads.turns("plan from 2", 1)) == ["What does it cost?"]
-    for upto in (0, 4):
-        with pytest.raises(UsageError, match=f"has 3 turns, so there is no turn {upto}"):
+    for upto in (0, 5):
+        with pytest.raises(UsageError, match=f"has 4 turns, so there is no turn {upto}"):
             rag.threads.fork("plan from 2", upto)
     app = rag.graph("self-rag", checkpointer=rag.threads.saver)
-    assert len(list(app.get_state_history({"configurable": {"thread_id": "plan from 2"}}))) == 3
+    history = app.get_state_history({"configurable": {"thread_id": "plan from 2"}})
+    assert [len(state.values["turns"]) for state in history] == [4, 3]
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_fork_that_answers_nothing_leaves_nothing(failing):
+    engine = Recalling()
+    rag = opened(engine)
+    asked(rag, "What does it cost?", "And then?")
+    before = stored(rag)
+    fork = rag.threads.fork("plan", 2)
+    if failing:
+        engine.broken = True
+        with pytest.raises(EngineError):
+            rag.ask("And now?", thread=fork)
+        engine.broken = False
+    assert stored(rag) == before and rag.threads.names() == ["plan"]
+    rag.ask("And now?", thread=fork)
+    assert stored(rag)[0] == before[0] + 1, "a row with all turns, written at once"
+    assert questions(opened().threads.turns(fork)) == ["What does it cost?", "And then?", "And now?"]
+
+
+def test_a_fork_whose_first_question_is_interrupted_goes_on():
+    rag = opened()
+    asked(rag, "What does it cost?", "And then?")
+    config = {"configurable": {"thread_id": rag.threads.fork("plan", 1)}}
+    asked(rag, "And now?", config=config, interrupt_before=["generate"])
+    again = opened()
+    app = again.graph("self-rag", checkpointer=again.threads.saver)
+    app.invoke(None, config, context=again.context())
+    assert questions(again.threads.turns("plan from 1")) == ["What does it cost?", "And now?"]
 
 
 def test_a_thread_of_an_earlier_version_is_read_and_goes_on():
@@ -219,6 +253,79 @@ def test_a_thread_of_an_earlier_version_is_read_and_goes_on():
     assert rag.threads.fork("plan", 1)
 
 
+@pytest.mark.parametrize("durability", ["exit", "sync", "async"])
+@pytest.mark.parametrize("mode", ["updates", "values", ["custom", "updates"]])
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_question_that_waits_is_kept_where_its_caller_stops_reading(durability, mode, version):
+    """As LangGraph's documentation shows it: `if "__interrupt__" in part: break`."""
+    engine = ScriptedEngine(relevant=["nnnn", "y"], rewrites=["plan price 2026"])
+    rag = opened(engine)
+    app = rag.graph("crag", checkpointer=rag.threads.saver)
+
+    def deps():
+        return Deps(rag.index, engine, FakeWeb(), may_search=by_interrupt)
+
+    parts = app.stream(
+        {"question": "What does it cost?"},
+        CHAT,
+        context=deps(),
+        stream_mode=mode,
+        version=version,
+        durability=durability,
+    )
+    for part in parts:
+        if "__interrupt__" in str(part) or "Interrupt(" in str(part):
+            break
+    parts.close()
+    assert app.get_state(CHAT).next == ("web_search_node",)
+    (waiting,) = app.get_state(CHAT).interrupts
+    assert waiting.value["query"] == "plan price 2026"
+    app.invoke(Command(resume="yes"), CHAT, context=deps())
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?"]
+    assert stored(rag)[:2] == (1, 0)
+
+
+def test_a_question_that_waits_before_a_node_is_kept_where_its_caller_stops_reading():
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver)
+    for part in app.stream({"question": "What?"}, CHAT, context=rag.context(), interrupt_before=["generate"]):
+        if "__interrupt__" in part:
+            break
+    assert app.get_state(CHAT).next == ("generate",)
+
+
+@pytest.mark.parametrize(
+    "turns", [[1], "a turn", [{}], [{"question": "What?", "asked": "What?", "answer": 7, "at": ""}]]
+)
+def test_what_is_no_turn_is_not_written_and_the_file_is_not_blamed(turns):
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?")
+    before = stored(rag)
+    with pytest.raises(UsageError, match="turns are a list of mappings with the texts question, asked, answer and at"):
+        app.update_state(CHAT, {"turns": turns}, as_node="remember")
+    with pytest.raises(TypeError, match="serializable"):
+        app.update_state(CHAT, {"query": object()}, as_node="remember")
+    assert stored(rag) == before
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?"]
+
+
+def test_the_history_reads_each_row_once():
+    rag = opened()
+    app, _ = asked(rag, *(f"What does plan {number} cost?" for number in range(12)))
+    reads, inner = [], rag.threads.saver.serde.inner
+
+    class Counting:
+        dumps_typed = inner.dumps_typed
+
+        def loads_typed(self, data):
+            reads.append(data)
+            return inner.loads_typed(data)
+
+    rag.threads.saver.serde.inner = Counting()
+    assert [len(state.values["turns"]) for state in app.get_state_history(CHAT)] == list(range(12, 0, -1))
+    assert len(reads) == 12
+
+
 def test_a_thread_whose_first_question_waits_is_listed_and_can_be_deleted():
     rag = opened()
     asked(rag, "What does it cost?", interrupt_before=["generate"])
@@ -226,6 +333,9 @@ def test_a_thread_whose_first_question_waits_is_listed_and_can_be_deleted():
     with Threads.open(rag.settings.data_folder) as threads:
         (thread,) = threads.list()
         assert (thread.name, thread.turns, thread.first) == ("plan", 0, "What does it cost?")
+        with pytest.raises(UsageError, match="'plan' has no answered question yet") as caught:
+            threads.turns("plan")
+        assert caught.value.hint.startswith("local-rag chat --thread plan ")
         threads.delete("plan")
         assert threads.list() == []
     assert stored(rag)[:2] == (0, 0)

@@ -111,6 +111,14 @@ def test_new_begins_another_thread_and_threads_lists_and_changes_them(capsys, mo
     assert code == 1
 
 
+def test_a_fork_that_is_only_looked_at_is_not_stored(capsys, monkeypatch):
+    lines = ["What does the plan cost?", "And the other?", "/from 1", "/from 1", "/threads"]
+    code, out, err = talk(lines, capsys, monkeypatch, thread="plan")
+    assert re.search(r"^  plan +2 ", out, re.MULTILINE)
+    assert "plan from" not in out and "thread: plan from 1 (1 question so far)" in err
+    assert code == 0
+
+
 def test_from_goes_on_from_an_earlier_question_as_a_thread_of_its_own(capsys, monkeypatch):
     lines = [
         "/from 1",
