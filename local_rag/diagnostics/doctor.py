@@ -229,7 +229,7 @@ def _trace(settings: Settings) -> Iterator[Check]:
     """Where spans go; a question does not fail where nobody takes them."""
     if not settings.values.trace.otlp:
         return
-    from local_rag.engines.ollama.address import listens
+    from local_rag.core.address import listens
     from local_rag.runtime.collector import collector_address, must_have_extra
 
     where = collector_address(settings.values.trace.otlp)

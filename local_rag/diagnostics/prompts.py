@@ -12,10 +12,10 @@ from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, UsageError
 from local_rag.core.generation import Attempt, Shape
 from local_rag.diagnostics.trial import ANSWER, CATALOG, FOLLOW_UP, HISTORY, PASSAGES, QUESTION
-from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.prompt_contents import chat_so_far, picture
-from local_rag.engines.ollama.prompt_texts import TEXTS, PromptTexts, of_person
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model.context_window import Message
+from local_rag.engines.language_model.prompt_contents import chat_so_far, picture
+from local_rag.engines.language_model.prompt_texts import TEXTS, PromptTexts, of_person
+from local_rag.engines.language_model.prompts import Prompts
 from local_rag.runtime.prompt_file import prompt_file, prompt_texts
 
 if TYPE_CHECKING:

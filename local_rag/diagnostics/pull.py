@@ -10,10 +10,10 @@ from dataclasses import replace
 from local_rag.config.machine import total_memory
 from local_rag.config.models import OllamaModelSpec
 from local_rag.config.settings import Settings
+from local_rag.core.address import DOWNLOAD
 from local_rag.core.errors import EngineError, ModelMissing, ServerDown
 from local_rag.core.progress import Display, time_left
 from local_rag.diagnostics.model_list import find_model, fits_memory, needed_memory
-from local_rag.engines.ollama.address import DOWNLOAD
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.server import Installed, Server
 from local_rag.runtime.engine_choice import open_server, roles

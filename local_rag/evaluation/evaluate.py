@@ -30,7 +30,7 @@ from local_rag.text.display import plural, printable, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.engines.ollama.judge import Judge
+    from local_rag.engines.language_model.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, se
 
 def _judge_of(settings: Settings, model: str) -> Judge:
     """The judge. Raises ModelMissing, with the option that names it."""
-    from local_rag.engines.ollama.judge import Judge
+    from local_rag.engines.language_model.judge import Judge
     from local_rag.runtime.engine_choice import open_ollama
 
     values = settings.values.model_copy(update={"model": model})

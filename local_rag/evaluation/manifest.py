@@ -144,7 +144,7 @@ def digests(engine: Engine) -> dict[str, str]:
 
 def own_prompts(engine: Engine) -> dict[str, str]:
     """The digests of the prompt texts that are not those of local-rag, by name; empty where all are."""
-    from local_rag.engines.ollama.engine import LanguageModelEngine
+    from local_rag.engines.language_model.engine import LanguageModelEngine
 
     return engine.prompts.texts.changed if isinstance(engine, LanguageModelEngine) else {}
 

@@ -21,7 +21,7 @@ from local_rag.evaluation.records import answer_record, failure_record, retrieva
 from local_rag.text.answer_texts import engine_gave_out, ran_out_of_time
 
 if TYPE_CHECKING:
-    from local_rag.engines.ollama.judge import Judge
+    from local_rag.engines.language_model.judge import Judge
     from local_rag.evaluation.cases import Case
     from local_rag.index.search import Mode
     from local_rag.runtime.rag import Rag

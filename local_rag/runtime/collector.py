@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from local_rag.core.address import LOOPBACK, Address
 from local_rag.core.errors import LocalRagError, NotLocal, UsageError
-from local_rag.engines.ollama.address import LOOPBACK, Address
 
 if TYPE_CHECKING:
     import httpx

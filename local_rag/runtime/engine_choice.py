@@ -147,7 +147,7 @@ def open_server(settings: Settings, patience: float | None = None) -> Server:
 
 def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
     """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
-    from local_rag.engines.ollama.address import address, probe
+    from local_rag.core.address import address, probe
 
     probe(address(settings.values.ollama.host))
     from local_rag.engines.ollama.engine import OllamaEngine

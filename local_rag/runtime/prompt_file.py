@@ -6,7 +6,7 @@ from pathlib import Path
 
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
-from local_rag.engines.ollama.prompt_texts import PromptTexts, of_person
+from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
 
 FILE = "prompts.yaml"
 ARGUMENT = "prompts"

@@ -107,7 +107,7 @@ def _endpoint(options: argparse.Namespace, data: Path) -> Endpoint | Relay:
     if not options.ollama:
         return Endpoint.start(model_file(data), options.threads, 0 if options.old else HOST_CACHE)
     from local_rag.config.settings import Settings
-    from local_rag.engines.ollama.address import address
+    from local_rag.core.address import address
 
     return Relay.start(address(Settings.load().values.ollama.host).url.partition("//")[2], options.ollama)
 

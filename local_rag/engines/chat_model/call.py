@@ -19,9 +19,9 @@ from local_rag.core import cancel
 from local_rag.core.callbacks import SILENT
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.core.usage import Call
-from local_rag.engines.ollama.context_window import PromptTooLong
-from local_rag.engines.ollama.replies import AGAIN, BrokenOff, ChatRequest, Reply, Thoughts, Unusable, call_of
-from local_rag.engines.ollama.token_probabilities import Token
+from local_rag.engines.language_model.context_window import PromptTooLong
+from local_rag.engines.language_model.replies import AGAIN, BrokenOff, ChatRequest, Reply, Thoughts, Unusable, call_of
+from local_rag.engines.language_model.token_probabilities import Token
 from local_rag.text.display import shorten
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from local_rag.config.models import ROLES
 from local_rag.core.errors import UsageError
 from local_rag.engines.chat_model.call import ChatModelCalls
-from local_rag.engines.ollama.context_window import ModelSetup
-from local_rag.engines.ollama.engine import LanguageModelEngine
+from local_rag.engines.language_model.context_window import ModelSetup
+from local_rag.engines.language_model.engine import LanguageModelEngine
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from local_rag.engines.ollama.prompt_texts import PromptTexts
+    from local_rag.engines.language_model.prompt_texts import PromptTexts
 
 WINDOW = 8_192
 """Tokens of a prompt with its reply, where neither the caller nor the model says how many there may be."""

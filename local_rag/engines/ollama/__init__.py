@@ -1,1 +1,1 @@
-"""The engine on local Ollama models: one guarded connection, strict replies, a stable prompt prefix."""
+"""The engine on local Ollama models, over one guarded connection."""

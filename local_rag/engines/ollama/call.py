@@ -20,11 +20,8 @@ from local_rag.core import cancel
 from local_rag.core.callbacks import ModelRun
 from local_rag.core.errors import EngineError, LocalRagError, Stopped
 from local_rag.core.usage import Call
-from local_rag.engines.ollama.clients import ChatClients, about, ollama
-from local_rag.engines.ollama.context_window import ModelSetup, estimate, too_long
-from local_rag.engines.ollama.model_loads import Loads, duration
-from local_rag.engines.ollama.model_names import same_model
-from local_rag.engines.ollama.replies import (
+from local_rag.engines.language_model.context_window import ModelSetup, estimate, too_long
+from local_rag.engines.language_model.replies import (
     AGAIN,
     BrokenOff,
     ChatRequest,
@@ -35,8 +32,11 @@ from local_rag.engines.ollama.replies import (
     call_of,
     check_end,
 )
+from local_rag.engines.language_model.token_probabilities import Token, tokens_of
+from local_rag.engines.ollama.clients import ChatClients, about, ollama
+from local_rag.engines.ollama.model_loads import Loads, duration
+from local_rag.engines.ollama.model_names import same_model
 from local_rag.engines.ollama.server import Server, one_line, project_error, refuses_thinking
-from local_rag.engines.ollama.token_probabilities import Token, tokens_of
 from local_rag.engines.ollama.transport import Connection, over
 
 POLL = 0.05

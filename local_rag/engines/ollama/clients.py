@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from local_rag.core import process
-from local_rag.engines.ollama.context_window import ModelSetup
+from local_rag.engines.language_model.context_window import ModelSetup
+from local_rag.engines.language_model.replies import ChatRequest
 from local_rag.engines.ollama.model_loads import duration
-from local_rag.engines.ollama.replies import ChatRequest
 from local_rag.engines.ollama.transport import CONNECT, NoTransport
 
 if TYPE_CHECKING:

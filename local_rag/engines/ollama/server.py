@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
+from local_rag.core.address import Address, address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
-from local_rag.engines.ollama.address import Address, address, down
 from local_rag.engines.ollama.clients import ollama
 from local_rag.engines.ollama.model_names import same_model
 from local_rag.engines.ollama.transport import CONNECT, GuardedTransport

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import httpx
 
+from local_rag.core.address import LOOPBACK, Address, check_local
 from local_rag.core.errors import EngineError, NotLocal
-from local_rag.engines.ollama.address import LOOPBACK, Address, check_local
 
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""

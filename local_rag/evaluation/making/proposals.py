@@ -25,7 +25,7 @@ from local_rag.text.words import words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.ollama.question_proposer import QuestionProposer
+    from local_rag.engines.language_model.question_proposer import QuestionProposer
     from local_rag.index.index import Index
 
 T = TypeVar("T")

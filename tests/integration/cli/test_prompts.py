@@ -10,7 +10,7 @@ from support.ollama_mind import mind
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.engines.ollama.prompt_texts import TEXTS
+from local_rag.engines.language_model.prompt_texts import TEXTS
 from local_rag.runtime.prompt_file import prompt_file
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.fakes import passage
 
 from local_rag.core.verdicts import Grade
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model.prompts import Prompts
 from local_rag.graphs.grades import without_unsupported
 from local_rag.text.citations import check, renumbered
 from local_rag.text.marks import claims

@@ -12,8 +12,8 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.ollama import prompt_contents, prompts
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model import prompt_contents, prompts
+from local_rag.engines.language_model.prompts import Prompts
 from local_rag.text.fences import fenced
 
 OURS = Prompts()

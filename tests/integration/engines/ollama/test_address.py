@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from local_rag.core.address import address, probe
 from local_rag.core.errors import ServerDown
-from local_rag.engines.ollama.address import address, probe
 
 
 def python(code):
@@ -21,7 +21,7 @@ def python(code):
 def test_a_port_that_nobody_listens_on_is_known_before_any_client_is_imported():
     said = python("""
 import sys
-from local_rag.engines.ollama.address import address, probe
+from local_rag.core.address import address, probe
 try:
     probe(address("127.0.0.1:1"))
 except Exception as error:

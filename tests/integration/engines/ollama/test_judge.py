@@ -9,9 +9,9 @@ from support.ollama_engine import contents, engine_on, soon
 from support.ollama_server import cut, empty, error, no_done
 
 from local_rag.core.errors import EngineError
-from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.judge import REFERENCES, Judge
-from local_rag.engines.ollama.question_proposer import QuestionProposer
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.judge import REFERENCES, Judge
+from local_rag.engines.language_model.question_proposer import QuestionProposer
 
 QUESTION = "What does the plan cost?"
 RIGHT, WRONG = '{"j": "right"}', '{"j": "wrong"}'

@@ -12,8 +12,8 @@ from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import ConfigError, ConfigUnreadable
 from local_rag.core.events import Called, Done
 from local_rag.diagnostics.prompts import check_prompts
-from local_rag.engines.ollama.prompt_texts import PromptTexts, of_person
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model.prompt_texts import PromptTexts, of_person
+from local_rag.engines.language_model.prompts import Prompts
 from local_rag.evaluation.manifest import own_prompts
 from local_rag.runtime.engine_choice import Choice, choose_engine
 from local_rag.runtime.prompt_file import prompt_file, prompt_texts

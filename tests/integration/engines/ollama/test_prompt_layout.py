@@ -18,7 +18,7 @@ from local_rag.core import question_memory
 from local_rag.core.events import Done
 from local_rag.core.generation import Attempt
 from local_rag.core.question_memory import QuestionMemory
-from local_rag.engines.ollama.prompt_layout import Layouts, Renumbering
+from local_rag.engines.language_model.prompt_layout import Layouts, Renumbering
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.text.marks import marks

@@ -15,12 +15,12 @@ from support import TESTS
 from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages, soon
 from support.ollama_server import OllamaServer, redirect
 
+from local_rag.core.address import address
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import NotLocal, ServerDown, UsageError
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.ollama.address import address
+from local_rag.engines.language_model.replies import ChatRequest
 from local_rag.engines.ollama.clients import ChatClients
-from local_rag.engines.ollama.replies import ChatRequest
 from local_rag.engines.ollama.server import Server
 from local_rag.engines.ollama.transport import GuardedTransport, NoTransport
 

@@ -28,8 +28,8 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.generation import Attempt, Turn
-from local_rag.engines.ollama import grader
-from local_rag.engines.ollama.judge import Judge
+from local_rag.engines.language_model import grader
+from local_rag.engines.language_model.judge import Judge
 
 ANSWER = "It costs 100 euros [1]."
 BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))

@@ -12,10 +12,17 @@ from support.ollama_server import recordings
 
 from local_rag.config.settings import Ollama
 from local_rag.core.errors import EngineError
-from local_rag.engines.ollama.context_window import FittedPrompt, ModelSetup, PromptTooLong, estimate, too_long, was_cut
+from local_rag.engines.language_model.context_window import (
+    FittedPrompt,
+    ModelSetup,
+    PromptTooLong,
+    estimate,
+    too_long,
+    was_cut,
+)
+from local_rag.engines.language_model.replies import Thoughts, first_line
 from local_rag.engines.ollama.model_loads import duration, lasting
 from local_rag.engines.ollama.model_names import is_cloud_name, same_model
-from local_rag.engines.ollama.replies import Thoughts, first_line
 
 VERSIONS = ("0.33.0-rc2", "0.24.0")
 CASES = {(version, case.case): case for version in VERSIONS for case in recordings(version)}

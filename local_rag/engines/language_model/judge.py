@@ -8,8 +8,8 @@ from typing import Literal
 
 from local_rag.core import cancel
 from local_rag.core.usage import Usage
-from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.engine import OllamaEngine
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.text.marks import without_marks
 
 REFERENCES = 10
@@ -28,7 +28,7 @@ class Judgement:
 class Judge:
     """Compares answers with known ones, by the engine's grader model. Raises EngineError where the server fails."""
 
-    def __init__(self, engine: OllamaEngine) -> None:
+    def __init__(self, engine: LanguageModelEngine) -> None:
         self.engine = engine
 
     @property

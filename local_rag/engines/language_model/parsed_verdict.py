@@ -13,11 +13,11 @@ from typing import Generic
 from pydantic import ValidationError
 
 from local_rag.core.critique import SUPPORT, USEFULNESS
-from local_rag.engines.ollama import prompts, schemas
-from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.replies import Reply
-from local_rag.engines.ollama.schemas import R
-from local_rag.engines.ollama.token_probabilities import label_probabilities
+from local_rag.engines.language_model import prompts, schemas
+from local_rag.engines.language_model.context_window import Message
+from local_rag.engines.language_model.replies import Reply
+from local_rag.engines.language_model.schemas import R
+from local_rag.engines.language_model.token_probabilities import label_probabilities
 from local_rag.text.display import plural, shorten
 from local_rag.text.fences import fenced
 

@@ -13,8 +13,8 @@ from support.ollama_server import recordings
 
 from local_rag.core.critique import answered
 from local_rag.core.verdicts import Grade
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, support_score, usefulness_score
-from local_rag.engines.ollama.token_probabilities import Token, label_probabilities, tokens_of, value_start
+from local_rag.engines.language_model.parsed_verdict import ParsedVerdict, support_score, usefulness_score
+from local_rag.engines.language_model.token_probabilities import Token, label_probabilities, tokens_of, value_start
 
 YES_NO = ("yes", "no")
 SUPPORT = ("fully", "partially", "no")

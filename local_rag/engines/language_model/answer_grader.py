@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.critique import overall
 from local_rag.core.verdicts import Check, Grade, Support
-from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.answer_pieces import Checked, cited_by, cited_first, in_pieces, unread
-from local_rag.engines.ollama.context_window import DoesNotFit, Message
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, Probabilities, support_score, usefulness_score
-from local_rag.engines.ollama.prompt_layout import Layout, layouts
-from local_rag.engines.ollama.prompts import Prompts
-from local_rag.engines.ollama.task import Task
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.answer_pieces import Checked, cited_by, cited_first, in_pieces, unread
+from local_rag.engines.language_model.context_window import DoesNotFit, Message
+from local_rag.engines.language_model.parsed_verdict import (
+    ParsedVerdict,
+    Probabilities,
+    support_score,
+    usefulness_score,
+)
+from local_rag.engines.language_model.prompt_layout import Layout, layouts
+from local_rag.engines.language_model.prompts import Prompts
+from local_rag.engines.language_model.task import Task
 from local_rag.text.marks import Claim, claims
 
 if TYPE_CHECKING:

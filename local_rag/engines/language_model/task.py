@@ -11,14 +11,22 @@ from local_rag.config.models import Role
 from local_rag.core import cancel
 from local_rag.core.generation import Rewrite
 from local_rag.core.usage import Call, Usage
-from local_rag.engines.ollama import prompts, schemas
-from local_rag.engines.ollama.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict, corrected, parsed_reply
-from local_rag.engines.ollama.prompt_texts import PromptTexts
-from local_rag.engines.ollama.replies import BrokenOff, ChatRequest, Empty, Reply, ThinkRefused, Unusable, first_line
-from local_rag.engines.ollama.schemas import R
-from local_rag.engines.ollama.thinking import Thinking
-from local_rag.engines.ollama.token_probabilities import ALTERNATIVES, Token
+from local_rag.engines.language_model import prompts, schemas
+from local_rag.engines.language_model.context_window import FittedPrompt, Message, ModelSetup, Prompt, PromptTooLong
+from local_rag.engines.language_model.parsed_verdict import ParsedVerdict, corrected, parsed_reply
+from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model.replies import (
+    BrokenOff,
+    ChatRequest,
+    Empty,
+    Reply,
+    ThinkRefused,
+    Unusable,
+    first_line,
+)
+from local_rag.engines.language_model.schemas import R
+from local_rag.engines.language_model.thinking import Thinking
+from local_rag.engines.language_model.token_probabilities import ALTERNATIVES, Token
 from local_rag.text.display import plural
 from local_rag.text.words import query_key
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import Attempt, Shape, Style
 from local_rag.core.verdicts import Check, Source, Target
-from local_rag.engines.ollama.context_window import Message
-from local_rag.engines.ollama.prompt_contents import passage, passages
-from local_rag.engines.ollama.prompt_texts import PromptTexts
+from local_rag.engines.language_model.context_window import Message
+from local_rag.engines.language_model.prompt_contents import passage, passages
+from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks

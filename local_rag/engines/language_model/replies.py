@@ -9,8 +9,8 @@ from typing import Any
 
 from local_rag.core.errors import EngineError
 from local_rag.core.usage import Call
-from local_rag.engines.ollama.context_window import Message, ModelSetup, PromptTooLong, was_cut
-from local_rag.engines.ollama.token_probabilities import Token
+from local_rag.engines.language_model.context_window import Message, ModelSetup, PromptTooLong, was_cut
+from local_rag.engines.language_model.token_probabilities import Token
 from local_rag.text.display import plural
 
 AGAIN = "ask again; if it happens often, try another model: local-rag models"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.usage import Usage
-from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
-from local_rag.engines.ollama.schemas import R
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.engine import LanguageModelEngine
+from local_rag.engines.language_model.parsed_verdict import ParsedVerdict
+from local_rag.engines.language_model.schemas import R
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -32,7 +32,7 @@ class ProposedQuestion:
 class QuestionProposer:
     """Asks the engine's generator model. Raises EngineError where the server fails."""
 
-    def __init__(self, engine: OllamaEngine) -> None:
+    def __init__(self, engine: LanguageModelEngine) -> None:
         self.engine = engine
 
     def propose(self, document: Document) -> ProposedQuestion:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Generic
 from local_rag.core import cancel
 from local_rag.core.critique import answered
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel
-from local_rag.engines.ollama import schemas
-from local_rag.engines.ollama.answer_grader import USELESS, check_at_once, check_one_by_one
-from local_rag.engines.ollama.context_window import DoesNotFit, Message
-from local_rag.engines.ollama.parsed_verdict import ParsedVerdict
-from local_rag.engines.ollama.prompt_layout import Layout, layouts
-from local_rag.engines.ollama.prompts import Prompts
-from local_rag.engines.ollama.schemas import R
-from local_rag.engines.ollama.task import Reasons, Task
+from local_rag.engines.language_model import schemas
+from local_rag.engines.language_model.answer_grader import USELESS, check_at_once, check_one_by_one
+from local_rag.engines.language_model.context_window import DoesNotFit, Message
+from local_rag.engines.language_model.parsed_verdict import ParsedVerdict
+from local_rag.engines.language_model.prompt_layout import Layout, layouts
+from local_rag.engines.language_model.prompts import Prompts
+from local_rag.engines.language_model.schemas import R
+from local_rag.engines.language_model.task import Reasons, Task
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:

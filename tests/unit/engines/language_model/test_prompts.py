@@ -12,8 +12,8 @@ from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Shape, Turn
-from local_rag.engines.ollama import prompt_contents, prompts, schemas
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model import prompt_contents, prompts, schemas
+from local_rag.engines.language_model.prompts import Prompts
 
 QUESTION = "What does the plan cost?"
 OURS = Prompts()

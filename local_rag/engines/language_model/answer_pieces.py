@@ -11,9 +11,9 @@ from typing import Protocol
 
 from local_rag.core.critique import SUPPORT, overall
 from local_rag.core.verdicts import Grade, Support
-from local_rag.engines.ollama.context_window import DoesNotFit
-from local_rag.engines.ollama.parsed_verdict import Probabilities, support_score
-from local_rag.engines.ollama.prompt_layout import Layout
+from local_rag.engines.language_model.context_window import DoesNotFit
+from local_rag.engines.language_model.parsed_verdict import Probabilities, support_score
+from local_rag.engines.language_model.prompt_layout import Layout
 from local_rag.text.marks import Claim
 
 

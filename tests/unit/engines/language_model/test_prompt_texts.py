@@ -9,8 +9,8 @@ import pytest
 from local_rag.core.errors import ConfigError
 from local_rag.core.generation import Attempt, Shape
 from local_rag.diagnostics.prompts import example
-from local_rag.engines.ollama.prompt_texts import DATA_ONLY, LONGEST, TEXTS, PromptTexts, of_person
-from local_rag.engines.ollama.prompts import Prompts
+from local_rag.engines.language_model.prompt_texts import DATA_ONLY, LONGEST, TEXTS, PromptTexts, of_person
+from local_rag.engines.language_model.prompts import Prompts
 
 
 def test_our_own_texts_pass_their_checks():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from local_rag.engines.ollama.context_window import ModelSetup
+from local_rag.engines.language_model.context_window import ModelSetup
 
 
 class Thinking:
