@@ -56,7 +56,7 @@ def _remove_index(settings: Settings) -> int:
         return 1
     Index.destroy(folder)
     runs = Runs(settings)
-    count = len(runs.delete(runs.of_index(folder)))
+    count = len(runs.delete_paths(runs.of_index(folder)))
     with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
     write(f"deleted the index {short_path(folder)}{with_runs}", *what_quotes(settings))
     return 0

@@ -92,15 +92,13 @@ def diff(
 
     The exit code is 0 if path, passages, verdicts and answer are the same, 4 if not.
     """
-    from local_rag.runtime.run_difference import difference
     from local_rag.runtime.run_passages import RunPassages
     from local_rag.terminal.console import write_result
     from local_rag.terminal.run_difference import difference_parts
 
     runs = _runs()
-    first, second = runs.get(a), runs.get(b)
-    differing = difference(first, second)
-    parts = difference_parts(differing, RunPassages.of(first, second))
+    differing = runs.compare(a, b)
+    parts = difference_parts(differing, RunPassages.of(runs.get(differing.first), runs.get(differing.second)))
     write_result({"changed": differing.changed, "difference": differing}, parts, as_json=json)
     return CHANGED if differing.changed else 0
 
@@ -177,7 +175,6 @@ def delete(
     index: IndexOption = None,
 ) -> int:
     """Delete runs permanently; asks first in a terminal. With --index all of that index."""
-    from local_rag.runtime.kept_runs import run_id
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
@@ -187,18 +184,18 @@ def delete(
         raise UsageError(f"a day is YYYY-MM-DD, not {before!r}", hint="local-rag runs delete --before 2026-01-31")
     settings = settings_of(index)
     runs = _runs(settings)
-    chosen = runs.ids(ids) if ids else [run_id(path) for path in runs.paths()]
+    chosen = runs.named(ids) if ids else runs.paths()
     if before:
         chosen = runs.before(before)
     if index is not None:
         of_index = set(runs.of_index(settings.index_path))
-        chosen = [name for name in chosen if name in of_index]
+        chosen = [path for path in chosen if path in of_index]
     if not chosen:
         write("There are no such runs.")
         return 0
     if not confirm(f"Delete {plural(len(chosen), 'run')}?"):
         return 1
-    write(f"deleted {plural(len(runs.delete(chosen)), 'run')}")
+    write(f"deleted {plural(len(runs.delete_paths(chosen)), 'run')}")
     return 0
 
 

@@ -88,8 +88,8 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     if chats := [item.name for item in chosen if item.kind == "chat"]:
         retention.delete_chats(settings, chats)
     runs = Runs(settings)
-    known = {run_id(path) for path in runs.paths()}
-    runs.delete(item.name for item in chosen if item.kind == "question" and item.name in known)
+    questions = {item.name for item in chosen if item.kind == "question"}
+    runs.delete_paths(path for path in runs.paths() if run_id(path) in questions)
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))
@@ -130,8 +130,8 @@ def _questions(settings: Settings) -> Iterator[Kept]:
             sources, at = tuple(sorted(_quoted(path))), ""
             indexes: tuple[str, ...] = ()
             with suppress(LocalRagError):
-                run = runs.get(run_id(path))
-                at, indexes = run.at, (run.folder,)
+                run = runs.read(path)
+                at, indexes = run.at, (run.folder,) if run.folder else ()
             yield Kept("question", run_id(path), at, indexes, sources)
 
 

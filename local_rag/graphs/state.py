@@ -317,7 +317,7 @@ class Deps:
 
         That of the web is the budget of a second source in its place, also for an index that is kept from the web.
         """
-        kept = self.folder and not self.second_source and self.kept_from_web(self.folder)
+        kept = not self.second_source and self.kept_from_web(self.folder)
         if kind == "web_searches" and (kept or not self.web.enabled):
             return 0
         return int(getattr(self.limits, kind))

@@ -47,6 +47,7 @@ class Index:
         self.embedder = embedder
         self._store, self._recipe = store, recipe
         self._catalog: tuple[str, Catalog] | None = None
+        self._content: tuple[str, str] | None = None
 
     @classmethod
     def open(
@@ -104,7 +105,7 @@ class Index:
         with closing(Store(path.absolute())) as store:
             passages = store.read(reads.passages, store.read(reads.chunks_named, keys))
             files = frozenset(file.path for file in store.read(reads.files))
-            return Stored(store.read(reads.meta)["generation"], files, {passage.key: passage for passage in passages})
+            return Stored(store.read(reads.content), files, {passage.key: passage for passage in passages})
 
     @staticmethod
     def destroy(path: Path) -> None:
@@ -370,7 +371,10 @@ class Index:
 
     def content(self) -> str:
         """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
-        return self._store.read(reads.content)
+        generation = self.generation
+        if self._content is None or self._content[0] != generation:
+            self._content = generation, self._store.read(reads.content)
+        return self._content[1]
 
     def verify(self, *, deep: bool = False) -> bool:
         """Read all files of the index; False if the file of quantized vectors was not whole and is made anew.

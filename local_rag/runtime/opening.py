@@ -85,22 +85,23 @@ def status_of(settings: Settings) -> IndexStatus | None:
     return None
 
 
-def open_web(settings: Settings) -> WebSearch:
+def open_web(settings: Settings, folder: str | None = None) -> WebSearch:
     """The web search that the settings ask for; nothing is imported or contacted yet.
 
-    Raises UsageError where --web is given for an index that never goes to the web.
+    `folder` is that of the index, by default the settings' own, and empty for a corpus that is no index, which stays
+    off the web as soon as any index does. Raises UsageError where --web is given for what never goes to the web.
     """
     from local_rag.web.search import DdgsSearch, Off
 
     web = settings.values.web
     if web.enabled == "off":
         return Off()
-    if settings.kept_from_the_web:
+    if settings.keeps_from_the_web(str(settings.index_path) if folder is None else folder):
         if settings.origin["web.enabled"] == "flag":
+            what = "a corpus of one's own" if folder == "" else f"the index {settings.values.index}"
             raise UsageError(
-                f"questions about the index {settings.values.index} never go to the web "
-                f"({settings.origin['web.never']})",
-                hint="take it out of web.never, or ask without --web",
+                f"questions about {what} never go to the web ({settings.origin['web.never']})",
+                hint="take the index out of web.never, or ask without --web",
             )
         return Off()
     return DdgsSearch(web, settings.data_folder, read_page=_page_reader(web.page_seconds))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from local_rag.index.index import Index
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.spans import Spans
     from local_rag.web.second_source import SecondSource
 
 LONGEST_QUESTION = 4_000
@@ -54,7 +55,9 @@ def check_question(question: str) -> None:
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
-    `reranker` orders what a search of the index brings; what is `given` belongs to others, and stays open.
+    `reranker` orders what a search of the index brings. `folder` is where the index lies, by default that of the
+    settings, and empty for a corpus that is none. The parts are closed with the Rag, but one of `Rag.open` leaves open
+    what it was given.
     """
 
     def __init__(
@@ -66,27 +69,31 @@ class Rag:
         second_source: SecondSource | None = None,
         *,
         reranker: Reranker | None = None,
-        given: Sequence[object] = (),
+        spans: Spans | None = None,
+        folder: str | None = None,
     ) -> None:
         self.settings = settings
         self.index = cast("Index", Reranked(index, reranker)) if reranker else index
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
-        self.web: WebSearch = second_source or open_web(settings)
+        self.folder = str(settings.index_path.resolve()) if folder is None else folder
+        self.web: WebSearch = second_source or open_web(settings, self.folder)
         self.second_source = second_source
         self.fingerprint = fingerprint_of(self.engine, embedder)
         if reranker is not None:
             self.fingerprint += f"; {reranker.fingerprint}"
-        self.spans = spans_of(settings)
-        parts = (self.engine, index, second_source, self.spans)
-        self._opened = [part for part in parts if part is not None and not any(part is theirs for theirs in given)]
+        self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
-        self._graphs: dict[tuple[str, int], CompiledStateGraph[State, Deps, Question, Result]] = {}
+        self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._threads: Threads | None = None
         self._running: set[Cancel] = set()
         self._lock = threading.Lock()
+        self._opened = ExitStack()
+        for part in (index, second_source, spans, self.engine):
+            if part is not None:
+                self._opened.callback(part.close)
 
     @classmethod
     def open(
@@ -122,8 +129,9 @@ class Rag:
             settings = replace(settings, prompts=prompts)
             prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
         embedder = open_embedder(settings)
-        given = [part for part in (own, corpus) if part is not None]
         with ExitStack() as opened:
+            if spans := spans_of(settings):
+                opened.callback(spans.close)
             index = (
                 cast("Index", corpus) if corpus is not None else opened.enter_context(open_index(settings, embedder))
             )
@@ -134,9 +142,19 @@ class Rag:
                 second_source = open_second_source(settings, embedder, display or Silent())
                 opened.callback(second_source.close)
             choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
-            used = embedder if corpus is None or own is None else None
-            rag = cls(settings, index, choice, used, second_source, reranker=reranker, given=given)
-            opened.pop_all()
+            if own is None:
+                opened.callback(choice.engine.close)
+            rag = cls(
+                settings,
+                index,
+                choice,
+                embedder if corpus is None or own is None else None,
+                second_source,
+                reranker=reranker,
+                spans=spans,
+                folder=None if corpus is None else "",
+            )
+            rag._opened = opened.pop_all()
             return rag
 
     def ask(
@@ -160,13 +178,16 @@ class Rag:
         Raises UsageError for an unknown graph and a question that is empty or too long, EngineError where the engine
         fails.
         """
-        given: dict[str, Any] = {
-            "thread": thread,
-            "may_search": may_search,
-            "callbacks": callbacks,
-            "record": record,
-        }
-        for event in self.stream(question, graph=graph, k=k, within=within, **given):
+        for event in self.stream(
+            question,
+            graph=graph,
+            k=k,
+            within=within,
+            thread=thread,
+            may_search=may_search,
+            callbacks=callbacks,
+            record=record,
+        ):
             if isinstance(event, Done):
                 return event.answer
         raise LocalRagError("the graph ended without an answer")
@@ -203,7 +224,7 @@ class Rag:
         )
         if not record:
             return run.events()
-        about = conditions(self, question, within, graph=name, thread=thread or "", k=deps.k)
+        about = partial(conditions, self, question, within, graph=name, thread=thread or "", k=deps.k)
         return self.recorder.following(run.events(), about)
 
     @property
@@ -243,16 +264,19 @@ class Rag:
                 "plain does not check its answers, so it cannot take unsupported sentences out of them (strict)",
                 hint="local-rag ask --graph self-rag --strict …",
             )
-        key = (name, id(checkpointer))
         with self._lock:
-            if key not in self._graphs:
-                options = Options.of(values, memory=checkpointer is not None)
-                graph = GRAPHS[name](options).compile(checkpointer, name=name)
-                graph = graph.with_contexts(partial(self.context, graph=name))
-                callbacks = [self.spans] if self.spans else []
-                limit = recursion_limit(values.limits)
-                self._graphs[key] = graph.with_config(recursion_limit=limit, callbacks=callbacks)
-            return self._graphs[key]
+            key = (name, checkpointer is not None)
+            ours = checkpointer is None or (self._threads is not None and checkpointer is self._threads.saver)
+            if ours and key in self._graphs:
+                return self._graphs[key]
+            options = Options.of(values, memory=checkpointer is not None)
+            graph = GRAPHS[name](options).compile(checkpointer, name=name)
+            graph = graph.with_contexts(partial(self.context, graph=name))
+            callbacks = [self.spans] if self.spans else []
+            configured = graph.with_config(recursion_limit=recursion_limit(values.limits), callbacks=callbacks)
+            if ours:
+                self._graphs[key] = configured
+            return configured
 
     def context(
         self,
@@ -294,7 +318,7 @@ class Rag:
             strict=values.strict,
             widen=values.widen,
             graph=graph,
-            folder=str(self.settings.index_path.resolve()),
+            folder=self.folder,
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
         )
@@ -313,10 +337,9 @@ class Rag:
         """Stop every question that is running and close the index."""
         for cancel in list(self._running):
             cancel.stop()
-        for part in self._opened:
-            part.close()
-        if self._threads:
-            self._threads.close()
+        with self._opened:
+            if self._threads:
+                self._threads.close()
 
     def __enter__(self) -> Rag:
         return self

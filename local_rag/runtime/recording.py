@@ -12,13 +12,14 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Step, Token
 from local_rag.core.private_files import make_folder
 from local_rag.core.serialization import to_plain
@@ -53,15 +54,18 @@ class Recorder:
         self._folder, self._keep, self._remember = data_folder / FOLDER, keep, remember
         self._complained = False
 
-    def following(self, events: Generator[Event], conditions: Mapping[str, Any]) -> Generator[Event]:
-        """The same events, each recorded before it is handed on; the answer of the last one names its record."""
+    def following(self, events: Generator[Event], conditions: Callable[[], Line]) -> Generator[Event]:
+        """The same events, each recorded before it is handed on; the answer of the last one names its record.
+
+        `conditions` are those of the question, asked for only where something is recorded.
+        """
         if not (self._keep or self._remember):
             yield from events
             return
         record = _Record(self._folder, self._keep)
         if self._remember:
             self.latest = record.lines
-        about = {"format": FORMAT, "id": record.id, "time": record.time} | dict(conditions)
+        about = {"format": FORMAT, "id": record.id, "time": record.time} | conditions()
         with closing(record), closing(follow(_named(events, record), record.write, about, _Data())) as recorded:
             for event in recorded:
                 if record.trouble and not self._complained:
@@ -160,13 +164,14 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
     return {
         "question": question,
         **of_call,
-        "within": [str(path.resolve()) if (path := Path(name).expanduser()).exists() else name for name in within],
+        "within": [_from_anywhere(name) for name in within],
         "version": __version__,
         "index": {
-            "name": settings.values.index,
-            "path": str(settings.index_path.resolve()),
-            "generation": getattr(rag.index, "generation", ""),  # a corpus of one's own may have none
+            "name": settings.values.index if rag.folder else "",
+            "path": rag.folder,
+            "content": _content(rag.index),
         },
+        "second_source": _content(rag.second_source.index) if rag.second_source else "",
         "engine": {
             "name": rag.engine.name,
             "describe": rag.engine.describe,
@@ -178,3 +183,19 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
         "origins": {name: origin for name, origin in settings.origin.items() if origin != "default"},
         "models": settings.models,
     }
+
+
+def _from_anywhere(name: str) -> str:
+    """A file that is there by its whole path; anything else, such as a pattern, as it was typed."""
+    with suppress(OSError, RuntimeError, ValueError):  # too long, the home of nobody, a zero byte
+        if (path := Path(name).expanduser()).exists():
+            return str(path.resolve())
+    return name
+
+
+def _content(index: object) -> str:
+    """What changes when any passage of an index does; empty for a corpus that cannot say so, or not now."""
+    content = getattr(index, "content", None)
+    with suppress(LocalRagError):
+        return content() if content else ""
+    return ""

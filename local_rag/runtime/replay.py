@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import Settings, Values, index_path
-from local_rag.core.errors import LocalRagError
-from local_rag.runtime.kept_runs import KeptRun, Runs
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.runtime.kept_run import KeptRun
+from local_rag.runtime.kept_runs import Runs
 from local_rag.runtime.recording import Recorder
 from local_rag.runtime.run_difference import RunDifference, difference
 
@@ -50,6 +51,11 @@ def opened_again(run: KeptRun, settings: Settings) -> Iterator[tuple[Rag, tuple[
     """
     from local_rag.runtime.rag import Rag
 
+    if not run.folder:
+        raise UsageError(
+            f"the run {run.id} asked a corpus that a program gave, and no index, so it cannot be asked again from here",
+            hint=f"local-rag runs show {run.id}",
+        )
     again, notes = _settings(run, settings)
     with Rag.open(again) as rag:
         rag.recorder = Recorder(again.data_folder, again.values.runs.keep, remember=True)

@@ -30,13 +30,14 @@ def delete_old(settings: Settings) -> Iterator[str]:
 
 def delete_chats(settings: Settings, names: Sequence[str]) -> int:
     """Delete chats, and the runs of their questions, which say the same; how many runs. Raises UsageError, OSError."""
-    from local_rag.graphs.threads import Threads
+    from local_rag.graphs.threads import Threads, thread_name
 
+    names = [thread_name(name) for name in names]
     with Threads.open(settings.data_folder) as threads:
         for name in names:
             threads.delete(name)
     runs = Runs(settings)
-    return len(runs.delete(runs.of_threads(names)))
+    return len(runs.delete_paths(runs.of_threads(names)))
 
 
 def delete_trace(path: Path) -> bool:
@@ -75,7 +76,7 @@ def _old_chats(settings: Settings, begin: datetime) -> list[str]:
 
 def _old_runs(settings: Settings, begin: datetime) -> int:
     runs = Runs(settings)
-    return len(runs.delete(runs.before(begin.isoformat(timespec="milliseconds").partition("+")[0])))
+    return len(runs.delete_paths(runs.before(begin.isoformat(timespec="milliseconds").partition("+")[0])))
 
 
 def _old_traces(settings: Settings, begin: datetime) -> int:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from local_rag.config.settings import NO_MATTER
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.trace_file import Line
 
 Part = Literal["path", "passages", "verdicts", "answer"]
 
+OF_A_CHAT = frozenset({"standalone_question", "remember"})
+"""The nodes that make a follow-up whole and write a turn down; the verdict of the first has its name."""
 ELSEWHERE = ("index", "graph", "k")
 """Settings that stand among the conditions of the question itself."""
 
@@ -82,7 +84,12 @@ class RunDifference:
 
 
 def difference(first: KeptRun, second: KeptRun) -> RunDifference:
-    """What the second run differs in from the first. Scores alone are no difference: a verdict is its label."""
+    """What the second run differs in from the first. Scores alone are no difference: a verdict is its label.
+
+    Where only one of them is of a chat, what a chat adds to a run is none either.
+    """
+    apart = OF_A_CHAT if bool(first.thread) != bool(second.thread) else frozenset()
+    paths = [tuple(node for node in run.path if node not in apart) for run in (first, second)]
     passages = [{str(passage["chunk_id"]): passage for passage in run.passages} for run in (first, second)]
     before, after = passages
     common = [key for key in before if key in after]
@@ -90,12 +97,12 @@ def difference(first: KeptRun, second: KeptRun) -> RunDifference:
         first=first.id,
         second=second.id,
         conditions=tuple(_changes(_conditions(first), _conditions(second))),
-        path=None if first.path == second.path else (tuple(first.path), tuple(second.path)),
+        path=None if paths[0] == paths[1] else (paths[0], paths[1]),
         gone=tuple(passage for key, passage in before.items() if key not in after),
         new=tuple(passage for key, passage in after.items() if key not in before),
         common=len(common),
         reordered=common != [key for key in after if key in before],
-        verdicts=tuple(_verdicts(first, second)),
+        verdicts=tuple(_verdicts(first, second, apart)),
         answer=tuple(_changes(_answer(first), _answer(second))),
         costs=tuple(_costs(first, second)),
     )
@@ -118,7 +125,8 @@ def _conditions(run: KeptRun) -> dict[str, Any]:
     return {
         "question": run.question,
         "index": then["index"]["path"],
-        "index generation": then["index"]["generation"],
+        "index content": then["index"].get("content", ""),
+        "second source content": then.get("second_source", ""),
         "graph": run.graph,
         "engine": then["engine"]["fingerprint"],
         "embedder": (then.get("embedder") or {}).get("fingerprint"),
@@ -137,10 +145,12 @@ def _answer(run: KeptRun) -> dict[str, Any]:
     return {"status": run.status, "reason": run.reason, "text": answer.text if answer else None, "cited": cited}
 
 
-def _verdicts(first: KeptRun, second: KeptRun) -> Iterator[VerdictChange]:
+def _verdicts(first: KeptRun, second: KeptRun, apart: frozenset[str]) -> Iterator[VerdictChange]:
     """Verdicts belong together by kind, passage, and which of its kind it is: a node may be gone through again."""
     before, after = _numbered(first), _numbered(second)
     for key in dict.fromkeys([*before, *after]):
+        if key[0] in apart:
+            continue
         pair = before.get(key), after.get(key)
         labels = [graded.verdict if graded else None for graded in pair]
         if labels[0] != labels[1]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import IndexMissing, LocalRagError
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.trace_file import Line
 from local_rag.text.display import short_path
 
@@ -36,6 +36,8 @@ class RunPassages:
         from local_rag.index.path_labels import PathLabels
 
         places = {str(passage["chunk_id"]): passage for run in runs for passage in run.passages}
+        if not runs[0].folder:
+            return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
         folder = Path(runs[0].folder)
         try:
             stored = Index.stored(folder, list(places))
@@ -65,8 +67,8 @@ class RunPassages:
             return f", p. {passage['page']}"
         return f", § {passage['heading']}" if passage["heading"] else ""
 
-    def note(self, generation: str) -> str:
+    def note(self, content: str) -> str:
         """What to know of the index: that it has changed since, or cannot be read."""
         if self.stored is None:
             return self.trouble
-        return "the index has changed since" if generation != self.stored.generation else ""
+        return "the index has changed since" if content != self.stored.content else ""

@@ -15,7 +15,7 @@ from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.from_run import case_of_run, cited_targets, holding, named_targets
 from local_rag.index.index import Index
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.written import enter
 from local_rag.terminal.console import PlainTable, stderr, write
 from local_rag.terminal.proposal import BETWEEN

@@ -13,7 +13,7 @@ from local_rag.core.serialization import from_plain, to_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.kept_runs import KeptRun, RunSummary
+from local_rag.runtime.kept_run import KeptRun, RunSummary
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.runtime.trace_file import Line
 from local_rag.runtime.trace_lines import call_line, usage_line
@@ -60,7 +60,7 @@ def run_parts(run: KeptRun, passages: RunPassages, *, whole: bool = False) -> It
     yield Text(f"{run.graph}; {then['engine']['describe']}", "dim")
     if given := {name: then["settings"].get(name) for name in then["origins"] if name in then["settings"]}:
         yield Text(f"set: {', '.join(f'{name} {setting_text(value)}' for name, value in given.items())}", "dim")
-    if note := passages.note(then["index"]["generation"]):
+    if note := passages.note(then["index"].get("content", "")):
         yield Text(f"note: {note}", "yellow")
     yield ""
     yield Text(run.question, "bold")

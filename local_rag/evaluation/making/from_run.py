@@ -10,7 +10,7 @@ from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.making.proposals import named, tails
 from local_rag.evaluation.making.wording import located
 from local_rag.evaluation.matching import lookup
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.kept_run import KeptRun
 
 
 def cited_targets(run: KeptRun, files: Sequence[str]) -> tuple[Target, ...]:

@@ -79,10 +79,10 @@ def counts(db: Connection) -> tuple[int, int, int]:
 
 def content(db: Connection) -> str:
     """A digest of the keys of all chunks, which name their file, position and text."""
-    digest = hashlib.sha256()
-    for (key,) in db.execute("SELECT key FROM chunks ORDER BY key"):
-        digest.update(f"{key}\n".encode())
-    return digest.hexdigest()[:16]
+    (keys,) = db.execute(
+        "SELECT group_concat(key || char(10), '') FROM (SELECT key FROM chunks ORDER BY key)"
+    ).fetchone()
+    return hashlib.sha256((keys or "").encode()).hexdigest()[:16]
 
 
 # --- roots, files and pages

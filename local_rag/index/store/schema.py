@@ -190,8 +190,8 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What an index has of passages that somebody names: its generation, its files, and those of them by `key`."""
+    """What an index has of passages that somebody names: its `content`, its files, and those of them by `key`."""
 
-    generation: str
+    content: str
     files: frozenset[str]
     passages: Mapping[str, Passage]

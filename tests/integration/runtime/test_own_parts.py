@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from support.fakes import FakeCorpus, ScriptedEngine, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.screen import shown
 
 from local_rag import Rag
+from local_rag.config.settings import Web
 from local_rag.core.errors import UsageError
+from local_rag.diagnostics.kept import about, kept
+from local_rag.runtime.run_passages import RunPassages
+from local_rag.terminal.runs import run_parts
 
 QUESTION = "What does the plan cost?"
 
@@ -61,3 +68,30 @@ def test_an_engine_of_ones_own_stays_open_and_an_index_that_was_opened_is_closed
 def test_prompts_say_nothing_to_an_engine_that_has_its_own():
     with pytest.raises(UsageError, match="prompts= says nothing to it"):
         Rag.open(engine=ScriptedEngine(), corpus=corpus(), prompts={"system": "Be brief."})
+
+
+def test_a_corpus_of_ones_own_is_no_index_that_a_run_could_name(tmp_path):
+    with Rag.open(engine=ScriptedEngine(), corpus=corpus()) as rag:
+        run = rag.runs.get(rag.ask(QUESTION, thread="a").run)
+        assert (run.folder, run.conditions["index"]["name"]) == ("", "")
+        (turn,) = rag.threads.saver.everything("a")
+        assert not turn.get("index")
+        assert rag.runs.of_index(rag.settings.index_path) == []
+        with pytest.raises(UsageError, match="and no index"):
+            rag.runs.replay(run.id)
+        (line,) = [line for line in shown(*run_parts(run, RunPassages.of(run))) if "note:" in line]
+        assert "a corpus of a program was asked" in line
+        assert about(kept(rag.settings)) == []
+
+
+def test_a_corpus_of_ones_own_stays_off_the_web_as_soon_as_any_index_does():
+    flags = {"engine": ScriptedEngine(), "corpus": corpus(), "web__enabled": "on"}
+    with Rag.open(**flags) as rag:
+        assert rag.web.enabled
+    with pytest.raises(UsageError, match="about a corpus of one's own never go to the web"):
+        Rag.open(**flags, web__never=["letters"])
+    with Rag.open(**flags) as rag:
+        never = replace(rag.settings, values=rag.settings.values.model_copy(update={"web": Web(never=("letters",))}))
+    with Rag.open(never, engine=flags["engine"], corpus=corpus()) as rag:
+        rag.web = FakeWeb()
+        assert rag.context().limit("web_searches") == 0

@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
@@ -266,3 +267,34 @@ def test_pages_of_the_web_are_events_too():
     rag.web = FakeWeb()
     brought = [event for event in rag.stream("What does it cost?", graph="crag") if isinstance(event, Retrieved)]
     assert [document.metadata["origin"] for event in brought for document in event.documents][-1] == "web"
+
+
+def test_a_program_has_a_graph_of_its_own_for_each_of_its_savers():
+    """Two savers one after the other may lie at one address."""
+    with opened() as rag:
+        config = {"configurable": {"thread_id": "a"}}
+        for _ in range(3):
+            app = rag.graph("plain", checkpointer=InMemorySaver())
+            assert app.get_state(config).values == {}
+            app.invoke({"question": "What does it cost?"}, config)
+        assert rag.graph("plain") is rag.graph("plain")
+
+
+def test_a_part_that_cannot_be_closed_keeps_no_other_open():
+    class Stuck(ScriptedEngine):
+        def close(self):
+            raise OSError("stuck")
+
+    corpus = FakeCorpus()
+    with pytest.raises(OSError, match="stuck"):
+        opened(Stuck(), corpus).close()
+    assert corpus.closed
+
+
+def test_what_was_opened_is_closed_where_opening_fails(monkeypatch):
+    """Of the parts that are opened by name the engine is the last one."""
+    engine = ScriptedEngine()
+    monkeypatch.setattr("local_rag.runtime.engine_choice.choose_engine", lambda *_: Choice(engine))
+    with pytest.raises(UsageError, match="never go to the web"):
+        Rag.open(corpus=FakeCorpus(), web__enabled="on", web__never=["letters"])
+    assert ("close",) in engine.asked

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import unicodedata
 
 import pytest
 from support import CHECKOUT
@@ -21,9 +22,12 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
 from local_rag.core.events import Note, Started
 from local_rag.core.usage import Call, Usage
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime import kept_run, kept_runs
+from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.recording import FOLDER, LENGTH, LETTERS, Recorder
+from local_rag.runtime.retention import delete_chats
 from local_rag.runtime.run_difference import difference
+from local_rag.text.answer_texts import ran_out_of_time
 
 QUESTION = "What does the plan cost?"
 
@@ -85,6 +89,20 @@ def test_files_that_a_question_was_restricted_to_are_named_for_any_folder(tmp_pa
     assert run.conditions["within"] == [str(tmp_path / "notes"), "*.md"]
 
 
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/x", "x" * 300, "zero\0byte"])
+def test_a_name_that_is_no_path_is_kept_as_it_was_typed(name):
+    assert asked(within=[name])[0].conditions["within"] == [name]
+
+
+def test_conditions_are_gathered_only_for_a_record(monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("nothing is recorded")
+
+    monkeypatch.setattr("local_rag.runtime.rag.conditions", refused)
+    with opened(runs__keep=0) as rag:
+        assert rag.ask(QUESTION).status == "grounded"
+
+
 def test_only_its_owner_may_read_it():
     asked()
     (file,) = files()
@@ -125,7 +143,7 @@ def test_a_stopped_a_failed_and_a_late_question_say_so():
             return super().relevance(question, documents, scored=scored)
 
     late, _ = asked(engine=Slow(), flags={"limits__seconds": 0.4})
-    assert (late.status, late.out_of_time) == ("abstained", True)
+    assert (late.status, ran_out_of_time(late.reason)) == ("abstained", True)
     runs = Runs.open()
     assert [run.status for run in runs.list()] == ["abstained", "failed", "stopped"]
     assert [run.id for run in runs.list(status="stopped")] == [stopped.id] and len(runs.list(last=2)) == 2
@@ -236,6 +254,44 @@ def test_a_run_is_named_by_the_beginning_of_its_id():
         runs.get("last")
 
 
+def test_what_another_process_has_deleted_meanwhile_is_no_error():
+    run, _ = asked()
+    runs = Runs.open()
+    paths = runs.before("2100-01-01")
+    assert runs.delete_paths(paths) == [run.id] and runs.delete_paths(paths) == []
+
+
+def test_a_chat_takes_its_runs_along_however_its_name_is_typed():
+    name = "M\u00fcller"
+    run, _ = asked(thread=name)
+    assert run.thread == name
+    assert delete_chats(Settings.load(), [unicodedata.normalize("NFD", name)]) == 1 and files() == []
+
+
+def test_a_list_reads_no_more_runs_than_it_shows(monkeypatch):
+    for _ in range(3):
+        asked()
+    opened_paths = []
+    read = kept_runs.ends_of_record
+    monkeypatch.setattr(kept_runs, "ends_of_record", lambda path: (opened_paths.append(path), read(path))[1])
+    assert len(Runs.open().list(last=1)) == 1 and opened_paths == files()[-1:]
+
+
+@pytest.mark.parametrize("size", [10, kept_run.BLOCK, 3 * kept_run.BLOCK])
+def test_the_ends_of_a_record_are_those_of_the_whole(size):
+    asked()
+    (file,) = files()
+    lines = file.read_bytes().splitlines(keepends=True)
+    long = json.dumps({"event": "ended", "at": 1.0, "how": "failed", "error": "x" * size}).encode() + b"\n"
+    for content in ([lines[0]], lines, [*lines, long], [*lines, long, long[:-1]], [lines[0], long]):
+        file.write_bytes(b"".join(content))
+        ends, whole = kept_run.ends_of_record(file), kept_run.whole_record(file)
+        assert (ends.lines[0], ends.lines[-1]) == (whole.lines[0], whole.lines[-1])
+    file.write_bytes(lines[0][:-1])
+    with pytest.raises(ValueError, match="no record"):
+        kept_run.ends_of_record(file)
+
+
 def test_a_damaged_record_is_one_line_and_what_is_no_record_is_left_alone():
     run, _ = asked()
     (file,) = files()
@@ -266,6 +322,13 @@ def test_the_same_question_twice_differs_in_nothing():
     same = difference(first, second)
     assert same.changed == () and same.conditions == () and same.common == 4
     assert {cost.name for cost in same.costs} >= {"seconds", "calls", "seconds of retrieve"}
+
+
+def test_a_chat_around_one_of_two_runs_is_no_difference():
+    asked(thread="a")
+    followed, alone = asked("And then?", thread="a")[0], asked(f"And then? ({QUESTION})")[0]
+    assert followed.path[0] == "standalone_question" and followed.path[-1] == "remember"
+    assert difference(followed, alone).changed == difference(alone, followed).changed == ()
 
 
 def test_what_differs_is_named_part_by_part():

@@ -24,7 +24,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import IndexedFile
 from local_rag.index.sync.report import Progress
 from local_rag.runtime.indexing import sync_progress
-from local_rag.runtime.kept_runs import KeptRun
+from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.run_difference import difference
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal import console as consoles
