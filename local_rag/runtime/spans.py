@@ -70,7 +70,13 @@ class Spans(BaseCallbackHandler):
         self._end(run_id, {"output.value": _json(shown), "output.mime_type": "application/json"})
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        self._failed(run_id, error)
+        """A node that waits for a person has not failed: it is gone through again with their answer."""
+        from langgraph.errors import GraphBubbleUp
+
+        if isinstance(error, GraphBubbleUp):
+            self._end(run_id, {})
+        else:
+            self._failed(run_id, error)
 
     def on_chat_model_start(
         self,

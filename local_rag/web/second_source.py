@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from local_rag.core.callbacks import retrieval
 from local_rag.core.documents import WebResults
 from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.index.index import Index
@@ -33,7 +34,7 @@ class SecondSource:
     def search(self, query: str, k: int) -> WebResults:
         """The k nearest passages. A search that fails has notes instead. Raises Stopped and DeadlineExceeded."""
         try:
-            passages = self.index.search(query, k)
+            passages = retrieval("second source", query, lambda: self.index.search(query, k))
             addresses = self.index.addresses({str(passage.metadata["source"]) for passage in passages})
         except Stopped:
             raise

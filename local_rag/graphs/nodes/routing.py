@@ -7,6 +7,7 @@ from dataclasses import replace
 from local_rag.core.documents import Catalog
 from local_rag.core.verdicts import Graded, Need, Route, Source
 from local_rag.graphs.nodes.node import Emit, node, standalone_question
+from local_rag.graphs.nodes.retrieval import search
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import Deps, State, Update
 
@@ -72,7 +73,7 @@ def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
 
 def catalog_for(question: str, deps: Deps) -> Catalog:
     """What may be known of the index for this question: its catalog, and what a quick search brings."""
-    near = deps.index.search(question, QUICK, within=deps.within)
+    near = search(deps, question, QUICK, ())
     best = near[0].metadata.get("score") if near else None
     return replace(deps.index.catalog(), nearest=best, passages=tuple(near))
 

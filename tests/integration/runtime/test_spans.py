@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from support.collector import collector
-from support.fakes import FakeCorpus, ScriptedEngine
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.ollama_engine import engine_on
 from support.ollama_server import error
 
@@ -74,6 +75,35 @@ def test_graphs_of_ones_own_program_are_traced_too_and_errors_are_seen(ollama):
     assert "out of memory" in failed["retrieval_grader"].message
 
 
+def test_a_node_that_waits_for_a_person_has_not_failed():
+    with collector() as collected:
+        with opened(collected.url, ScriptedEngine(relevant=["n"])) as rag:
+            rag.web = FakeWeb()
+            config = {"configurable": {"thread_id": "1"}}
+            app = rag.graph("crag", checkpointer=InMemorySaver())
+            waiting = app.invoke({"question": QUESTION}, config, context=rag.context(may_search="interrupt"))
+            assert "__interrupt__" in waiting
+        codes = {span.name: span.status.code for span, _ in collected.spans()}
+    assert "web_search_node" in codes and set(codes.values()) == {1}
+
+
+def test_what_the_router_and_a_second_source_are_searched_for_are_retrievals_too(tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "plan.txt").write_text("The plan costs 100 euros a year.", encoding="utf-8")
+    with collector() as collected:
+        engine = ScriptedEngine(relevant=["n", "y"])
+        with opened(collected.url, engine, web__source=str(tmp_path / "saved"), direct=True) as rag:
+            rag.ask(QUESTION, graph="crag")
+            rag.ask(QUESTION, graph="adaptive")
+        spans = {span.span_id: (span, attributes) for span, attributes in collected.spans()}
+    places = {
+        (span.name, spans[span.parent_span_id][0].name)
+        for span, attributes in spans.values()
+        if attributes[KIND] == "RETRIEVER"
+    }
+    assert {("index", "route_question"), ("second source", "web_search_node")} <= places
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -94,6 +124,11 @@ def test_another_machine_is_refused_in_one_line(url):
 def test_what_is_no_url_of_a_collector_is_refused(url):
     with pytest.raises(UsageError, match="takes the URL of a collector on this machine"):
         opened(url)
+
+
+def test_a_collector_is_looked_at_before_a_second_source_is_indexed():
+    with pytest.raises(UsageError, match="takes the URL of a collector"):
+        opened("phoenix", web__source="a folder that is not there")
 
 
 def test_redirects_and_proxies_are_not_followed(monkeypatch, caplog):
