@@ -122,11 +122,6 @@ class Index:
         self.close()
 
     @property
-    def generation(self) -> str:
-        """Changes with every commit."""
-        return self._store.read(reads.meta)["generation"]
-
-    @property
     def path(self) -> Path:
         return self._store.folder
 
@@ -371,7 +366,7 @@ class Index:
 
     def content(self) -> str:
         """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
-        generation = self.generation
+        generation = self._store.read(reads.meta)["generation"]
         if self._content is None or self._content[0] != generation:
             self._content = generation, self._store.read(reads.content)
         return self._content[1]
