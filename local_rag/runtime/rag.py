@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import Corpus, Engine, Reranker, WebSearch
+    from local_rag.core.protocols import Corpus, Embedder, Engine, Reranker, WebSearch
     from local_rag.graphs.state import Deps, MaySearch, Question, Result, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -50,6 +50,14 @@ def check_question(question: str) -> None:
             f"a question has at most {LONGEST_QUESTION:,} characters, and this one has {len(question):,}",
             hint="put the text into a file, index it, and ask about it: local-rag ask QUESTION --in FILE",
         )
+
+
+def _second_source_of(settings: Settings, embedder: Embedder, display: Display) -> SecondSource | None:
+    if not settings.values.web.source:
+        return None
+    from local_rag.runtime.second_source import open_second_source
+
+    return open_second_source(settings, embedder, display)
 
 
 class Rag:
@@ -135,25 +143,14 @@ class Rag:
             index = (
                 cast("Index", corpus) if corpus is not None else opened.enter_context(open_index(settings, embedder))
             )
-            second_source = None
-            if settings.values.web.source:
-                from local_rag.runtime.second_source import open_second_source
-
-                second_source = open_second_source(settings, embedder, display or Silent())
+            if second_source := _second_source_of(settings, embedder, display or Silent()):
                 opened.callback(second_source.close)
             choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
             if own is None:
                 opened.callback(choice.engine.close)
-            rag = cls(
-                settings,
-                index,
-                choice,
-                embedder if corpus is None or own is None else None,
-                second_source,
-                reranker=reranker,
-                spans=spans,
-                folder=None if corpus is None else "",
-            )
+            used = embedder if corpus is None or own is None else None
+            folder = None if corpus is None else ""
+            rag = cls(settings, index, choice, used, second_source, reranker=reranker, spans=spans, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 
