@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from local_rag.core.verdicts import Support
-from local_rag.text.marks import claims, without_marks
+from local_rag.text.marks import claims, without_bullet, without_marks
 from local_rag.text.names import names
 from local_rag.text.negation import denies
 from local_rag.text.numbers import numbers
@@ -36,10 +36,14 @@ def _folded(passage: str) -> str:
 
 
 def _support(sentence: str, folded: Sequence[str], passages: Sequence[Sequence[str]]) -> Support:
-    """Judged by the nearest single sentences; by two neighbours only where no single one says even a part of it."""
-    verbatim = _folded(sentence)
-    if any(verbatim in passage for passage in folded):
+    """Judged by the nearest single sentences; by two neighbours only where no single one says even a part of it.
+
+    The bullet or number of a list item is the answer's, unless the passage has it, too.
+    """
+    plain = without_bullet(sentence)
+    if any(_folded(text) in passage for text in (sentence, plain) for passage in folded):
         return "fully"
+    sentence = plain
     stems = _stems(sentence)
     near = [other for passage in passages for other in passage if _held(stems, other) >= PART] or [
         f"{first} {second}" for passage in passages for first, second in pairwise(passage)

@@ -94,7 +94,7 @@ def quotes():
     def ask(question, **settings):
         corpus = FakeCorpus([*PASSAGES, passage(9, "The warranty of a valve ends one year after delivery.")])
         engine = ExtractiveEngine(remembering_minilm())
-        events = list(Rag(Settings.load(graph="plain", **settings), corpus, Choice(engine)).stream(question))
+        events = list(Rag(Settings.load(**{"graph": "plain", **settings}), corpus, Choice(engine)).stream(question))
         return events[-1].answer, [event.text for event in events if isinstance(event, Note)]
 
     return ask
@@ -115,6 +115,16 @@ def test_quotes_keep_to_the_shape_as_far_as_they_can(quotes):
     assert notes == ["the extractive engine quotes: its answer keeps the language of the files and is not in German"]
     refused, _ = quotes("Wer hat das Pokalfinale gewonnen?")
     assert (refused.text, refused.language) == (GERMAN.refusal, "de")
+
+
+@pytest.mark.usefixtures("converted")
+@pytest.mark.parametrize("retrieve", ["always", "each"])
+@pytest.mark.parametrize("style", ["short", "list", "steps", "table"])
+def test_quotes_are_grounded_in_every_shape(quotes, style, retrieve):
+    question = "When does the warranty end?"
+    answer, _ = quotes(question, graph="self-rag", self_rag__retrieve=retrieve, answer__style=style)
+    assert (answer.status, answer.reason) == ("grounded", "")
+    assert answer.text.startswith({"short": "The warranty", "steps": "1. The warranty"}.get(style, "- The warranty"))
 
 
 @pytest.mark.parametrize(
