@@ -58,7 +58,7 @@ class Attempt:
     without documents, which only the route `direct` does. `scored` asks for the log-probability of each piece.
     `thoughts` led to the documents, if any: sentences of reasoning. `written` asks for a part of an answer alone: what
     comes next after this, which may be empty; None asks for the whole answer. It has no marks. `shape` is what the
-    answer is to look like.
+    answer is to look like, or the part: its `sentences` are then those that the answer may still get.
     """
 
     number: int = 1

@@ -110,7 +110,7 @@ class Prompts:
         """What is to be written, and what passages may lack of it: a part may lead to the answer, and not hold it."""
         if attempt.written is None:
             return self.texts.filled("generator", shape=shape_words(attempt.shape)), "do not contain the answer"
-        shape = shape_words(replace(attempt.shape, sentences=PART))
+        shape = shape_words(replace(attempt.shape, sentences=min(PART, attempt.shape.sentences)))
         wanted = self.texts.filled("generator_part", part="next part" if attempt.written else "first part", shape=shape)
         return wanted, f"hold nothing {'more ' * bool(attempt.written)}that belongs in the answer"
 

@@ -26,6 +26,7 @@ from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, latest
 from local_rag.graphs.state import Deps, State, Update
 from local_rag.text import citations
+from local_rag.text.answer_parts import gap, with_part
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, without_marks
@@ -44,6 +45,8 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     if not (state.get("segment") and budget_left(state, "steps")):
         why = "the steps are used up" if state.get("segment") else "these passages gave no further part"
         return {"step": "no", "why": why}
+    if not _left(state, deps):
+        return {"step": "no", "why": f"the answer has its {plural(deps.answer.sentences, 'sentence')}"}
     question, written = standalone_question(state), without_marks(state["written"])
     need = deps.engine.needs_retrieval(question, deps.index.catalog(), latest(state), written)
     step = need.retrieve
@@ -108,9 +111,10 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
         *((draft.text, outcome.why_rejected(draft.grade)) for draft in state.get("drafts", ())),
         *((text, why) for text, why in refused),
     ]
-    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape_of(state, deps))
+    shape = replace(shape_of(state, deps), sentences=max(1, _left(state, deps)))
+    attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape)
     if written:
-        emit(Token(f"{written} ", attempt.number, restart=True))
+        emit(Token(f"{written}{gap(written)}", attempt.number, restart=True))
     text, usage, _ = write(standalone_question(state), latest(state), attempt, deps, emit, before=written)
     return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
@@ -144,14 +148,18 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
     return {**update, **_added(state, segment, grade, texts_of(state, deps))} if segment else update
 
 
+def _left(state: State, deps: Deps) -> int:
+    """How many sentences, items or rows the answer may still get (`answer.sentences`)."""
+    return max(0, deps.answer.sentences - len(claims(state.get("written", ""))))
+
+
 def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Update:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
     documents, passages = state.get("documents", []), latest(state)
     positions = [documents.index(passage) + 1 for passage in passages]
     marked, dropped = citations.remapped(segment, positions, passages)
     before = state.get("written", "")
-    gap = "\n" if "\n" in marked or "\n" in before.rpartition(". ")[2] else " "
-    checked = citations.check(f"{before}{gap}{marked}".strip(), documents)
+    checked = citations.check(with_part(before, marked), documents)
     checked = replace(checked, dropped=checked.dropped + dropped + state.get("dropped", 0))
     return {
         "written": checked.text,

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fakes import FakeCorpus, ScriptedEngine, chapter, passage
 
-from local_rag.config.settings import Limits, SelfRag, Settings, Values
+from local_rag.config.settings import AnswerShape, Limits, SelfRag, Settings, Values
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.state import Deps, Options, after, recursion_limit
+from local_rag.text.marks import claims
 from local_rag.text.parts import chunk_ids
 from local_rag.web.search import Off
 
@@ -32,7 +33,13 @@ def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
     """(nodes in order, final state, deps) of one question."""
     values, bounds = Values(**method), Limits(**(limits or {}))
     corpus = FakeCorpus(chapter(found) if values.widen != "off" else [passage(n) for n in range(1, found + 1)])
-    parts = {"self_rag": values.self_rag, "widen": values.widen, "strict": strict, "allow_direct": direct}
+    parts = {
+        "self_rag": values.self_rag,
+        "widen": values.widen,
+        "answer": values.answer,
+        "strict": strict,
+        "allow_direct": direct,
+    }
     deps = Deps(corpus, engine, Off(), bounds, **parts)
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(bounds)}
@@ -177,6 +184,37 @@ def test_a_sentence_without_support_is_left_out_at_the_end_of_the_budget():
     _, state, _ = ask(engine, limits={"generations": 1}, **EACH)
     assert (state["generation"], state["removed"], state["status"]) == (FIRST_PART, ["It is blue."], "grounded")
     assert labels(state, "grade_segment") == ["go on"]
+
+
+@pytest.mark.parametrize(("sentences", "left"), [(1, [1]), (2, [2, 1]), (3, [3, 2, 1])])
+def test_parts_keep_to_the_sentences_of_the_answer(sentences, left):
+    drafts = [FIRST_PART, SECOND_PART, "Passage 1 says that the plan costs 100 euros [1]."]
+    engine = ScriptedEngine(drafts=drafts, grades=[YES], next=["continue"])
+    _, state, _ = ask(engine, answer=AnswerShape(sentences=sentences), **EACH)
+    assert [asked[2].shape.sentences for asked in engine.asked if asked[0] == "answer"] == left
+    assert len(claims(state["generation"])) == sentences
+
+
+@pytest.mark.parametrize(
+    ("drafts", "written"),
+    [
+        (["- It costs 100 euros [1].", "- The plan costs 500 euros [1]."],
+         "- It costs 100 euros [1].\n- The plan costs 500 euros [1]."),
+        (["1. It costs 100 euros [1].", "1. The plan costs 500 euros [1]."],
+         "1. It costs 100 euros [1].\n2. The plan costs 500 euros [1]."),
+        (["1. It costs 100 euros [1].", "2. The plan costs 500 euros [1]."],
+         "1. It costs 100 euros [1].\n2. The plan costs 500 euros [1]."),
+        (["| plan | price |\n|---|---|\n| A | 100 [1] |", "| plan | price |\n|---|---|\n| B | 500 [1] |"],
+         "| plan | price |\n|---|---|\n| A | 100 [1] |\n| B | 500 [1] |"),
+        (["| plan | price |\n|---|---|\n| A | 100 [1] |", "| B | 500 [1] |"],
+         "| plan | price |\n|---|---|\n| A | 100 [1] |\n| B | 500 [1] |"),
+    ],
+)  # fmt: skip
+def test_parts_of_a_list_or_table_make_one(drafts, written):
+    engine = ScriptedEngine(drafts=drafts, grades=[YES, YES, USEFUL], next=["continue", "no"])
+    _, state, _ = ask(engine, **EACH)
+    assert state["generation"] == written
+    assert len(claims(written)) == 2
 
 
 def test_strict_shows_no_part_that_could_not_be_checked():
