@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from local_rag.engines.chat_model.engine import from_chat_model
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
+    from local_rag.graphs.deps import Deps
     from local_rag.graphs.plain import plain
     from local_rag.graphs.self_rag import self_rag
-    from local_rag.graphs.state import Deps, State
+    from local_rag.graphs.state import State
     from local_rag.index.index import Index
     from local_rag.runtime.kept_runs import Runs
     from local_rag.runtime.rag import Rag
@@ -32,7 +33,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Answer": "local_rag.core.answer",
     "Citation": "local_rag.core.answer",
-    "Deps": "local_rag.graphs.state",
+    "Deps": "local_rag.graphs.deps",
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",
     "Rag": "local_rag.runtime.rag",

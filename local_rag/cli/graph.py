@@ -20,8 +20,8 @@ def graph(
     memory: Annotated[bool, typer.Option("--memory", help="Draw it as it is wired in a chat.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it: ASCII in a terminal, Mermaid in a pipe."""
+    from local_rag.graphs.deps import Options
     from local_rag.graphs.drawing import ascii_drawing, mermaid_drawing
-    from local_rag.graphs.state import Options
     from local_rag.terminal.console import stdout
 
     settings = settings_of(None)

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from local_rag.graphs.adaptive import adaptive
 from local_rag.graphs.crag import crag
+from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
-from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
 
 

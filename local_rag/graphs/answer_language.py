@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from local_rag.core.generation import Shape
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import AnswerTexts, asked_language, texts_for
 
 
 def texts_of(state: State, deps: Deps) -> AnswerTexts:
     """The program's own sentences, in the language that is set, or that of the question."""
-    return texts_for(deps.answer.language, _question(state))
+    return texts_for(deps.answer.language, standalone_of(state))
 
 
 def shape_of(state: State, deps: Deps) -> Shape:
     """What an engine is asked for."""
-    answer, question = deps.answer, _question(state)
+    answer, question = deps.answer, standalone_of(state)
     language, refusal = asked_language(answer.language, question), texts_of(state, deps).refusal
     return Shape(answer.sentences, answer.style, language, refusal)
-
-
-def _question(state: State) -> str:
-    return state.get("asked") or state["question"]

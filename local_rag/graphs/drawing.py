@@ -13,7 +13,7 @@ from langchain_core.runnables.graph import Graph
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from local_rag.graphs.state import Options
+    from local_rag.graphs.deps import Options
 
 
 class LocalDrawing(Graph):
@@ -63,7 +63,7 @@ def ascii_drawing(name: str, options: Options | None = None) -> str:
 
 def _drawable(name: str, options: Options | None) -> LocalDrawing:
     from local_rag.graphs import GRAPHS
-    from local_rag.graphs.state import TUTORIAL
+    from local_rag.graphs.deps import TUTORIAL
 
     if name not in GRAPHS:
         raise UsageError(f"there is no graph {name!r}", hint=f"local-rag graph {'|'.join(GRAPHS)}")

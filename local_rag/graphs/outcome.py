@@ -10,9 +10,10 @@ from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
 from local_rag.graphs.answer_language import texts_of
+from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
-from local_rag.graphs.state import TIME, Deps, Draft, State, Update
+from local_rag.graphs.state import Draft, State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, engine_gave_out, is_refusal
 from local_rag.text.display import plural
@@ -118,8 +119,7 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> Draft:
     """What a removal left, with its own usefulness: the verdict on the whole may have been on what is gone."""
     try:
         deps.cancel.check()
-        question = state.get("asked") or state["question"]
-        usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness")
+        usefulness = deps.engine.grade(standalone_of(state), draft.documents, draft.text, check="usefulness")
     except (DeadlineExceeded, EngineError):
         return replace(draft, grade=replace(draft.grade, usage=Usage()))
     grade = combined(replace(draft.grade, usage=Usage()), usefulness)
@@ -252,10 +252,10 @@ def ended(state: State, texts: AnswerTexts) -> Update:
     return {"generation": checked.text, "documents": [*first, *rest], "citations": list(checked.citations)}
 
 
-def reason_of(checked: citations.Checked, found: bool, texts: AnswerTexts) -> str:
+def reason_of(checked: citations.Checked, has_passages: bool, texts: AnswerTexts) -> str:
     """Why the citations alone allow no better status."""
     if checked.status == "abstained":
-        return texts.not_in_passages if found else texts.nothing_found
+        return texts.not_in_passages if has_passages else texts.nothing_found
     unverified = sum(not citation.verified for citation in checked.citations)
     parts = [
         texts.count(texts.unverified, unverified) if unverified else "",

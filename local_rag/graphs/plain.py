@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.nodes.conversation import graph_of
 from local_rag.graphs.nodes.generation import generate_last
 from local_rag.graphs.nodes.retrieval import retrieve
-from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
 
 

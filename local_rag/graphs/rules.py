@@ -9,7 +9,8 @@ from langchain_core.documents import Document
 
 from local_rag.core.answer import BudgetKind
 from local_rag.core.verdicts import Grade, Relevance
-from local_rag.graphs.state import TIME, Action, State
+from local_rag.graphs.deps import TIME
+from local_rag.graphs.state import Action, State
 from local_rag.text.answer_texts import is_refusal
 
 USEFUL = 4

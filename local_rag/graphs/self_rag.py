@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.edges import label, retrieve_or_not
 from local_rag.graphs.nodes import candidates, segments
 from local_rag.graphs.nodes.conversation import graph_of
@@ -18,7 +19,6 @@ from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.rewriting import transform_query
 from local_rag.graphs.nodes.routing import decide_retrieval
 from local_rag.graphs.nodes.widening import widening
-from local_rag.graphs.state import TUTORIAL, Options
 from local_rag.graphs.untraced import Graph
 
 

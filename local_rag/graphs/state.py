@@ -1,10 +1,10 @@
-"""What flows through a graph (State), what it works with (Deps), and what bounds it."""
+"""What flows through a graph: its state, and what each node adds to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from operator import add
 from typing import (
     Annotated,
@@ -12,67 +12,20 @@ from typing import (
     Literal,
     Required,  # pydantic makes a JSON schema of no other before Python 3.12
     cast,
-    get_args,
+    get_origin,
+    get_type_hints,
 )
 
 from langchain_core.documents import Document
-from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from local_rag.config.settings import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
-from local_rag.core import cancel as cancellation
-from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind, Citation, Status
-from local_rag.core.cancel import Cancel
-from local_rag.core.errors import ContextMissing
-from local_rag.core.events import WebQuery
-from local_rag.core.protocols import Corpus, Engine, WebSearch
-from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
 from local_rag.graphs.channels import Latest
 
-TIME = "time"
-"""The clock among the exhausted budgets of `spent`."""
-
-BUDGETS: tuple[BudgetKind, ...] = get_args(BudgetKind)
-
 Action = Literal["correct", "ambiguous", "incorrect"]
 """What CRAG does with what was retrieved (section 4.3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Which of the papers' parts a graph is wired with; what only nodes look at is in Deps."""
-
-    separate: bool = False
-    candidates: bool = False
-    decide: bool = False
-    each: bool = False
-    widen: bool = False
-    complexity: Literal["single", "auto", "multi"] = "single"
-    rewrite_first: bool = False
-    web_again: bool = False
-    memory: bool = False
-
-    @classmethod
-    def of(cls, values: Values, *, memory: bool = False) -> Options:
-        """What the settings ask for."""
-        return cls(
-            separate=values.self_rag.final_grade == "separate",
-            candidates=values.self_rag.candidates > 1,
-            decide=values.self_rag.retrieve == "decide",
-            each=values.self_rag.retrieve == "each",
-            widen=values.widen != "off",
-            complexity=values.adaptive.complexity,
-            rewrite_first=values.adaptive.fallback == "rewrite",
-            web_again=values.limits.web_searches > 1,
-            memory=memory,
-        )
-
-
-TUTORIAL = Options()
-"""The tutorials' wiring, with none of the papers' further parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,20 +164,23 @@ class CragResult(Result, total=False):
     web_search: Literal["Yes", "No"]
 
 
-_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "decisions": add,
-    "usage": add,
-    "path": add,
-    "tries": _highest,
-    "spent": _union,
-}
-"""How those keys are put together whose parts nodes return."""
+@cache
+def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
+    """How those keys are put together whose parts nodes return, as `Update` says it."""
+    hints = get_type_hints(CragState, include_extras=True)
+    reducers = {key: hint.__metadata__[0] for key, hint in hints.items() if get_origin(hint) is Annotated}
+    return {key: reduce for key, reduce in reducers.items() if reduce is not Latest}
+
+
+def standalone_of(state: State) -> str:
+    """The question as it was asked, or made whole where it follows others."""
+    return state.get("asked") or state["question"]
 
 
 def after(state: State, update: Update) -> State:
     """The state once a node's update is in it, as LangGraph will put them together."""
     merged: dict[str, Any] = {**state, **update}
-    for key, reduce in _REDUCERS.items():
+    for key, reduce in _reducers().items():
         if key in state and key in update:
             merged[key] = reduce(state[key], update[key])  # type: ignore[literal-required]
     return cast(State, merged)
@@ -232,119 +188,3 @@ def after(state: State, update: Update) -> State:
 
 PARENT_SAVER = "__pregel_checkpointer"
 """Where LangGraph hands a node, and a graph within a graph, its saver."""
-
-MaySearch = Callable[[WebQuery], bool]
-
-
-def always(query: WebQuery) -> bool:
-    """Whoever switched the web on has allowed its queries."""
-    return True
-
-
-def never(query: WebQuery) -> bool:
-    """With `web.enabled: ask` nothing is sent where nobody can be asked."""
-    return False
-
-
-def by_interrupt(query: WebQuery) -> bool:
-    """In place of a callback: a graph with a checkpointer is interrupted to ask; without one nothing is sent."""
-    return False
-
-
-def none_kept(folder: str) -> bool:
-    """No index is kept from the web."""
-    return False
-
-
-@dataclass(frozen=True)
-class Deps:
-    """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
-
-    `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
-    `by_interrupt`.
-    `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph`
-    names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where
-    the index lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it
-    never go to the web. `drafts`: messages of a stream are also those drafts that may be rejected.
-    """
-
-    index: Corpus
-    engine: Engine
-    web: WebSearch
-    limits: Limits = field(default_factory=Limits)
-    k: int = 4
-    within: Sequence[str] = ()
-    allow_direct: bool = False
-    cancel: Cancel = field(default_factory=Cancel)
-    may_search: MaySearch = always
-    self_rag: SelfRag = field(default_factory=SelfRag)
-    crag: Crag = field(default_factory=Crag)
-    adaptive: Adaptive = field(default_factory=Adaptive)
-    answer: AnswerShape = field(default_factory=AnswerShape)
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    strict: bool = False
-    widen: WidenName = "off"
-    graph: str = ""
-    memory: QuestionMemory = field(default_factory=QuestionMemory)
-    folder: str = ""
-    kept_from_web: Callable[[str], bool] = none_kept
-    drafts: bool = False
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
-        with cancellation.scope(self.cancel), question_memory.scope(self.memory):
-            yield
-
-    @property
-    def scored(self) -> bool:
-        """Whether something looks at the scores of passages, so that a grader should take the trouble to give them."""
-        return (
-            self.crag.trigger == "thresholds"
-            or self.crag.refine
-            or self.self_rag.candidates > 1
-            or self.thresholds.relevance is not None
-        )
-
-    @property
-    def second_source(self) -> str:
-        """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
-        return getattr(self.web, "second_source", "")
-
-    def limit(self, kind: BudgetKind) -> int:
-        """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there.
-
-        That of the web is the budget of a second source in its place, also for an index that is kept from the web.
-        """
-        kept = not self.second_source and self.kept_from_web(self.folder)
-        if kind == "web_searches" and (kept or not self.web.enabled):
-            return 0
-        return int(getattr(self.limits, kind))
-
-    def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
-        """The budgets that are used up, the clock among them."""
-        used: list[str] = [kind for kind in BUDGETS if tries.get(kind, 0) >= self.limit(kind)]
-        return [*used, TIME] if self.cancel.expired else used
-
-
-def deps_of(runtime: Runtime[Deps]) -> Deps:
-    """The Deps of this run. Raises ContextMissing where LangGraph was given none, or something else."""
-    context: object = runtime.context
-    if not isinstance(context, Deps):
-        given = "none" if context is None else type(context).__name__
-        raise ContextMissing(
-            f"this graph needs context=Deps(...), and was given {given}",
-            hint='app.stream({"question": "…"}, context=rag.context())',
-        )
-    return context
-
-
-def recursion_limit(limits: Limits) -> int:
-    """A backstop above the longest path that the budgets allow.
-
-    Each rewrite, generation and web search is followed by at most seven other nodes before the next one, each step of
-    reasoning by one, each part of an answer by four. A web search that is declined is one of the seven: it exhausts
-    its budget, so there is one at most.
-    """
-    return 8 * (limits.rewrites + limits.generations + limits.web_searches + 2) + 6 * limits.steps

@@ -23,8 +23,9 @@ from langgraph.types import Overwrite
 from langsmith import tracing_context
 
 from local_rag.graphs.checkpoints import without_file_texts
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.drawing import LocalDrawing
-from local_rag.graphs.state import PARENT_SAVER, CragState, Deps, Question, Result, State
+from local_rag.graphs.state import PARENT_SAVER, CragState, Question, Result, State
 from local_rag.graphs.thread_saver import RUN, ThreadSaver
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 
 from local_rag.config.settings import WidenName
 from local_rag.core.protocols import Corpus
+from local_rag.text.parts import chunk_id
 from local_rag.text.words import words
 
 LONGEST_SECTION = 8
@@ -32,36 +33,36 @@ def widened(
     """
     surroundings = corpus.neighbours(passages, LONGEST_SECTION)
     around = {
-        _id(passage): near
+        chunk_id(passage): near
         for passage, near in zip(passages, surroundings, strict=True)
-        if _id(passage) in map(_id, near) and not passage.metadata.get("pieces")
+        if chunk_id(passage) in map(chunk_id, near) and not passage.metadata.get("pieces")
     }
-    chosen = {_id(passage): passage for passage in passages if _id(passage) in around}
+    chosen = {chunk_id(passage): passage for passage in passages if chunk_id(passage) in around}
     retrieved, closed = set(chosen), set(known)
     for passage in sorted(chosen.values(), key=_rank, reverse=True):
-        for wish in _wishes(_id(passage), around[_id(passage)], retrieved, how):
-            new = [neighbour for neighbour in wish if _id(neighbour) not in chosen]
+        for wish in _wishes(chunk_id(passage), around[chunk_id(passage)], retrieved, how):
+            new = [neighbour for neighbour in wish if chunk_id(neighbour) not in chosen]
             cost = sum(len(neighbour.page_content) for neighbour in new)
-            if cost <= room and not closed.intersection(map(_id, new)) and not _repeated(new, chosen.values()):
-                chosen |= {_id(neighbour): neighbour for neighbour in new}
+            if cost <= room and not closed.intersection(map(chunk_id, new)) and not _repeated(new, chosen.values()):
+                chosen |= {chunk_id(neighbour): neighbour for neighbour in new}
                 room -= cost
-    stretches = {id_: stretch for stretch in _stretches(chosen, around.values()) for id_ in map(_id, stretch)}
+    stretches = {id_: stretch for stretch in _stretches(chosen, around.values()) for id_ in map(chunk_id, stretch)}
     wide: dict[str, Document] = {}
     for passage in passages:
-        stretch = stretches.get(_id(passage), [passage])
-        core = max((part for part in stretch if _id(part) in retrieved), key=_rank, default=passage)
+        stretch = stretches.get(chunk_id(passage), [passage])
+        core = max((part for part in stretch if chunk_id(part) in retrieved), key=_rank, default=passage)
         if len(stretch) == 1 or (joined := _joined(core, stretch, corpus)) is None:
-            wide[_id(passage)] = passage
+            wide[chunk_id(passage)] = passage
         else:
-            wide.setdefault(_id(core), joined)
+            wide.setdefault(chunk_id(core), joined)
     return list(wide.values())
 
 
 def _wishes(core: str, near: Sequence[Document], retrieved: set[str], how: WidenName) -> list[list[Document]]:
     """What to add to a passage, each list whole or not at all: its section, or its two neighbours one by one."""
-    place = [_id(passage) for passage in near].index(core)
+    place = [chunk_id(passage) for passage in near].index(core)
     section = _section(near, place)
-    if how != "neighbours" and sum(_id(passage) in retrieved for passage in section) > MOST * len(section) > MOST:
+    if how != "neighbours" and sum(chunk_id(passage) in retrieved for passage in section) > MOST * len(section) > MOST:
         return [section]
     return [] if how == "section" else [list(near[place + 1 : place + 2]), list(near[max(0, place - 1) : place])]
 
@@ -85,7 +86,7 @@ def _repeated(new: Sequence[Document], chosen: Iterable[Document]) -> bool:
 
 def _stretches(chosen: dict[str, Document], surroundings: Iterable[Sequence[Document]]) -> Iterator[list[Document]]:
     """The chosen passages in runs of which each follows the other in its document."""
-    follows = {_id(first): _id(second) for near in surroundings for first, second in pairwise(near)}
+    follows = {chunk_id(first): chunk_id(second) for near in surroundings for first, second in pairwise(near)}
     inner = {follows[id_] for id_ in chosen if id_ in follows}
     for first in chosen:
         if first not in inner:
@@ -97,9 +98,9 @@ def _stretches(chosen: dict[str, Document], surroundings: Iterable[Sequence[Docu
 
 def _joined(core: Document, stretch: Sequence[Document], corpus: Corpus) -> Document | None:
     """One passage of a stretch, with the metadata of its best one; None where the text is gone meanwhile."""
-    parts = [[_id(part), part.metadata["start"], part.metadata["end"], _heading(part)] for part in stretch]
+    parts = [[chunk_id(part), part.metadata["start"], part.metadata["end"], _heading(part)] for part in stretch]
     start, end = min(part[1] for part in parts), max(part[2] for part in parts)
-    text = corpus.span(_id(core), start, end)
+    text = corpus.span(chunk_id(core), start, end)
     if len(text) != end - start:
         return None
     return Document(text, metadata=core.metadata | {"start": start, "end": end, "parts": parts})
@@ -107,10 +108,6 @@ def _joined(core: Document, stretch: Sequence[Document], corpus: Corpus) -> Docu
 
 def _rank(passage: Document) -> float:
     return float(passage.metadata.get("rank_score") or 0.0)
-
-
-def _id(passage: Document) -> str:
-    return str(passage.metadata.get("chunk_id", ""))
 
 
 def _heading(passage: Document) -> str:

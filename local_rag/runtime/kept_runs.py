@@ -16,7 +16,7 @@ from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.graphs.state import MaySearch
+    from local_rag.graphs.deps import MaySearch
     from local_rag.runtime.replay import Replay
     from local_rag.runtime.run_difference import RunDifference
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from local_rag.core.protocols import Corpus, Embedder, Engine, Reranker, WebSearch
-    from local_rag.graphs.state import Deps, MaySearch, Question, Result, State
+    from local_rag.graphs.deps import Deps, MaySearch
+    from local_rag.graphs.state import Question, Result, State
     from local_rag.graphs.threads import Threads
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
@@ -202,7 +203,7 @@ class Rag:
         record: bool = True,
     ) -> Iterator[Event]:
         """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
-        from local_rag.graphs.state import never
+        from local_rag.graphs.deps import never
 
         check_question(question)
         if thread is not None:
@@ -251,7 +252,7 @@ class Rag:
         UsageError for an unknown graph, and for `strict` with one that does not check its answers.
         """
         from local_rag.graphs import GRAPHS
-        from local_rag.graphs.state import Options, recursion_limit
+        from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
             raise UsageError(f"there is no graph {name!r}", hint=f"local-rag ask --graph {'|'.join(GRAPHS)}")
@@ -291,7 +292,7 @@ class Rag:
 
         With `drafts`, `stream_mode="messages"` yields each draft as it is written, too, a message of its own.
         """
-        from local_rag.graphs.state import Deps, always, by_interrupt
+        from local_rag.graphs.deps import Deps, always, by_interrupt
 
         values = self.settings.values
         if k is not None and k < 1:

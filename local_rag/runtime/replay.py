@@ -15,7 +15,7 @@ from local_rag.runtime.recording import Recorder
 from local_rag.runtime.run_difference import RunDifference, difference
 
 if TYPE_CHECKING:
-    from local_rag.graphs.state import MaySearch
+    from local_rag.graphs.deps import MaySearch
     from local_rag.runtime.rag import Rag
 
 NOT_TAKEN = ("threads.", "traces.", "trace.", "runs.", "web.enabled", "web.never", "ollama.allow_")

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.graphs.state import Deps, Question, Result, State
+    from local_rag.graphs.deps import Deps
+    from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 CLOSING = 0.5

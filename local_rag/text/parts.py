@@ -22,9 +22,14 @@ def parts(document: Document) -> list[Part]:
     return [Part(*part) for part in document.metadata.get("parts") or ()]
 
 
+def chunk_id(document: Document) -> str:
+    """The id of a stored passage, or of the best one in a wider passage; empty where it has none."""
+    return str(document.metadata.get("chunk_id", ""))
+
+
 def chunk_ids(document: Document) -> list[str]:
     """The ids of all stored passages that its text is of."""
-    return [part.chunk_id for part in parts(document)] or [str(document.metadata.get("chunk_id", ""))]
+    return [part.chunk_id for part in parts(document)] or [chunk_id(document)]
 
 
 def heading_at(document: Document, position: int) -> str:

@@ -143,8 +143,8 @@ def _opened(place: Path) -> Index:
 def _routed(index: Index, question: str) -> tuple[Source, Source, float]:
     """The route by the nearest cosine alone, that of the router, and the router's seconds."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
+    from local_rag.graphs.deps import Deps
     from local_rag.graphs.nodes.routing import ask_router
-    from local_rag.graphs.state import Deps
     from local_rag.web.search import Off
 
     best = index.search(question, 1)

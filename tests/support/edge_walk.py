@@ -14,7 +14,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Thought
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options
+from local_rag.graphs.deps import Deps, Options
 from local_rag.web.search import Off
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 

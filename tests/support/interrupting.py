@@ -6,7 +6,7 @@ from functools import cache
 
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.checkpoints import without_file_texts
-from local_rag.graphs.state import recursion_limit
+from local_rag.graphs.deps import recursion_limit
 from support.fakes import ScriptedEngine
 
 QUESTION = "What does the plan cost?"

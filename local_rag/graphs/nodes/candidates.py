@@ -13,18 +13,20 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.graphs import outcome
 from local_rag.graphs.answer_language import texts_of
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
-from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
-from local_rag.graphs.state import Candidate, Deps, State, Update
+from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.state import Candidate, State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
+from local_rag.text.parts import chunk_id
 
 
 @node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")
 def generate(state: State, deps: Deps, emit: Emit) -> Update:
     """Write a draft from each part of the documents; which is best is decided next."""
-    documents, question = state.get("documents", []), standalone_question(state)
+    documents, question = state.get("documents", []), standalone_of(state)
     tries, usage = counted(state, "generations"), Usage()
     attempt = replace(attempt_of(state, tries, deps), scored=True)
     drafts: list[Candidate] = []
@@ -66,7 +68,7 @@ def probability(logprobs: Sequence[float]) -> float | None:
 @node("comparing the drafts")
 def rank_candidates(state: State, deps: Deps, emit: Emit) -> Update:
     """Grade every draft and keep the best; sentences without support are dropped first where that is asked for."""
-    documents, question, usage = state.get("documents", []), standalone_question(state), Usage()
+    documents, question, usage = state.get("documents", []), standalone_of(state), Usage()
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
     decisions: list[Graded] = []
     for number, draft in enumerate(state.get("candidates", ()), start=1):
@@ -96,7 +98,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     text, left, removed = without_unsupported(draft.text, grade)
     if removed and text:
         documents = state.get("documents", [])
-        again = deps.engine.grade(standalone_question(state), documents, text, check="usefulness")
+        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness")
         left = combined(left, again)
     return replace(draft, text=text), left, removed
 
@@ -108,7 +110,7 @@ def _chosen(best: Candidate, grade: Grade | None, documents: Sequence[Document],
     return {
         "generation": checked.text,
         "status": checked.status,
-        "reason": outcome.reason_of(checked, found=True, texts=texts),
+        "reason": outcome.reason_of(checked, has_passages=True, texts=texts),
         "dropped": checked.dropped,
         "grade": grade,
     }

@@ -12,7 +12,8 @@ from langgraph.config import get_config
 from langgraph.types import interrupt
 
 from local_rag.core.events import WebQuery
-from local_rag.graphs.state import PARENT_SAVER, Deps, by_interrupt
+from local_rag.graphs.deps import Deps, by_interrupt
+from local_rag.graphs.state import PARENT_SAVER
 
 ANSWERS = 'yes, no, or another query: two words or more, or {"query": "…"}'
 """What an interruption may be answered with, as it tells its caller."""

@@ -19,10 +19,11 @@ from local_rag.core.serialization import to_plain
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.answer_language import texts_of
+from local_rag.graphs.deps import Deps, Options, deps_of
 from local_rag.graphs.nodes.node import Emit, Node, node, with_texts
 from local_rag.graphs.nodes.own_words import REMEMBERED, kept_off_the_web
 from local_rag.graphs.outcome import checked_answer
-from local_rag.graphs.state import Deps, Options, Result, State, Update, deps_of
+from local_rag.graphs.state import Result, State, Update, standalone_of
 from local_rag.graphs.untraced import Graph
 from local_rag.text.answer_texts import ran_out_of_time
 
@@ -88,7 +89,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
     checked = checked_answer(state, texts)
     return {
         "question": state["question"],
-        "asked": state.get("asked") or state["question"],
+        "asked": standalone_of(state),
         "answer": checked.text,
         "status": state.get("status", "abstained"),
         "reason": state.get("reason", ""),

@@ -9,9 +9,10 @@ from langchain_core.documents import Document
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Relevance
 from local_rag.graphs import rules, strips
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.graders import graded_passages, grading, relevance_verdicts
-from local_rag.graphs.nodes.node import Emit, node, standalone_question
-from local_rag.graphs.state import CragUpdate, Deps, State, Update, after
+from local_rag.graphs.nodes.node import Emit, node
+from local_rag.graphs.state import CragUpdate, State, Update, after, standalone_of
 from local_rag.text.display import plural
 
 
@@ -68,7 +69,7 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> Update:
     cut = [strip for document in files for strip in strips.of_passage(document)]
     if len(cut) == len(files):
         return {"documents": documents}
-    verdicts = deps.engine.relevance(standalone_question(state), cut, scored=True)
+    verdicts = deps.engine.relevance(standalone_of(state), cut, scored=True)
     best = strips.best(verdicts)
     kept = strips.recomposed(files, [cut[number] for number in best]) if best else files
     why = f"{len(best)} of {plural(len(cut), 'strip')}" if best else "no strip alone is good enough"

@@ -12,8 +12,9 @@ from local_rag.core.generation import Attempt
 from local_rag.core.usage import Usage
 from local_rag.graphs import outcome
 from local_rag.graphs.answer_language import shape_of, texts_of
-from local_rag.graphs.nodes.node import Emit, counted, node, standalone_question
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal
 
@@ -25,7 +26,7 @@ def _generate(state: State, deps: Deps, emit: Emit) -> Update:
     texts, attempt = texts_of(state, deps), attempt_of(state, tries, deps)
     text, usage = texts.refusal, Usage()
     if documents:
-        text, usage, _ = write(standalone_question(state), documents, attempt, deps, emit)
+        text, usage, _ = write(standalone_of(state), documents, attempt, deps, emit)
     checked = citations.check(text, documents)
     return {
         "generation": checked.text or texts.refusal,
@@ -62,7 +63,7 @@ def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Att
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> Update:
     """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
     texts, attempt = texts_of(state, deps), Attempt(direct=True, shape=shape_of(state, deps))
-    text, usage, _ = write(standalone_question(state), [], attempt, deps, emit)
+    text, usage, _ = write(standalone_of(state), [], attempt, deps, emit)
     silent = not text or is_refusal(text)
     return {
         "generation": text or texts.refusal,

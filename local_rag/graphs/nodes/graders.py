@@ -11,11 +11,13 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance
 from local_rag.graphs import outcome, rules
 from local_rag.graphs.answer_language import texts_of
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import combined, lowered, unchecked
-from local_rag.graphs.nodes.node import Emit, Node, Rule, chunk_id, node, rejected, standalone_question
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import plural
+from local_rag.text.parts import chunk_id
 
 
 def grading(state: State, deps: Deps) -> str:
@@ -48,7 +50,7 @@ def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relev
     documents, threshold = state.get("documents", []), deps.thresholds.relevance
     if not documents:
         return []
-    verdicts = deps.engine.relevance(wanted or standalone_question(state), documents, scored=deps.scored)
+    verdicts = deps.engine.relevance(wanted or standalone_of(state), documents, scored=deps.scored)
     return [
         verdict
         if threshold is None or verdict.score is None or verdict.label == "unparsed"
@@ -108,7 +110,7 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     if known is not None and (check != "usefulness" or known.usefulness):
         return known, Usage()
     documents, text = state.get("documents", []), state.get("generation", "")
-    grade = deps.engine.grade(standalone_question(state), documents, text, check=check)
+    grade = deps.engine.grade(standalone_of(state), documents, text, check=check)
     usage = grade.usage
     if known is not None:
         grade = combined(known, grade)

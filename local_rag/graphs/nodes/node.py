@@ -16,8 +16,9 @@ from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.checkpoints import restored
+from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.messages import WRITER, Drafts, push_answer
-from local_rag.graphs.state import Deps, State, Update, after, deps_of
+from local_rag.graphs.state import State, Update, after
 from local_rag.text.display import plural
 from local_rag.text.parts import chunk_ids
 
@@ -138,15 +139,7 @@ def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
     return {**tries, kind: tries.get(kind, 0) + 1}
 
 
-def standalone_question(state: State) -> str:
-    """The question as it was asked, or made whole where it follows others."""
-    return state.get("asked") or state["question"]
-
-
-def chunk_id(document: Document) -> str:
-    return str(document.metadata.get("chunk_id", ""))
-
-
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
     """The ids that no later retrieval of this question may bring again, with those of `documents`."""
-    return list(dict.fromkeys([*state.get("rejected", ()), *(known for one in documents for known in chunk_ids(one))]))
+    new = (known for document in documents for known in chunk_ids(document))
+    return list(dict.fromkeys([*state.get("rejected", ()), *new]))

@@ -15,7 +15,8 @@ from langgraph.func import task
 
 from local_rag.core.generation import Turn
 from local_rag.core.usage import Usage
-from local_rag.graphs.state import Deps, State
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.state import State, standalone_of
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
@@ -30,7 +31,7 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     if own := state.get("own"):
         return own, Usage()
     question = state["question"]
-    standalone = state.get("asked", question)
+    standalone = standalone_of(state)
     history = [Turn(turn["question"], "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone == question or deps.second_source:
         return [standalone], Usage()
@@ -57,6 +58,8 @@ def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
     for turn in turns:
         folder = turn.get("index", "")
         if turn.get("web_never") or deps.kept_from_web(folder):
-            it = f"it has asked the index {PurePath(folder).name}" if folder else "it does not say which index it asked"
-            return f"this thread stays off the web: {it}, and web.never is set; /new or another --thread may search"
+            which = f"has asked the index {PurePath(folder).name}" if folder else "does not say which index it asked"
+            return (
+                f"this thread stays off the web: it {which}, and web.never is set; /new or another --thread may search"
+            )
     return ""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from local_rag.core.events import Retrieved
 from local_rag.graphs import rules
-from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import nearest, search
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural
+from local_rag.text.parts import chunk_id
 from local_rag.text.words import query_key
 
 
@@ -19,7 +21,7 @@ from local_rag.text.words import query_key
 def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
     """The best new passages for the last thought, at most `per_step` of them and `collected` in all."""
     have = state.get("documents", []) if state.get("tried") else []
-    query = state.get("query") or standalone_question(state)
+    query = state.get("query") or standalone_of(state)
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
     known = [chunk_id(passage) for passage in have]
     new = search(deps, query, k, known) if k > 0 else []
@@ -37,7 +39,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
 @node(lambda state, deps: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
 def reason(state: State, deps: Deps, emit: Emit) -> Update:
     """One more sentence towards the answer; it is the next query unless the engine names a better one."""
-    question, documents, thoughts = standalone_question(state), state.get("documents", []), state.get("thoughts", [])
+    question, documents, thoughts = standalone_of(state), state.get("documents", []), state.get("thoughts", [])
     thought = deps.engine.reason(question, documents, thoughts)
     query = (thought.query or thought.text).strip()
     full = len(documents) >= deps.adaptive.collected

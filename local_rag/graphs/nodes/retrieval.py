@@ -9,8 +9,10 @@ from langchain_core.documents import Document
 
 from local_rag.core.callbacks import retrieval
 from local_rag.core.events import Retrieved
-from local_rag.graphs.nodes.node import Emit, chunk_id, node, standalone_question
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, node
+from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.text.parts import chunk_id
 
 NEAREST = 3
 """Passages that an abstention names."""
@@ -19,7 +21,7 @@ NEAREST = 3
 @node(lambda state, deps: "retrieving again" if state.get("tried") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages for the working query, without those that were already found irrelevant."""
-    query = state.get("query") or standalone_question(state)
+    query = state.get("query") or standalone_of(state)
     passages = search(deps, query, deps.k, state.get("rejected", ()))
     emit(Retrieved(query, tuple(passages)))
     turns = state.get("turns") or [{}]

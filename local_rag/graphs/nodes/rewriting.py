@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Target
-from local_rag.graphs.nodes.node import Emit, Node, counted, node, standalone_question
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, Node, counted, node
 from local_rag.graphs.nodes.own_words import own_queries
 from local_rag.graphs.rules import budget_left, source_to_rewrite_for
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.words import query_key
 
 
@@ -21,7 +22,7 @@ def transform_query(target: Target | None = None) -> Node:
         For the web the rewriter is told nothing but what the web may be told.
         """
         aim: Target = target or ("web" if source_to_rewrite_for(state) == "web_search" else "vectorstore")
-        question, usage = standalone_question(state), Usage()
+        question, usage = standalone_of(state), Usage()
         tried = state.get("tried") or [question]
         if aim == "web":
             tried, usage = own_queries(state, deps)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from local_rag.core.documents import Catalog
 from local_rag.core.verdicts import Graded, Need, Route, Source
-from local_rag.graphs.nodes.node import Emit, node, standalone_question
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.nodes.retrieval import search
 from local_rag.graphs.rules import budget_left
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 
 QUICK = 4
 """Passages that a router sees the titles of, as many as are retrieved by default."""
@@ -31,7 +32,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> Update:
     if alone:
         route = Route("vectorstore", why="your files are the only source that is switched on")
     else:
-        route = ask_router(standalone_question(state), deps, tuple(allowed), multi=steps == "auto")
+        route = ask_router(standalone_of(state), deps, tuple(allowed), multi=steps == "auto")
     if steps != "auto":
         route = replace(route, complexity="multi" if steps == "multi" and route.source == "vectorstore" else "single")
     graded = [Graded("route", route.source, route.why)]
@@ -66,7 +67,7 @@ def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
     if not deps.allow_direct:
         need = Need("yes", why="answers without your files are not allowed")
     else:
-        question = standalone_question(state)
+        question = standalone_of(state)
         need = deps.engine.needs_retrieval(question, catalog_for(question, deps))
     return need, need.retrieve == "yes" if need.score is None else need.score > deps.self_rag.delta
 

@@ -17,20 +17,21 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import outcome, rules
 from local_rag.graphs.answer_language import shape_of, texts_of
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
-from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
+from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import in_prompt_order, nearest, search
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, latest
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_parts import gap, with_part
 from local_rag.text.answer_texts import AnswerTexts, is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, without_marks
-from local_rag.text.parts import chunk_ids
+from local_rag.text.parts import chunk_id, chunk_ids
 
 
 @node("deciding what the answer needs", rules.next_part)
@@ -47,7 +48,7 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
         return {"step": "no", "why": why}
     if not _left(state, deps):
         return {"step": "no", "why": f"the answer has its {plural(deps.answer.sentences, 'sentence')}"}
-    question, written = standalone_question(state), without_marks(state["written"])
+    question, written = standalone_of(state), without_marks(state["written"])
     need = deps.engine.needs_retrieval(question, deps.index.catalog(), latest(state), written)
     step = need.retrieve
     if step != "continue" and need.score is not None:
@@ -64,7 +65,7 @@ def _decided(need: Need, step: str) -> Update:
 @node(lambda state, deps: "retrieving for the next part" if state.get("written") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     """The k best passages that are not collected yet; after a rewritten query the answer begins anew."""
-    query = state.get("query") or standalone_question(state)
+    query = state.get("query") or standalone_of(state)
     goes_on = bool(state.get("written")) and state.get("label") == "yes"
     collected = state.get("documents", []) if goes_on else []
     known = [id_ for passage in collected for id_ in chunk_ids(passage)]
@@ -115,7 +116,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape)
     if written:
         emit(Token(f"{written}{gap(written)}", attempt.number, restart=True))
-    text, usage, _ = write(standalone_question(state), latest(state), attempt, deps, emit, before=written)
+    text, usage, _ = write(standalone_of(state), latest(state), attempt, deps, emit, before=written)
     return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
 
@@ -128,7 +129,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
     segment, passages = state.get("segment", ""), latest(state)
     if not segment:
         return {"step": "go on"}
-    grade = deps.engine.grade(standalone_question(state), passages, segment, check="support")
+    grade = deps.engine.grade(standalone_of(state), passages, segment, check="support")
     update: Update = {
         "step": "go on",
         "usage": grade.usage,
@@ -167,7 +168,7 @@ def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Upda
         "segment": segment,
         "refused": [],
         "status": checked.status,
-        "reason": outcome.reason_of(checked, found=True, texts=texts),
+        "reason": outcome.reason_of(checked, has_passages=True, texts=texts),
         "dropped": checked.dropped,
         "grade": _support_of_all(state.get("grade"), grade, checked.text),
     }

@@ -12,12 +12,14 @@ from local_rag.core.errors import DeadlineExceeded
 from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import outcome, rules, strips
+from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.nodes import consent
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
-from local_rag.graphs.nodes.node import Emit, chunk_id, counted, node, standalone_question
+from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
-from local_rag.graphs.state import TIME, Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural, short_path
+from local_rag.text.parts import chunk_id
 
 WEB_RESULTS = 3
 """Pages asked for in one web search, as in the tutorials."""
@@ -63,7 +65,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     if query != proposed:
         own = [*own, query.query]
         emit(query)
-    question = standalone_question(state)
+    question = standalone_of(state)
     try:
         results = deps.web.search(query.query, WEB_RESULTS)
         for note in results.notes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from local_rag.core.verdicts import Graded
-from local_rag.graphs.nodes.node import Emit, node, standalone_question
+from local_rag.graphs.deps import Deps
+from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.rules import latest
-from local_rag.graphs.state import Deps, State, Update
+from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.graphs.untraced import Graph
 from local_rag.graphs.widening import widened
 from local_rag.text.display import plural
@@ -25,7 +26,7 @@ def widen_documents(state: State, deps: Deps, emit: Emit) -> Update:
     documents, new = state.get("documents", []), latest(state)
     others = [document for document in documents if document not in new]
     first = documents.index(new[0]) if new else 0
-    room = deps.engine.room(standalone_question(state), documents)
+    room = deps.engine.room(standalone_of(state), documents)
     known = [id_ for document in others for id_ in chunk_ids(document)]
     wide = widened(new, deps.index, room, deps.widen, known)
     held = sum(len(parts(document)) or 1 for document in wide)

@@ -13,7 +13,7 @@ from support.remembering import Recalling, opened
 
 from local_rag.core.events import WebQuery
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options, by_interrupt
+from local_rag.graphs.deps import Deps, Options, by_interrupt
 from local_rag.graphs.threads import FILE
 
 CHAT = {"configurable": {"thread_id": "1"}}

@@ -30,7 +30,7 @@ from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options
+from local_rag.graphs.deps import Deps, Options
 from local_rag.index.index import Index
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag

@@ -14,7 +14,7 @@ from support.remembering import Recalling, opened
 
 from local_rag.core.errors import EngineError, UsageError
 from local_rag.diagnostics.kept import kept
-from local_rag.graphs.state import Deps, Options, by_interrupt
+from local_rag.graphs.deps import Deps, Options, by_interrupt
 from local_rag.graphs.threads import FILE, Threads
 
 CHAT = {"configurable": {"thread_id": "plan"}}

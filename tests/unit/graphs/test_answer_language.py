@@ -11,7 +11,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import TUTORIAL, Deps
+from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 from local_rag.text.answer_texts import GERMAN, ran_out_of_time

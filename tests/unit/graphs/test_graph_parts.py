@@ -21,11 +21,12 @@ from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Tur
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
 from local_rag.graphs import GRAPHS
+from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.edges import route_taken
 from local_rag.graphs.nodes.candidates import dealt, probability
 from local_rag.graphs.nodes.conversation import REMEMBERED, remember
 from local_rag.graphs.rules import action_by_scores, more_found, more_steps
-from local_rag.graphs.state import Deps, Options, after, recursion_limit
+from local_rag.graphs.state import after
 from local_rag.web.search import Off
 
 QUESTION = "What does the plan cost?"

@@ -15,7 +15,8 @@ from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import TUTORIAL, Candidate, CragState, Deps, Options, after, recursion_limit
+from local_rag.graphs.deps import TUTORIAL, Deps, Options, recursion_limit
+from local_rag.graphs.state import Candidate, CragState, after
 from local_rag.web.search import Off
 
 ROOM = {"rewrites": 2, "generations": 3, "web_searches": 1}

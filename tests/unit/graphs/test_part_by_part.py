@@ -12,7 +12,8 @@ from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options, after, recursion_limit
+from local_rag.graphs.deps import Deps, Options, recursion_limit
+from local_rag.graphs.state import after
 from local_rag.text.marks import claims
 from local_rag.text.parts import chunk_ids
 from local_rag.web.search import Off

@@ -13,7 +13,7 @@ from local_rag.config.settings import Crag
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance
 from local_rag.graphs import GRAPHS, strips
-from local_rag.graphs.state import Deps
+from local_rag.graphs.deps import Deps
 from local_rag.text import citations
 from local_rag.web.search import Off
 

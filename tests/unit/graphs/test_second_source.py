@@ -9,7 +9,7 @@ from local_rag.config.settings import Crag, Limits
 from local_rag.core.documents import WebResults
 from local_rag.core.events import Started, WebQuery
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options
+from local_rag.graphs.deps import Deps, Options
 
 QUESTION = "What does the plan cost?"
 

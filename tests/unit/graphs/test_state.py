@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
@@ -12,10 +13,11 @@ from local_rag.config.settings import Limits
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS
+from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.nodes.node import node
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.routing import route_question
-from local_rag.graphs.state import CragState, Deps, Options, State, after
+from local_rag.graphs.state import CragState, State, after
 from local_rag.graphs.untraced import Graph
 from local_rag.web.search import Off
 
@@ -177,3 +179,16 @@ def test_the_state_after_an_update_is_what_langgraph_makes_of_it():
     assert {key: kept[key] for key in after(state, update) if key != "grade"} == {
         key: value for key, value in after(state, update).items() if key != "grade"
     }
+
+
+def test_a_node_reads_its_update_as_langgraph_merges_it():
+    """`after` knows each reducer from the annotations of the state, as LangGraph does."""
+    channels = GRAPHS["crag"]().compile().channels
+    merged = {key for key, channel in channels.items() if isinstance(channel, BinaryOperatorAggregate)}
+    assert merged == {"decisions", "usage", "path", "tries", "spent"}
+    state = after(
+        {"question": "What?", "path": ["retrieve"], "tries": {"rewrites": 2}, "spent": ["time"]},
+        {"path": ["generate"], "tries": {"rewrites": 1, "generations": 1}, "spent": ["rewrites"], "why": "so"},
+    )
+    assert state["path"] == ["retrieve", "generate"] and state["why"] == "so"
+    assert state["tries"] == {"rewrites": 2, "generations": 1} and state["spent"] == ["rewrites", "time"]

@@ -7,7 +7,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 from local_rag.config.settings import Crag, Limits, SelfRag, Values
 from local_rag.graphs import GRAPHS
-from local_rag.graphs.state import Deps, Options, recursion_limit
+from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.widening import widened
 from local_rag.text import citations
 from local_rag.text.parts import chunk_ids, parts, stored

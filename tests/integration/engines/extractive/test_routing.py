@@ -12,8 +12,8 @@ from support.fakes_index import remembering_minilm
 
 from local_rag.core.verdicts import Source
 from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.routing import ask_router
-from local_rag.graphs.state import Deps
 from local_rag.index.index import Index
 from local_rag.web.search import Off
 
