@@ -120,8 +120,10 @@ class EngineContract:
         self, engine: Engine, question: str, documents: list[Document]
     ) -> None:
         scored = engine.relevance(question, documents, scored=True)
-        assert all(one.score is None or 0 <= one.score <= 1 for one in scored)
-        assert [one.label for one in scored] == [one.label for one in engine.relevance(question, documents)]
+        assert all(verdict.score is None or 0 <= verdict.score <= 1 for verdict in scored)
+        assert [verdict.label for verdict in scored] == [
+            verdict.label for verdict in engine.relevance(question, documents)
+        ]
         assert engine.relevance(question, [], scored=True) == []
 
     def test_the_first_verdict_carries_the_usage_of_a_listwise_call(
@@ -240,11 +242,11 @@ class EngineContract:
         assert rooms[0] > rooms[1] > rooms[2] >= 0 or rooms[2] == 0
 
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
-    @pytest.mark.parametrize("asked", [None, "Why?", "???", "Acme"])
+    @pytest.mark.parametrize("first", [None, "Why?", "???", "Acme"])
     def test_a_rewrite_differs_from_everything_tried(
-        self, engine: Engine, question: str, target: Target, asked: str | None
+        self, engine: Engine, question: str, target: Target, first: str | None
     ) -> None:
-        tried = [asked or question]
+        tried = [first or question]
         for _ in range(8):
             query = engine.rewrite(tried[0], tried, target).text
             assert query.strip()
@@ -287,9 +289,10 @@ class EngineContract:
     def test_two_threads_may_share_it(
         self, engine: Engine, question: str, other_question: str, documents: list[Document]
     ) -> None:
-        alone = [_everything(engine, asked, documents) for asked in (question, other_question)]
+        questions = (question, other_question)
+        alone = [_everything(engine, text, documents) for text in questions]
         with ThreadPoolExecutor(2) as pool:
-            together = list(pool.map(lambda asked: _everything(engine, asked, documents), (question, other_question)))
+            together = list(pool.map(lambda text: _everything(engine, text, documents), questions))
         assert together == alone
 
     def test_it_stops_at_once(self, engine: Engine, question: str, documents: list[Document]) -> None:

@@ -11,7 +11,7 @@ from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Route
 from local_rag.evaluation.matching import Ranking, held, same_file
 from local_rag.runtime.trace_lines import trace_line
-from local_rag.text.citations import is_fixed_reply
+from local_rag.text.citations import reads_as_refusal
 from local_rag.text.marks import claims, without_bullet, without_marks
 from local_rag.text.parts import parts, stored
 from local_rag.text.words import words
@@ -169,7 +169,7 @@ def _cited(citation: Citation, passages: Sequence[dict[str, Any]]) -> dict[str, 
 
 def _sentences(answer: Answer) -> dict[str, int]:
     """How many claims an answer has, and how many of them a verified citation stands behind."""
-    if answer.status == "abstained" or is_fixed_reply(answer.text):
+    if answer.status == "abstained" or reads_as_refusal(answer.text):
         return {"total": 0, "verified": 0}
     lines = [" ".join(words(without_bullet(claim.text))) for claim in claims(answer.text)]
     backed = [f" {' '.join(words(without_marks(line.sentence)))} " for line in answer.citations if line.verified]

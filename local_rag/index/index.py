@@ -162,7 +162,9 @@ class Index:
             if roots != known:
                 with self._store.writing() as db:
                     writes.set_roots(db, roots)
-            work = Sync(self._store, self.embedder, self._recipe, progress, retry, passwords, loaders)
+            work = Sync(
+                self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords, loaders=loaders
+            )
             report = work.run(roots, prune=prune)
             if prune:
                 with self._store.writing() as db:

@@ -71,12 +71,12 @@ def topic_titles(store: Store) -> tuple[str, ...]:
     )
 
 
-def set_about(store: Store, said: str) -> None:
+def set_about(store: Store, about: str) -> None:
     """Keep what a person says of the index, on one line; an empty one goes back to the summary.
 
     The caller holds the writer's lock. Raises UsageError for one of more than `LONGEST_ABOUT` characters.
     """
-    line = " ".join(printable(said).split())
+    line = " ".join(printable(about).split())
     if len(line) > LONGEST_ABOUT:
         raise UsageError(
             f"a description has at most {LONGEST_ABOUT} characters, and this one has {len(line):,}",

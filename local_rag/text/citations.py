@@ -57,7 +57,7 @@ class Checked:
     @property
     def status(self) -> Status:
         """What the citations alone allow to say: grounded when every sentence has a verified one."""
-        if not self.text or is_fixed_reply(self.text):
+        if not self.text or reads_as_refusal(self.text):
             return "abstained"
         verified = sum(citation.verified for citation in self.citations)
         if not verified:
@@ -145,8 +145,8 @@ def nearest(
     return tuple(citations[:limit])
 
 
-def is_fixed_reply(text: str) -> bool:
-    """Whether a text is the one reply that stands for "your files do not say".
+def reads_as_refusal(text: str) -> bool:
+    """Whether a model means the fixed reply for "your files do not say"; `is_refusal` is what this program writes.
 
     In any language that a model may write it in, with or without marks, quotation marks and full stop; models like to
     add "to the question".

@@ -13,7 +13,7 @@ _TITLE, _FOLDER = 50, 40
 
 
 def description(catalog: Catalog) -> str:
-    """One line of at most `LONGEST` characters: what a person said of the index, else the summary."""
+    """One line of at most `LONGEST` characters: what a person wrote about the index, else the summary."""
     return shorten(catalog.about, LONGEST_ABOUT) or summary(catalog)
 
 
@@ -22,6 +22,6 @@ def summary(catalog: Catalog) -> str:
     kinds = f" ({', '.join(catalog.kinds)})" if catalog.kinds else ""
     folders = joined(shorten(folder, _FOLDER) for folder in catalog.folders)
     topics = "; ".join(shorten(title, _TITLE) for title in catalog.topics or catalog.titles)
-    said = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
-    said += f" in {folders}" if folders else ""
-    return shorten(f"{said}; among them: {topics}" if topics else said, LONGEST)
+    line = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
+    line += f" in {folders}" if folders else ""
+    return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)

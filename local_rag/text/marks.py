@@ -76,17 +76,17 @@ def _sentences(text: str) -> list[Claim]:
         numbers[index] += cited
         begins[index] = min(begins[index], _line_start(text, mark) if leads(text, mark) else mark.start)
         ends[index] = max(ends[index], mark.end)
-    found = [
+    uncombined = [
         Claim(Span(begin, end), without_marks(text[begin:end]).strip(), tuple(dict.fromkeys(cited)))
         for begin, end, cited in zip(begins, ends, numbers, strict=True)
     ]
-    return list(_items_as_one(text, found))
+    return list(_items_as_one(text, uncombined))
 
 
-def _items_as_one(text: str, found: Sequence[Claim]) -> Iterator[Claim]:
+def _items_as_one(text: str, uncombined: Sequence[Claim]) -> Iterator[Claim]:
     """The claims, those before the first mark of a list item put together."""
     begun: Claim | None = None
-    for claim in found:
+    for claim in uncombined:
         if begun is not None:
             if "\n" in text[begun.span.start : claim.span.start]:
                 yield begun

@@ -25,7 +25,7 @@ def tables(text: str) -> list[Table]:
     if "|" not in text:
         return []
     lines = [stripped(text, *match.span()) for match in _LINE.finditer(text) if match.group() or match.start() == 0]
-    found: list[Table] = []
+    complete: list[Table] = []
     number = 1
     while number < len(lines):
         heading, delimiter = lines[number - 1], lines[number]
@@ -38,8 +38,8 @@ def tables(text: str) -> list[Table]:
             before = lines[number]
             rows.append(before)
             number += 1
-        found.append(Table(heading, delimiter, tuple(rows)))
-    return found
+        complete.append(Table(heading, delimiter, tuple(rows)))
+    return complete
 
 
 def cells(row: str) -> list[str]:

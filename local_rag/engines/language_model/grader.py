@@ -64,16 +64,16 @@ class Grader:
         """
         prompts, task, graded = self._prompts, self._task(), list[int]()
         label, schema = "retrieval_grader", schemas.DocumentGrades
-        asked = _Asked(task, prompts, question, documents, label, prompts.grade_task, schema)
+        grading = _ListGrading(task, prompts, question, documents, label, prompts.grade_task, schema)
         verdicts = [Relevance("unparsed")] * len(documents)
-        for verdict in asked.in_calls(Layout.plain(documents).order, scored=True, reasons="each"):
+        for verdict in grading.in_calls(Layout.plain(documents).order, scored=True, reasons="each"):
             for position, number in enumerate(verdict.kept):
                 verdicts[number] = _relevance(verdict, position)
             if not graded:
                 rejected = [n for n, number in enumerate(verdict.kept) if verdicts[number].label == "irrelevant"]
                 layouts().graded(question, [documents[number] for number in verdict.kept], rejected)
             graded += verdict.kept
-        for number, why in asked.left_out.items():
+        for number, why in grading.left_out.items():
             verdicts[number] = Relevance("unparsed", why=f"not graded: {why}")
         return [replace(verdicts[0], usage=task.usage()), *verdicts[1:]], graded
 
@@ -92,10 +92,10 @@ class Grader:
     ) -> Mapping[int, float]:
         """Scores of these passages by a scale of few steps; those of which nothing could be read are not there."""
         prompts, label, schema = self._prompts, "relevance_scale", schemas.DocumentLevels
-        asked = _Asked(task, prompts, question, documents, label, prompts.levels_task, schema)
+        grading = _ListGrading(task, prompts, question, documents, label, prompts.levels_task, schema)
         return {
             number: level / HIGHEST_LEVEL
-            for verdict in asked.in_calls(order)
+            for verdict in grading.in_calls(order)
             for number, level in zip(verdict.kept, verdict.reply.levels if verdict.reply else (), strict=False)
         }
 
@@ -117,7 +117,7 @@ def _relevance(verdict: ParsedVerdict[schemas.DocumentGrades], position: int) ->
 
 
 @dataclass
-class _Asked(Generic[R]):
+class _ListGrading(Generic[R]):
     """What is asked about passages: a task for so many of them, and the schema of its reply.
 
     `left_out` says why no call has shown a passage: it does not fit, or the time did not allow it.

@@ -75,9 +75,9 @@ class Prompts:
 
     def grade_task(self, count: int) -> str:
         """The retrieval grader over a list."""
-        words = f'{count} words, "yes" or "no" for each in their order' if count > 1 else '"yes" or "no"'
+        form = f'{count} words, "yes" or "no" for each in their order' if count > 1 else '"yes" or "no"'
         wanted = self.texts.filled("retrieval_grader", passages=_of_passages(count))
-        return f'{wanted} Answer in JSON with {words}: {{"r": "{_blanks(count)}"}}'
+        return f'{wanted} Answer in JSON with {form}: {{"r": "{_blanks(count)}"}}'
 
     def levels_task(self, count: int) -> str:
         """The retrieval grader on a scale, for a list: where no probabilities came and scores are needed."""

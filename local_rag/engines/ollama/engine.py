@@ -79,8 +79,8 @@ class OllamaEngine(LanguageModelEngine):
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
-        asked = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
-        return f"ollama {self.prompts.version}; {listed}; {', '.join(asked)}"
+        manner = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
+        return f"ollama {self.prompts.version}; {listed}; {', '.join(manner)}"
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""

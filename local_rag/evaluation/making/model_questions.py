@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from local_rag.core.generation import Attempt
 from local_rag.evaluation.making.wording import located
 from local_rag.index.search import document
-from local_rag.text.citations import is_fixed_reply
+from local_rag.text.citations import reads_as_refusal
 from local_rag.text.display import plural
 from local_rag.text.sentences import sentences
 
@@ -111,4 +111,4 @@ def _until_useless(replies: Iterable[T | None]) -> Generator[T, None, tuple[int,
 
 def _begins_with_refusal(text: str) -> bool:
     """Whether an answer says first that the passages do not have it; models like to go on after that."""
-    return any(is_fixed_reply(span.of(text)) for span in sentences(text)[:1])
+    return any(reads_as_refusal(span.of(text)) for span in sentences(text)[:1])

@@ -110,4 +110,4 @@ def write(
             text = f"{before} {delta.text}" if delta.restart and before else delta.text
             emit(Token(text, attempt.number, delta.restart, candidate))
     text = "".join(parts).strip()
-    return (attempt.shape.refusal if citations.is_fixed_reply(text) else text), usage, logprobs
+    return (attempt.shape.refusal if citations.reads_as_refusal(text) else text), usage, logprobs

@@ -58,6 +58,7 @@ class Sync:
         embedder: Embedder,
         recipe: Recipe,
         progress: Callable[[Progress], None] | None,
+        *,
         retry: bool = False,
         passwords: Passwords | None = None,
         loaders: Mapping[str, Loader] | None = None,

@@ -207,7 +207,8 @@ class _Search:
             self.skipped[str(path)] = LEADS_OUT
 
     def _file(self, path: Path, real: Path) -> None:
-        own = real.suffix.lower() in self._own or str(real) in self._known  # as with its loader, so without it
+        # a file that one's own loader read stays when the loader is not given
+        own = real.suffix.lower() in self._own or str(real) in self._known
         if own or _is_wanted(path, real):
             self._take(real)
         else:

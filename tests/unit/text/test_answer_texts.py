@@ -20,7 +20,7 @@ from local_rag.text.answer_texts import (
     ran_out_of_time,
     texts_for,
 )
-from local_rag.text.citations import is_fixed_reply
+from local_rag.text.citations import reads_as_refusal
 from local_rag.text.languages import code_of, detected
 
 
@@ -52,7 +52,7 @@ def test_each_language_has_each_text_with_the_same_placeholders():
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 def test_what_is_compared_with_is_known_in_every_language(table):
-    assert is_refusal(table.refusal) and is_fixed_reply(f"{table.refusal} [1]")
+    assert is_refusal(table.refusal) and reads_as_refusal(f"{table.refusal} [1]")
     assert ran_out_of_time(table.out_of_time_after.format(seconds=300.0))
     assert engine_gave_out(f"{table.engine_failed}: the server is gone")
     assert not ran_out_of_time(table.nothing_found) and not engine_gave_out(table.nothing_found)
@@ -71,7 +71,7 @@ def test_what_is_compared_with_is_known_in_every_language(table):
     ],
 )
 def test_a_refusal_is_known_as_models_write_it(reply):
-    assert is_fixed_reply(reply)
+    assert reads_as_refusal(reply)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_refusal_is_known_as_models_write_it(reply):
     ["Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.", "Die Antwort steht in den Textstellen.", ""],
 )
 def test_another_answer_is_no_refusal(reply):
-    assert not is_fixed_reply(reply)
+    assert not reads_as_refusal(reply)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from support.fakes import passage
 
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.alignment import verbatim
-from local_rag.text.citations import BETWEEN, check, is_fixed_reply, nearest, remapped, renumbered
+from local_rag.text.citations import BETWEEN, check, nearest, reads_as_refusal, remapped, renumbered
 from local_rag.text.verification import evidence
 
 WARRANTY = passage(
@@ -171,10 +171,10 @@ def test_a_sentence_of_small_words_counts_too():
 
 
 def test_the_fixed_reply_is_known_with_marks_and_without_its_full_stop():
-    assert is_fixed_reply(f" {NOT_IN_PASSAGES.rstrip('.').lower()} [1]\n")
-    assert is_fixed_reply('"The passages do not contain the answer to the question."')
-    assert not is_fixed_reply(f"{NOT_IN_PASSAGES} But the plan costs 5 euros.")
-    assert not is_fixed_reply("The passages do not contain the answer to the question, but the plan costs 5 euros.")
+    assert reads_as_refusal(f" {NOT_IN_PASSAGES.rstrip('.').lower()} [1]\n")
+    assert reads_as_refusal('"The passages do not contain the answer to the question."')
+    assert not reads_as_refusal(f"{NOT_IN_PASSAGES} But the plan costs 5 euros.")
+    assert not reads_as_refusal("The passages do not contain the answer to the question, but the plan costs 5 euros.")
     assert check(f"{NOT_IN_PASSAGES} [1]", [WARRANTY]).status == "abstained"
 
 
