@@ -8,7 +8,7 @@ read again by the first node that goes on from a checkpoint (`restored`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,10 @@ from local_rag.graphs.rules import latest
 from local_rag.graphs.state import CragState, Draft, State, Update
 from local_rag.text import citations
 from local_rag.text.citations import BETWEEN
+from local_rag.text.marks import claims
+
+CorpusOf = Callable[[Document], Corpus | None]
+"""Where the text of a passage can be read again, None where that is not known."""
 
 TYPES = frozenset(build_serde_allowlist(schemas=[CragState]))
 """(module, name) of every type that a state consists of; a checkpoint is read as nothing else."""
@@ -51,20 +55,21 @@ def without_file_texts(saver: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[A
     return clone
 
 
-def restored(state: State, corpus: Corpus) -> tuple[Update, int]:
+def restored(state: State, corpus_of: CorpusOf) -> tuple[Update, int]:
     """What a node has to read again of a state that comes from a checkpoint, and how many passages are gone since then.
 
-    Empty for any other state. The marks of what is written count in what is left.
+    Empty for any other state. The marks of what is written count in what is left; what cites nothing but passages that
+    are gone goes with them.
     """
     documents, nearest, drafts = state.get("documents", []), state.get("nearest", []), state.get("drafts", [])
     if not any(map(_is_reference, [*documents, *nearest, *(one for draft in drafts for one in draft.documents)])):
         return {}, 0
-    texts = {id(document): _read(document, corpus) for document in documents}
+    texts = {id(document): _read(document, corpus_of) for document in documents}
     read = [document for document in map(texts.__getitem__, map(id, documents)) if document]
     update: Update = {
         "documents": read,
-        "nearest": [found for document in nearest if (found := _read(document, corpus))],
-        "drafts": [_draft_read(draft, corpus) for draft in drafts],
+        "nearest": [passage for document in nearest if (passage := _read(document, corpus_of))],
+        "drafts": [_draft_read(draft, corpus_of) for draft in drafts],
     }
     if gone := len(documents) - len(read):
         update |= _remarked(state, [texts[id(document)] for document in documents])
@@ -86,16 +91,25 @@ def _remarked(state: State, read: Sequence[Document | None]) -> Update:
     return update
 
 
-def _draft_read(draft: Draft, corpus: Corpus) -> Draft:
-    read = [_read(document, corpus) for document in draft.documents]
+def _draft_read(draft: Draft, corpus_of: CorpusOf) -> Draft:
+    read = [_read(document, corpus_of) for document in draft.documents]
     text = draft.text if all(read) else _marks_left(draft.text, read)
     return replace(draft, text=text, documents=tuple(document for document in read if document))
 
 
 def _marks_left(text: str, documents: Sequence[Document | None]) -> str:
-    """A text whose mark [n] names the n-th document, where some are None: their marks go, the others count on."""
+    """A text whose mark [n] names the n-th document, where some are None: their marks go, the others count on.
+
+    So do the sentences that cite nothing else, with those before them that have no mark of their own.
+    """
+    behind = False
+    for claim in reversed(claims(text)):
+        gone = [number <= len(documents) and documents[number - 1] is None for number in claim.numbers]
+        behind = all(gone) if gone else behind
+        if behind:
+            text = f"{text[: claim.span.start].rstrip(' ')} {text[claim.span.end :].lstrip(' ')}"
     left = [number for number, document in enumerate(documents, start=1) if document]
-    return citations.without(text, {number: position for position, number in enumerate(left, start=1)})
+    return citations.without(text.strip(), {number: position for position, number in enumerate(left, start=1)})
 
 
 def _is_reference(document: Document) -> bool:
@@ -103,14 +117,18 @@ def _is_reference(document: Document) -> bool:
 
 
 def _is_of_a_file(document: Document) -> bool:
-    return document.metadata.get("origin") == "files" and bool(document.metadata.get("chunk_id"))
+    """Whether its text can be read again: of the index, or of a second source."""
+    metadata = document.metadata
+    return bool(metadata.get("chunk_id") and (metadata.get("origin") == "files" or metadata.get("second_source")))
 
 
-def _read(document: Document, corpus: Corpus) -> Document | None:
+def _read(document: Document, corpus_of: CorpusOf) -> Document | None:
     """A passage with its text; of a wider or a refined one that of all its parts. None where it is gone."""
     if not _is_reference(document):
         return document
-    metadata = dict(document.metadata)
+    corpus, metadata = corpus_of(document), dict(document.metadata)
+    if corpus is None:
+        return None
     own = str(metadata["chunk_id"])
     spans = [(metadata["start"], metadata["end"])]
     if metadata.get("pieces"):

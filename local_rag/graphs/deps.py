@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.config.settings import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
@@ -136,6 +137,13 @@ class Deps:
     def second_source(self) -> str:
         """The folder or index that is searched in place of the web; empty for a web search that does not name one."""
         return getattr(self.web, "second_source", "")
+
+    def corpus_of(self, document: Document) -> Corpus | None:
+        """Where the text of a passage can be read again: the index, or the second source that it comes from."""
+        source = document.metadata.get("second_source")
+        if not source:
+            return self.index
+        return getattr(self.web, "index", None) if source == self.second_source else None
 
     def limit(self, kind: BudgetKind) -> int:
         """The budget of a kind; none for the web where it is off, or kept from this index, so no edge leads there.

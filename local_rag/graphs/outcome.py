@@ -13,7 +13,7 @@ from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.grades import below, combined, unchecked, without_unsupported
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
-from local_rag.graphs.state import Draft, State, Update, standalone_of
+from local_rag.graphs.state import Draft, State, Update, after, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, engine_gave_out, is_refusal
 from local_rag.text.display import plural
@@ -250,6 +250,16 @@ def ended(state: State, texts: AnswerTexts) -> Update:
     first = [documents[number - 1] for number in cited]
     rest = [document for number, document in enumerate(documents, start=1) if number not in cited]
     return {"generation": checked.text, "documents": [*first, *rest], "citations": list(checked.citations)}
+
+
+def reduced(state: State, texts: AnswerTexts) -> Update:
+    """How an answer stands that had ended, after passages which it cites left the index."""
+    checked = citations.check(state.get("generation", ""), state.get("documents", []))
+    status: Status = "abstained"
+    if checked.citations:
+        status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
+    left: Update = {"status": status, "reason": texts.passages_gone, "grade": None, "removed": []}
+    return left | ended(after(state, left), texts)
 
 
 def reason_of(checked: citations.Checked, has_passages: bool, texts: AnswerTexts) -> str:

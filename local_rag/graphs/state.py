@@ -70,18 +70,19 @@ def _union(names: list[str], more: list[str]) -> list[str]:
 class Update(TypedDict, total=False):
     """What a node may return. Every key but `turns` belongs to one question and is cleared when the next one begins.
 
-    `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question;
-    `query` is what is searched for, `tried` every query so far. `own` are those that the web may be told: the question
-    made whole from the person's own questions alone, then what was written from that; see `own_words`. `label` is what
-    the last node decided for the edge behind it, `why` its reason. `tries` counts per `BudgetKind`, `spent` names the
-    exhausted budgets. `retrieved` is how many passages were graded last, `rejected` the chunk ids of those found
-    irrelevant, `nearest` the best passages seen at all, `shown` the chunk ids of those retrieved last, in the order in
-    which the engine is shown them. `dropped` counts the numbers in the generation that name no passage, `removed` are
-    its sentences that were taken out. `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are
-    sentences of reasoning, `step` says whether they go on. Of an answer that is written part by part `written` is what
-    stands, `segment` the last part with marks that count in the passages retrieved last, `refused` are (part, why it
-    was). `failed`: the engine did, what stands is passed on.
-    `citations` are those of the answer, when the graph has ended; `path` names the nodes so far.
+    `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question; `query` is
+    what is searched for, `tried` every query so far. `own` are those that the web may be told: the question made
+    whole from the person's own questions alone, then what was written from that; see `own_words`. `own_stays`: they
+    were made for a second source, and never leave. `label` is what the last node decided for the edge behind it,
+    `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is how many
+    passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` the best passages seen at
+    all, `shown` the chunk ids of those retrieved last, in the order in which the engine is shown them. `dropped`
+    counts the numbers in the generation that name no passage, `removed` are its sentences that were taken out.
+    `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step` says
+    whether they go on. Of an answer that is written part by part `written` is what stands, `segment` the last part
+    with marks that count in the passages retrieved last, `refused` are (part, why it was). `failed`: the engine did,
+    what stands is passed on. `citations` are those of the answer, when the graph has ended; `path` names the nodes so
+    far.
     A node returns of `decisions`, `usage`, `path`, `tries` and `spent` only what is new: they have reducers.
     """
 
@@ -92,6 +93,7 @@ class Update(TypedDict, total=False):
     query: Annotated[str, Latest]
     tried: Annotated[list[str], Latest]
     own: Annotated[list[str], Latest]
+    own_stays: Annotated[bool, Latest]
     route: Annotated[Source, Latest]
     complexity: Annotated[Complexity, Latest]
     label: Annotated[str, Latest]

@@ -34,6 +34,7 @@ class AnswerTexts:
     engine_failed: str
     nothing_found: str
     not_in_passages: str
+    passages_gone: str
     not_answered: str
     the_web: str
     second_source: str
@@ -92,6 +93,7 @@ ENGLISH = AnswerTexts(
     engine_failed=ENGINE_FAILED,
     nothing_found="nothing was found",
     not_in_passages="the passages found do not contain the answer",
+    passages_gone="passages that it was written from have left the index",
     not_answered="what the passages say does not answer the question",
     the_web="the web",
     second_source="the second source",
@@ -161,6 +163,7 @@ GERMAN = AnswerTexts(
     engine_failed="die Engine ist ausgefallen",
     nothing_found="nichts gefunden",
     not_in_passages="in den gefundenen Textstellen steht die Antwort nicht",
+    passages_gone="Textstellen, auf denen die Antwort beruht, stehen nicht mehr im Index",
     not_answered="was in den Textstellen steht, beantwortet die Frage nicht",
     the_web="das Web",
     second_source="die zweite Quelle",

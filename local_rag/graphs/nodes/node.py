@@ -116,9 +116,11 @@ def _ended(state: State, deps: Deps, writer: str) -> Update:
 
 def with_texts(state: State, deps: Deps, emit: Emit) -> tuple[State, Update]:
     """The state with the texts of its passages, and what of it had to be read again: it comes from a checkpoint."""
-    read, gone = restored(state, deps.index)
+    read, gone = restored(state, deps.corpus_of)
     if gone:
         emit(Note(f"{plural(gone, 'passage')} of this question left the index meanwhile and cannot be used"))
+        if state.get("citations"):
+            read |= outcome.reduced(after(state, read), texts_of(state, deps))
     return after(state, read), read
 
 

@@ -16,7 +16,7 @@ from langgraph.func import task
 from local_rag.core.generation import Turn
 from local_rag.core.usage import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.state import State, standalone_of
+from local_rag.graphs.state import State, Update, standalone_of
 
 REMEMBERED = 6
 """Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
@@ -26,9 +26,10 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     """The question made whole from the person's own questions, then each query that was written from it; and the cost.
 
     The last one is searched for. Only a question that the chat before it has changed costs a call. A second source may
-    be told the standalone question as it is, because nothing leaves.
+    be told the standalone question as it is, because nothing leaves. What was made for it is made anew for the web,
+    with which a question can go on after an interruption.
     """
-    if own := state.get("own"):
+    if (own := state.get("own")) and (deps.second_source or not state.get("own_stays")):
         return own, Usage()
     question = state["question"]
     standalone = standalone_of(state)
@@ -40,6 +41,11 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     else:
         query, usage = _made_whole(question, history, deps)
     return [query], usage
+
+
+def own_update(own: list[str], deps: Deps) -> Update:
+    """The queries for the state, which notes for whom they were made."""
+    return {"own": own, "own_stays": bool(deps.second_source)}
 
 
 def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str, Usage]:

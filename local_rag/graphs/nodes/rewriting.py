@@ -6,7 +6,7 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Target
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.nodes.own_words import own_queries
+from local_rag.graphs.nodes.own_words import own_queries, own_update
 from local_rag.graphs.rules import budget_left, source_to_rewrite_for
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.words import query_key
@@ -28,15 +28,15 @@ def transform_query(target: Target | None = None) -> Node:
             tried, usage = own_queries(state, deps)
             question = tried[0]
         if not budget_left(state, "rewrites"):
-            return {**_queries(aim, question, tried), "usage": usage}
+            return {**_queries(aim, question, tried, deps), "usage": usage}
         rewrite = deps.engine.rewrite(question, tried, aim)
         query, usage = rewrite.text, usage + rewrite.usage
         if not query.strip() or query_key(query) in map(query_key, tried):
             verdict = Graded("transform_query", query, "the rewriter has nothing new")
-            kept: Update = {"own": tried} if aim == "web" else {}
+            kept: Update = own_update(tried, deps) if aim == "web" else {}
             return {**kept, "spent": ["rewrites"], "decisions": [verdict], "usage": usage}
         return {
-            **_queries(aim, query, [*tried, query]),
+            **_queries(aim, query, [*tried, query], deps),
             "tries": counted(state, "rewrites"),
             "decisions": [Graded("transform_query", query)],
             "usage": usage,
@@ -45,6 +45,6 @@ def transform_query(target: Target | None = None) -> Node:
     return transform_query
 
 
-def _queries(aim: Target, query: str, tried: list[str]) -> Update:
+def _queries(aim: Target, query: str, tried: list[str], deps: Deps) -> Update:
     """The queries for the web and those for the files are kept apart: a search of the files begins with its own."""
-    return {"own": tried} if aim == "web" else {"query": query, "tried": tried}
+    return own_update(tried, deps) if aim == "web" else {"query": query, "tried": tried}

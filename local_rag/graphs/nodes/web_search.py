@@ -16,7 +16,7 @@ from local_rag.graphs.deps import TIME, Deps
 from local_rag.graphs.nodes import consent
 from local_rag.graphs.nodes.graders import graded_passage, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries
+from local_rag.graphs.nodes.own_words import kept_off_the_web, own_queries, own_update
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural, short_path
 from local_rag.text.parts import chunk_id
@@ -52,6 +52,8 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
 
     What leaves is the last of the person's own words; what the pages are judged by stays here.
     """
+    if not deps.limit("web_searches"):  # it was on when the question was interrupted before this node
+        return _refused("the web is off")
     if deps.second_source:
         return _search_second_source(state, deps, emit)
     if why := kept_off_the_web(state.get("turns", ()), deps):
@@ -90,7 +92,7 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> Update:
     ]
     relevant = [page for page, kept, _ in chosen if kept]
     usage = sum((verdict.usage for verdict in verdicts), usage)
-    return {**_looked(state, results, relevant, graded, "page"), "own": own, "usage": usage}
+    return {**_looked(state, results, relevant, graded, "page"), **own_update(own, deps), "usage": usage}
 
 
 def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
@@ -110,7 +112,7 @@ def _search_second_source(state: State, deps: Deps, emit: Emit) -> Update:
     relevant = [document for document, verdict in pairs if verdict.label == "relevant"]
     graded = [graded_passage(document, verdict, "web") for document, verdict in pairs]
     usage = sum((verdict.usage for verdict in verdicts), usage)
-    return {**_looked(state, results, relevant, graded, "passage"), "own": own, "usage": usage}
+    return {**_looked(state, results, relevant, graded, "passage"), **own_update(own, deps), "usage": usage}
 
 
 def _looked(state: State, results: WebResults, relevant: list[Document], graded: list[Graded], noun: str) -> Update:

@@ -25,9 +25,10 @@ from typing_extensions import TypedDict
 from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
 
 from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Settings, Thresholds, Values
-from local_rag.core.documents import Heading
+from local_rag.core.documents import Heading, WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
+from local_rag.core.generation import NOT_IN_PASSAGES, Rewrite
 from local_rag.core.serialization import to_plain
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.deps import Deps, Options
@@ -210,9 +211,86 @@ def test_a_passage_that_left_the_index_is_gone_and_the_others_keep_their_numbers
         elif mode == "values":
             state = part
     assert notes == ["1 passage of this question left the index meanwhile and cannot be used"]
-    assert state["generation"] == "It costs 100 euros. Or it costs 300 euros [1]. Or 400 euros [2]."
+    assert state["generation"] == "Or it costs 300 euros [1]. Or 400 euros [2]."
     assert [document.metadata["chunk_id"] for document in state["documents"]] == ["3", "4", "2"]
-    assert state["status"] == "partial"
+
+
+@pytest.mark.parametrize(
+    ("gone", "status", "answer"),
+    [(["1"], "partial", "Or it costs 200 euros [1]."), (["1", "2"], "abstained", NOT_IN_PASSAGES)],
+)
+def test_an_answer_that_stood_loses_what_left_the_index_before_it_was_kept(gone, status, answer):
+    engine = ScriptedEngine(drafts=["It costs 100 euros [1]. Or it costs 200 euros [2]."])
+    world, saver = World(engine, memory=True), InMemorySaver()
+    config = {"configurable": {"thread_id": "1"}}
+    app = GRAPHS["self-rag"](world.options).compile(saver, interrupt_before=["remember"])
+    assert app.invoke({"question": QUESTION}, config, context=world.deps(engine))["status"] == "grounded"
+    world.corpus.passages = [kept for kept in world.corpus.passages if kept.metadata["chunk_id"] not in gone]
+    app.invoke(None, config, context=world.deps(engine))
+    turn = app.get_state(config).values["turns"][-1]
+    assert (turn["status"], turn["answer"]) == (status, answer)
+    assert turn["reason"] == "passages that it was written from have left the index"
+    assert [source["source"] for source in turn["sources"]] == ["/notes/2.md"] * (status == "partial")
+
+
+def test_a_question_that_waited_for_the_web_ends_where_it_is_off_now():
+    engine = ScriptedEngine(relevant=["yynn"], rewrites=["plan price 2026"])
+    world, saver = World(engine, web=True), InMemorySaver()
+    config = {"configurable": {"thread_id": "1"}}
+    app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["web_search_node"])
+    app.invoke({"question": QUESTION}, config, context=world.deps(engine))
+    world.web = Off()
+    state = app.invoke(None, config, context=world.deps(engine.going_on()))
+    assert state["status"] == "grounded"
+    assert [graded.why for graded in state["decisions"] if graded.kind == "web_search"] == ["the web is off"]
+
+
+class SavedPages(FakeWeb):
+    """A second source, whose passages can be read again."""
+
+    def __init__(self):
+        super().__init__(second_source="saved pages")
+        kept = {"origin": "web", "url": "saved/plan.html", "second_source": self.second_source}
+        self.index = FakeCorpus([passage(70, SECRET, **kept)])
+
+    def search(self, query, k):
+        return WebResults(tuple(self.index.search(query, k)))
+
+
+def test_no_checkpoint_holds_the_text_of_a_second_source(tmp_path):
+    engine = ScriptedEngine(relevant=["nnnn", "y"], drafts=["It costs 100 euros [1]."])
+    world, config = World(engine), {"configurable": {"thread_id": "1"}}
+    world.web = SavedPages()
+    with SqliteSaver.from_conn_string(str(tmp_path / "host.sqlite")) as saver:
+        app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["generate"])
+        app.invoke({"question": QUESTION}, config, context=world.deps(engine))
+        assert b"zebra" not in bytes_of(tmp_path / "host.sqlite")
+        state = app.invoke(None, config, context=world.deps(engine.going_on()))
+    assert [document.page_content for document in state["documents"]] == [SECRET]
+    assert state["status"] == "grounded"
+
+
+class Rewording(ScriptedEngine):
+    """A follow-up made whole with an answer in sight says more than one made of questions alone."""
+
+    def standalone(self, question, history):
+        seen = any(turn.answer for turn in history)
+        return Rewrite("What does the zebra cost?" if seen else "What else does the plan cost?")
+
+
+def test_what_was_asked_of_a_second_source_never_leaves_for_the_web():
+    """A standalone question has read the answers; a query for the web is made anew of the person's own words."""
+    engine = Rewording(relevant=["yyyy", "nnnn", "y"])
+    world, saver, config = World(engine, memory=True), InMemorySaver(), {"configurable": {"thread_id": "1"}}
+    world.web = SavedPages()
+    app = GRAPHS["crag"](world.options).compile(saver)
+    app.invoke({"question": QUESTION}, config, context=world.deps(engine))
+    before = ["web_search_node"]
+    app.invoke({"question": "And what else?"}, config, context=world.deps(engine), interrupt_before=before)
+    assert app.get_state(config).values["own"][0] == "What does the zebra cost?"
+    world.web = FakeWeb()
+    app.invoke(None, config, context=world.deps(engine))
+    assert world.web.queries == ["What else does the plan cost?"]
 
 
 @pytest.mark.parametrize("strict", [False, True])
