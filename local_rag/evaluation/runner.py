@@ -18,7 +18,7 @@ from local_rag.core.verdicts import Source
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
-from local_rag.text.answer_texts import engine_gave_out, ran_out_of_time
+from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 
 if TYPE_CHECKING:
     from local_rag.engines.language_model.judge import Judge
@@ -215,7 +215,7 @@ class Runner:
             raise LocalRagError("the graph ended without an answer")
         record = answer_record(case, graph, done.answer, events, self._single)
         late = done.answer.status == "abstained" and ran_out_of_time(done.answer.reason)
-        if late or engine_gave_out(done.answer.reason):
+        if late or is_engine_failure(done.answer.reason):
             record["error"] = done.answer.reason
         return record
 

@@ -15,7 +15,7 @@ from local_rag.graphs.grades import below, combined, unchecked, without_unsuppor
 from local_rag.graphs.rules import files_searched, is_fixed_reply, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State, Update, after, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, engine_gave_out, is_refusal
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_engine_failure, is_refusal
 from local_rag.text.display import plural
 
 _BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
@@ -63,7 +63,7 @@ def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing) -
 def _best(state: State, deps: Deps, ended: str) -> tuple[Update | None, Usage]:
     """The best rejected draft worth showing, if any, and what looking for it cost; `ended`: what ended the graph."""
     usage, texts = Usage(), texts_of(state, deps)
-    drafts = [*state.get("drafts", ()), *_ungraded(state, texts, late=not engine_gave_out(ended))]
+    drafts = [*state.get("drafts", ()), *_ungraded(state, texts, late=not is_engine_failure(ended))]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft, texts)).text]
     drafts.sort(key=lambda draft: (_BY_SUPPORT.index(draft.grade.support), draft.grade.usefulness), reverse=True)

@@ -290,6 +290,6 @@ def ran_out_of_time(reason: str) -> bool:
     return reason.startswith(tuple(table.out_of_time for table in TABLES.values()))
 
 
-def engine_gave_out(reason: str) -> bool:
+def is_engine_failure(reason: str) -> bool:
     """Whether the reason of an answer is that the engine failed after it was written."""
     return reason.startswith(tuple(table.engine_failed for table in TABLES.values()))

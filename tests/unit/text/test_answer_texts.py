@@ -14,8 +14,8 @@ from local_rag.text.answer_texts import (
     GERMAN,
     TABLES,
     asked_language,
-    engine_gave_out,
     fallback_note,
+    is_engine_failure,
     is_refusal,
     ran_out_of_time,
     texts_for,
@@ -54,8 +54,8 @@ def test_each_language_has_each_text_with_the_same_placeholders():
 def test_what_is_compared_with_is_known_in_every_language(table):
     assert is_refusal(table.refusal) and reads_as_refusal(f"{table.refusal} [1]")
     assert ran_out_of_time(table.out_of_time_after.format(seconds=300.0))
-    assert engine_gave_out(f"{table.engine_failed}: the server is gone")
-    assert not ran_out_of_time(table.nothing_found) and not engine_gave_out(table.nothing_found)
+    assert is_engine_failure(f"{table.engine_failed}: the server is gone")
+    assert not ran_out_of_time(table.nothing_found) and not is_engine_failure(table.nothing_found)
     assert not is_refusal(f"{table.refusal} But the plan costs 5 euros.")
 
 
