@@ -249,19 +249,21 @@ def texts_in(code: str) -> AnswerTexts:
     return TABLES.get(code, ENGLISH)
 
 
-def texts_for(language: str, question: str) -> AnswerTexts:
-    """The texts under a setting `answer.language`; `question`, and what a question does not tell, is English."""
-    return texts_in(detected(question) if language == OF_QUESTION else code_of(language))
+def texts_for(language: str, question: str, before: str = "") -> AnswerTexts:
+    """The texts under a setting `answer.language`. With `question` they are those of its language, or of the language
+    `before` it in a chat (a code) where it does not tell; else English.
+    """
+    return texts_in(detected(question, before) if language == OF_QUESTION else code_of(language))
 
 
-def asked_language(language: str, question: str) -> str:
+def asked_language(language: str, question: str, before: str = "") -> str:
     """What a model is told under a setting `answer.language`; empty where the question is in English, as the task is.
 
-    A language that is not known here is told by the name that it was given.
+    A language that is not known here is told by the name that it was given; `before` is as in `texts_for`.
     """
     if language != OF_QUESTION:
         return NAMES.get(code_of(language), language)
-    code = detected(question)
+    code = detected(question, before)
     return "" if code == "en" else NAMES.get(code, "the language of the question")
 
 

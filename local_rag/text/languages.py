@@ -1,11 +1,13 @@
-"""Languages by name, and which of a few a text is written in: counts of function words, nothing else."""
+"""Languages by name, and which of a few a text is written in: counts of common words and of letters."""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.words import words
+from local_rag.text.words import WORD
 
 NAMES: Mapping[str, str] = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -26,7 +28,14 @@ _WORDS: Mapping[str, frozenset[str]] = {
         mit muss müssen nach nicht noch nur ob oder ohne seit sein seine sich sie sind soll sollen steht über um und
         uns unser unsere unter viel viele vom von vor wann war waren warum was welche welchem welchen welcher
         welches wem wen wenn wer werden wessen wie wieso wieviel wieviele wird wir wo wofür woher wohin womit wozu
-        wurde wurden zu zum zur zwischen""".split()
+        wurde wurden zu zum zur zwischen
+        antwort beispiel beschreib beschreibe beschreiben beschreibt braucht darüber daten davon dazu definiere ende
+        erklär erkläre erklären erläutere ermittle fass fasse finde frage fragen frist funktioniert gehen geht gelten
+        geschieht gib gilt heißt höhe inhalt jahr jahre kommt kosten kostet kündigung liste machen macht mehr meinen
+        meiner menge monat monate möchte nenn nenne nennen nutzen passiert preis preise rechnung regeln sag sage
+        schreib schreibe seite stehen tage tun tut unterschied unterschiede vergleich vergleiche vertrag verträge
+        verwende wichtig wichtigsten wissen zahlen zahlt zahlung zeig zeige zeit ziel zusammen zusammenfassung zweck
+        übersetze übersicht""".split()
     ),
     "": frozenset(
         """à al au aux avec che chi co como con cual cuál cuándo cuánto czy da dans de del della den der des det die do
@@ -36,7 +45,8 @@ _WORDS: Mapping[str, frozenset[str]] = {
         tu um un una une uno var vad van vem vous waar wanneer wat welke wij y z za że""".split()
     ),
 }
-"""Function words by language; those of "" belong to other languages of Europe, so that they are not taken for these."""
+"""Words by language: function words, and for German what short requests are made of. Those of "" belong to other
+languages of Europe, so that they are not taken for these."""
 
 
 def code_of(name: str) -> str:
@@ -46,12 +56,29 @@ def code_of(name: str) -> str:
     return wanted if wanted in NAMES else by_name.get(wanted, _OWN.get(wanted, ""))
 
 
-def detected(text: str) -> str:
-    """The code of the language that most function words of a text belong to, of English and German.
+_GERMAN_LETTERS = frozenset("äöüß")
 
-    Empty where there are none, where two languages have as many, and where another language has more.
+
+def detected(text: str, before: str = "") -> str:
+    """The code of the language that most words of a text belong to, of English and German.
+
+    A word counts that is known to a language, or has its letters: an umlaut or ß those of German, other letters with
+    accents those of another language. Letters of a name count only where nothing else decides. `before` where none
+    counts and where two languages have as many; empty where another language has more.
     """
-    given = words(text)
-    counts = {code: sum(word in known for word in given) for code, known in _WORDS.items()}
-    best = max(counts, key=lambda code: counts[code])
-    return best if sum(count == counts[best] for count in counts.values()) == 1 else ""
+    given = WORD.findall(unicodedata.normalize("NFC", text))
+    for words in ([word for word in given if word.islower() or _known(word)], given):
+        counts = Counter(code for word in words for code in _known(word) or _by_letters(word))
+        first = counts.most_common(2)
+        if first and (len(first) == 1 or first[0][1] > first[1][1]):
+            return first[0][0]
+    return before
+
+
+def _known(word: str) -> list[str]:
+    return [code for code, members in _WORDS.items() if word.lower() in members]
+
+
+def _by_letters(word: str) -> list[str]:
+    letters = {letter for letter in word.lower() if letter.isalpha() and not letter.isascii()}
+    return ["de" if letters <= _GERMAN_LETTERS else ""] if letters else []

@@ -84,6 +84,17 @@ def test_a_kept_turn_stays_in_its_language():
     assert "**Dazu steht nichts in den Dateien: " in markdown("plan", [turn])
 
 
+def test_a_chat_keeps_its_language_where_a_question_does_not_tell():
+    with Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES]))) as rag:
+        told = [
+            rag.ask(question, thread="plan").language
+            for question in (DE, "Plan B 2024?", "What does the plan cost?", "Plan C 2024?")
+        ]
+    assert told == ["de", "de", "en", "en"]
+    shapes = [asked[2].shape.language for asked in rag.engine.asked if asked[0] == "answer"]
+    assert shapes == ["German", "German", "", "the language of the question"]
+
+
 # --- quotes -----------------------------------------------------------------------------------------------------------
 
 

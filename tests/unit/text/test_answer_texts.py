@@ -92,6 +92,15 @@ def test_another_answer_is_no_refusal(reply):
         ("Wann endet die Kündigungsfrist?", "de"),
         ("Und warum?", "de"),
         ("Wie hoch ist die Kaution, und wer zahlt sie?", "de"),
+        ("Fasse den Vertrag zusammen", "de"),
+        ("Erkläre Self-RAG", "de"),
+        ("Erkla\u0308re Self-RAG", "de"),
+        ("Kosten des Plans", "de"),
+        ("Was tun?", "de"),
+        ("Kündigungsfristen", "de"),
+        ("Who was Schrödinger?", "en"),
+        ("résumé", ""),
+        ("Vad är priset på planen?", ""),
         ("Quel est le prix des plans?", ""),
         ("Wat is de prijs van het plan?", ""),
         ("¿Cuándo termina el contrato?", ""),
@@ -102,6 +111,12 @@ def test_another_answer_is_no_refusal(reply):
 )
 def test_the_language_of_a_question(question, code):
     assert detected(question) == code
+
+
+def test_what_does_not_tell_its_language_keeps_the_one_before():
+    assert [detected(text, "de") for text in ("Self-RAG?", "", "Quel est le prix?", "What is it?")] == [
+        "de", "de", "", "en",
+    ]  # fmt: skip
 
 
 COMMON = """
