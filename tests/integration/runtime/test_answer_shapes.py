@@ -90,7 +90,7 @@ def test_a_chat_keeps_its_language_where_a_question_does_not_tell():
             rag.ask(question, thread="plan").language
             for question in (DE, "Plan B 2024?", "What does the plan cost?", "Plan C 2024?")
         ]
-    assert told == ["de", "de", "en", "en"]
+    assert languages == ["de", "de", "en", "en"]
     shapes = [asked[2].shape.language for asked in rag.engine.asked if asked[0] == "answer"]
     assert shapes == ["German", "German", "", "the language of the question"]
 
