@@ -25,6 +25,11 @@ STATUSES: tuple[str, ...] = (*get_args(Status), *get_args(Ending))
 BLOCK = 1 << 15
 """Bytes that are read at once from the end of a record; the last line of most has fewer."""
 
+_CONDITIONS = dict.fromkeys(("id", "time", "question", "graph", "thread"), str) | dict.fromkeys(
+    ("index", "engine", "settings"), dict
+)
+"""What the first line of a record must hold; what else it holds may be another version's."""
+
 
 @dataclass(frozen=True)
 class KeptRun:
@@ -194,4 +199,10 @@ def _run(lines: Sequence[bytes]) -> KeptRun:
     run = KeptRun([json.loads(line) for line in lines])
     if run.conditions.get("format") != FORMAT:
         raise ValueError("it was written by another version of local-rag")
+    for name, kind in _CONDITIONS.items():
+        if not isinstance(run.conditions.get(name), kind):
+            raise ValueError(f"its first line lacks {name!r}")
+    for name, part in (("index", "name"), ("index", "path"), ("engine", "name")):
+        if part not in run.conditions[name]:
+            raise ValueError(f"its first line lacks '{name}.{part}'")
     return run

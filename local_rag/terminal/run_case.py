@@ -61,7 +61,9 @@ def keep_case(
     enter(settings.data_folder, "cases", file.path, index=Path(run.folder))
     write(f"kept in {short_path(file.path)}: {_labels(case)}; it has {plural(len(file.cases), 'case')} now")
     index = run.conditions["index"]["name"]
-    write(f"next: local-rag eval {shlex.quote(short_path(file.path))} --index {shlex.quote(index)}")
+    source = run.conditions["settings"].get("web.source")
+    web_from = f" --web-from {shlex.quote(source)}" if source else ""
+    write(f"next: local-rag eval {shlex.quote(short_path(file.path))} --index {shlex.quote(index)}{web_from}")
 
 
 def _typed(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Sequence[Target], bool]:

@@ -86,7 +86,7 @@ def test_a_kept_turn_stays_in_its_language():
 
 def test_a_chat_keeps_its_language_where_a_question_does_not_tell():
     with Rag(Settings.load(graph="plain"), FakeCorpus(), Choice(ScriptedEngine(drafts=[NOT_IN_PASSAGES]))) as rag:
-        told = [
+        languages = [
             rag.ask(question, thread="plan").language
             for question in (DE, "Plan B 2024?", "What does the plan cost?", "Plan C 2024?")
         ]

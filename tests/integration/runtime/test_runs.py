@@ -22,6 +22,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
 from local_rag.core.events import Note, Started
 from local_rag.core.usage import Call, Usage
+from local_rag.diagnostics import kept
 from local_rag.runtime import kept_run, kept_runs
 from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.recording import FOLDER, LENGTH, LETTERS, Recorder
@@ -304,6 +305,25 @@ def test_a_damaged_record_is_one_line_and_what_is_no_record_is_left_alone():
     assert caught.value.hint == f"local-rag runs delete {run.id}"
     runs.delete([run.id])
     assert [path.name for path in files()] == ["mine.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"time": None}, {"index": None}, {"index": {}}, {"engine": []}, {"question": 5}, {"settings": None}]
+)
+def test_a_record_whose_first_line_lacks_something_is_a_damaged_one(changed):
+    run, _ = asked()
+    (file,) = files()
+    lines = file.read_bytes().split(b"\n")
+    first = {name: value for name, value in (json.loads(lines[0]) | changed).items() if value is not None}
+    file.write_bytes(b"\n".join([json.dumps(first).encode(), *lines[1:]]))
+    runs = Runs.open()
+    assert runs.list() == []
+    with pytest.raises(LocalRagError, match="its first line lacks"):
+        runs.get(run.id)
+    file.write_bytes(b'{"event": "asked", "format": 1}\n')
+    with pytest.raises(LocalRagError, match="its first line lacks"):
+        runs.get(run.id)
+    assert run.id in {item.name for item in kept.kept(Settings.load())}
 
 
 def test_a_page_of_the_web_is_kept_by_its_address():

@@ -234,8 +234,11 @@ def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
     assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
 
 
-def test_a_run_is_replayed_with_its_second_source_or_another(notes, saved, tmp_path, capsys):
+def test_a_run_is_replayed_with_its_second_source_or_another(notes, saved, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     assert run(["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]) == 0
+    assert run(["runs", "case", "last", "mine.jsonl", "--yes"]) == 0
+    assert f"--index default --web-from {saved}" in capsys.readouterr().out
     assert run(["runs", "replay", "last"]) == 0
     capsys.readouterr()
     (tmp_path / "others").mkdir()
