@@ -22,13 +22,16 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     Chats are stored and can be continued. In a pipe each line is a question; the exit code is 1 if one failed.
     """
     from local_rag.core import process
-    from local_rag.graphs.threads import thread_name
+    from local_rag.graphs.threads import Threads
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.chat import Chat
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
     settings, display = options.settings(), stderr_display()
-    name = "" if options.thread is None else thread_name(options.thread)
+    name = ""
+    if options.thread is not None:
+        with Threads.open(settings.data_folder) as threads:
+            name = threads.named(options.thread)
     if from_turn is not None and not name:
         raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
     delete_old(settings)

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from local_rag.cli.options import JsonOption, delete_old, settings_of
-from local_rag.core.errors import UsageError
+from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
@@ -108,7 +108,12 @@ def delete(name: NameArgument) -> int:
     from local_rag.text.display import plural
 
     with _threads() as threads:
-        count = plural(threads.thread(name).turns, "question")
+        try:
+            count = plural(threads.thread(name).turns, "question")
+        except UsageError:
+            raise
+        except LocalRagError:
+            count = "which cannot be read"
     if not confirm(f"Delete the thread {name} ({count})?"):
         return 1
     runs = delete_chats(settings_of(None), [name])

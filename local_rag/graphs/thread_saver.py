@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
@@ -27,10 +28,14 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from local_rag.core.answer import Citation, Status
 from local_rag.core.disk import is_full
 from local_rag.core.errors import DiskFull, LocalRagError, UsageError
+from local_rag.core.serialization import from_plain
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Graded
 from local_rag.graphs.checkpoints import Serializer
-from local_rag.text.display import joined, shorten
+from local_rag.text.display import shorten
 
 Turn = dict[str, Any]
 """One question of a thread and its answer, as `nodes.conversation.remember` writes it."""
@@ -88,9 +93,10 @@ class ThreadSaver(SqliteSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As LangGraph's. Raises LocalRagError for a row that is damaged or of a kind that is not read."""
+        name = _name_in(config)
         with read_from(self.path):
             stored = super().get_tuple(config)
-            if stored is None and str(config["configurable"]["thread_id"]) in self.unasked:
+            if stored is None and name in self.unasked:
                 return self._beginning_of_a_fork(config)
             return stored and self._whole(stored, {})
 
@@ -141,7 +147,7 @@ class ThreadSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
-        name, turns = str(given["thread_id"]), _given_turns(checkpoint["channel_values"].get("turns"))
+        name, turns = _name_in(config), _given_turns(checkpoint["channel_values"].get("turns"), checkpoint["ts"])
         run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
@@ -176,7 +182,7 @@ class ThreadSaver(SqliteSaver):
         """As LangGraph's. Raises UsageError for turns that are none, before anything is stored."""
         for channel, value in writes:
             if channel == "turns":
-                _given_turns(value)
+                _given_turns(value, "")
         super().put_writes(config, writes, task_id, task_path)
 
     # --- rows
@@ -277,7 +283,8 @@ def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
     above = str(parent["configurable"]["checkpoint_id"]) if parent else None
     first, *rest = checkpoint["channel_values"].get("turns") or [0]
     before, own = (first, rest) if isinstance(first, int) else (0, [first, *rest])
-    return _Row(checkpoint["id"], above, _checked(own), before, bool(dict(checkpoint).get("unfinished")))
+    turns = _whole_turns(own, checkpoint["ts"])
+    return _Row(checkpoint["id"], above, turns, before, bool(dict(checkpoint).get("unfinished")))
 
 
 def _turn_row(checkpoint: Checkpoint, own: list[Turn], before: int) -> Checkpoint:
@@ -292,30 +299,76 @@ def _with(checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinishe
     return cast(Checkpoint, {**checkpoint, "channel_values": values} | ({"unfinished": True} if unfinished else {}))
 
 
-OF_A_TURN = ("question", "asked", "answer", "at")
-"""What a turn has in any case, as texts: the next question, and whatever shows a chat, read them."""
-
-
-def _given_turns(given: object) -> list[Turn]:
-    """The turns that are to be stored. Raises UsageError for a value that is no list of turns."""
+def _given_turns(given: object, at: str) -> list[Turn]:
+    """The turns that are to be stored, whole. Raises UsageError for a value that is no list of turns."""
     turns = [] if given is None else given
-    if isinstance(turns, list) and all(isinstance(turn, dict) and _is_turn(turn) for turn in turns):
-        return turns
+    if isinstance(turns, list) and all(map(_is_turn, turns)):
+        return _whole_turns(turns, at)
     raise UsageError(
-        f"turns are a list of mappings with the texts {joined(OF_A_TURN)}, not {shorten(repr(given), 60)}",
+        "turns are a list of mappings with the texts question and answer, and where they are given asked and at (a "
+        f"time with its zone, ISO 8601), and what else a turn that is kept has, not {shorten(repr(given), 60)}",
         hint='app.update_state(chat, {"turns": [{**turn, "answer": "…"}]}, as_node="remember")   edits a turn',
     )
 
 
-def _is_turn(turn: Turn) -> bool:
-    return all(isinstance(turn.get(key), str) for key in OF_A_TURN)
+_KINDS: dict[str, Any] = {
+    "status": Status,
+    "sources": tuple[Citation, ...],
+    "decisions": tuple[Graded, ...],
+    "usage": Usage,
+    "path": tuple[str, ...],
+    "language": str,
+    "index": str,
+}
+"""What else a turn may have that is shown as an answer."""
 
 
-def _checked(turns: list[Turn]) -> list[Turn]:
-    """The turns of a checkpoint. Raises TypeError for what are none."""
+def _is_turn(turn: object) -> bool:
+    if not isinstance(turn, dict) or not all(isinstance(turn.get(key), str) for key in ("question", "answer")):
+        return False
+    if not isinstance(turn.get("asked", ""), str) or ("at" in turn and not _is_time(turn["at"])):
+        return False
+    try:
+        for key, kind in _KINDS.items():
+            if key in turn:
+                from_plain(kind, turn[key])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_time(text: object) -> bool:
+    try:
+        return isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _whole_turns(turns: Sequence[Turn], at: str) -> list[Turn]:
+    """The turns of a checkpoint of that time, with what the next question, and whatever shows a chat, read of each.
+
+    Raises TypeError for what are none.
+    """
     if not all(isinstance(turn, dict) for turn in turns):
         raise TypeError("a turn that is none")
-    return turns
+    return [_whole_turn(turn, at) for turn in turns]
+
+
+def _whole_turn(turn: Turn, at: str) -> Turn:
+    question = str(turn.get("question", ""))
+    times = {} if _is_time(turn.get("at")) else {"at": at}
+    return {"answer": "", "asked": question, "status": "direct", "sources": [], **turn, "question": question} | times
+
+
+def _name_in(config: RunnableConfig) -> str:
+    """The thread that a config names. Raises UsageError for a config that names none."""
+    name = config.get("configurable", {}).get("thread_id")
+    if name is None:
+        raise UsageError(
+            "a graph that keeps chats is asked in a thread, and the config names none",
+            hint='app.invoke({"question": "…"}, {"configurable": {"thread_id": "taxes"}})',
+        )
+    return str(name)
 
 
 OF_A_THREAD = {"question", "generation", "turns"}

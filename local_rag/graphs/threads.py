@@ -81,10 +81,20 @@ class Threads:
 
     def thread(self, name: str) -> Thread:
         """One thread. Raises UsageError for one that is not there."""
-        name = thread_name(name)
+        name = self._stored(name)
         if name not in self.names():
             self.turns(name)
         return self._thread(name)
+
+    def named(self, name: str) -> str:
+        """The name of a thread that is there, or else one that a new thread can have. Raises UsageError for no such."""
+        stored = self._stored(name)
+        return stored if stored in self.names() or stored in self.saver.unasked else thread_name(name)
+
+    def _stored(self, name: str) -> str:
+        """A name as it is stored: a program may have named the thread, with anything. A person's is in NFC."""
+        known = {*self.names(), *self.saver.unasked}
+        return name if name in known else unicodedata.normalize("NFC", name)
 
     def _thread(self, name: str) -> Thread:
         if turns := self.saver.turns(name):
@@ -104,10 +114,11 @@ class Threads:
 
         Raises UsageError for a thread, or a turn, that is not there.
         """
-        turns = self.saver.turns(thread_name(name))
+        name = self._stored(name)
+        turns = self.saver.turns(name)
         if not turns:
             known = self.names()
-            if thread_name(name) in known:
+            if name in known:
                 raise UsageError(
                     f"the thread {name!r} has no answered question yet: its first one waits to go on",
                     hint=f"local-rag chat --thread {shlex.quote(name)}   asks another in its place",
@@ -128,14 +139,20 @@ class Threads:
         `turns` does.
         """
         turns = self.turns(name, upto)
-        fork = self._free(f"{thread_name(name)} from {upto}"[: LONGEST - 5].strip())
+        base = "".join(ch if _in_words(ch) or ch in PUNCTUATION else " " for ch in self._stored(name))
+        fork = self._free(f"{base} from {upto}"[: LONGEST - 5].strip())
         self.saver.unasked[fork] = turns
         return fork
 
     def delete(self, name: str) -> None:
-        """Forget a thread, also in what SQLite has not yet overwritten. Raises UsageError for one that is not there."""
+        """Forget a thread, also in what SQLite has not yet overwritten, and one that is damaged.
+
+        Raises UsageError for one that is not there.
+        """
         with translated(self._path):
-            name = self.thread(name).name
+            name = self._stored(name)
+            if name not in self.names():
+                self.turns(name)
             self.saver.unasked.pop(name, None)
             self.saver.delete_thread(name)
             with self.saver.cursor() as cursor:

@@ -19,9 +19,10 @@ Turn = Mapping[str, Any]
 
 def answer_of(turn: Turn, thread: str = "") -> Answer:
     """A turn that was kept as the answer that it was, without what is not kept; older turns keep no verdicts."""
-    texts = {name: turn.get(name, "") for name in ("question", "status", "reason", "graph", "engine", "asked")}
+    texts = {name: turn.get(name, "") for name in ("question", "reason", "graph", "engine", "asked")}
     own = {name: turn[name] for name in ("path", "decisions", "usage", "language") if name in turn}
-    return from_plain(Answer, texts | own | {"text": turn["answer"], "citations": turn["sources"], "thread": thread})
+    cited = {"text": turn.get("answer", ""), "citations": turn.get("sources", ()), "thread": thread}
+    return from_plain(Answer, texts | own | cited | {"status": turn.get("status") or "direct"})
 
 
 def sources_of(turns: Iterable[Turn]) -> set[str]:

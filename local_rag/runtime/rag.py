@@ -207,9 +207,7 @@ class Rag:
 
         check_question(question)
         if thread is not None:
-            from local_rag.graphs.threads import thread_name
-
-            thread = thread_name(thread)
+            thread = self.threads.named(thread)
         question = question.encode("utf-8", "replace").decode()  # bytes of a shell that are no text are surrogates
         name = graph or self.settings.values.graph
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)

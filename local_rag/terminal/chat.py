@@ -137,7 +137,7 @@ class Chat:
         threads = self.runner.rag.threads
         if name:
             try:
-                threads.thread(name)
+                name = threads.thread(name).name
             except UsageError as error:
                 raise UsageError(str(error), hint="/threads lists them, /new NAME begins another") from error
             self._go_on(name)
@@ -154,10 +154,7 @@ class Chat:
 
     def _go_on(self, name: str) -> None:
         """Take up a thread, with its questions behind the arrow keys and its last sources at hand."""
-        from local_rag.graphs.threads import thread_name
-
-        name, threads = thread_name(name), self.runner.rag.threads
-        turns = threads.saver.turns(name)
+        turns = self.runner.rag.threads.saver.turns(name)
         self.thread, self.last = name, answer_of(turns[-1], name) if turns else None
         if self._terminal:
             with suppress(ImportError):

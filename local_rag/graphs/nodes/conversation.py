@@ -61,7 +61,9 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
         emit(Note(why))
         fresh["spent"] = ["web_searches"]
-    history = [Turn(turn["asked"], turn["answer"]) for turn in turns[-REMEMBERED:]]
+    history = [
+        Turn(turn.get("asked") or turn.get("question", ""), turn.get("answer", "")) for turn in turns[-REMEMBERED:]
+    ]
     rewrite = deps.engine.standalone(question, history)
     text = rewrite.text.strip() or question
     decisions = [Graded("standalone_question", text)] if text != question else []

@@ -33,7 +33,7 @@ def own_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
         return own, Usage()
     question = state["question"]
     standalone = standalone_of(state)
-    history = [Turn(turn["question"], "") for turn in state.get("turns", [])[-REMEMBERED:]]
+    history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone == question or deps.second_source:
         return [standalone], Usage()
     if once:

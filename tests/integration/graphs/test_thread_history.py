@@ -7,11 +7,13 @@ from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from support.fakes import FakeWeb, ScriptedEngine, passage
 from support.interrupting import answer_of, run
 from support.remembering import Recalling, opened
 
+from local_rag.cli.app import run as command
 from local_rag.core.errors import EngineError, UsageError
 from local_rag.diagnostics.kept import kept
 from local_rag.graphs.deps import Deps, Options, by_interrupt
@@ -295,13 +297,22 @@ def test_a_question_that_waits_before_a_node_is_kept_where_its_caller_stops_read
 
 
 @pytest.mark.parametrize(
-    "turns", [[1], "a turn", [{}], [{"question": "What?", "asked": "What?", "answer": 7, "at": ""}]]
+    "turns",
+    [
+        [1],
+        "a turn",
+        [{}],
+        [{"question": "What?", "asked": "What?", "answer": 7}],
+        [{"question": "What?"}],
+        [{"question": "What?", "answer": "So.", "at": "yesterday"}],
+        [{"question": "What?", "answer": "So.", "sources": [{"source": "a.md"}]}],
+    ],
 )
 def test_what_is_no_turn_is_not_written_and_the_file_is_not_blamed(turns):
     rag = opened()
     app, _ = asked(rag, "What does it cost?")
     before = stored(rag)
-    with pytest.raises(UsageError, match="turns are a list of mappings with the texts question, asked, answer and at"):
+    with pytest.raises(UsageError, match="turns are a list of mappings with the texts question and answer"):
         app.update_state(CHAT, {"turns": turns}, as_node="remember")
     with pytest.raises(TypeError, match="serializable"):
         app.update_state(CHAT, {"query": object()}, as_node="remember")
@@ -356,3 +367,64 @@ def test_what_quotes_a_file_is_found_in_every_branch_and_in_a_question_that_wait
     assert {"/notes/1.md", "/notes/7.md", "/notes/8.md", "/notes/9.md"} <= set(chat.sources)
     rag.threads.delete("plan")
     assert stored(rag)[:2] == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["user:42", "a/b\x1b[31m", "x" * 200, "u\u0308ber"])
+def test_a_thread_that_a_program_named_is_listed_goes_on_and_can_be_deleted(name, home, capsys, monkeypatch):
+    """Only the name of a new thread is a person's to choose; LangGraph takes any."""
+    rag = opened()
+    asked(rag, "What does it cost?", config={"configurable": {"thread_id": name}})
+    rag.ask("And then?", thread=name)
+    assert rag.threads.fork(name, 1)
+    rag.close()
+    monkeypatch.setenv("LOCAL_RAG_THREADS_KEEP_DAYS", "30")
+    assert command(["threads"]) == 0 and command(["kept"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert command(["threads", "show", name]) == 0
+    assert command(["threads", "delete", name]) == 0
+    assert "\x1b" not in capsys.readouterr().out and stored(rag)[0] == 0
+
+
+def test_a_seeded_turn_is_filled_in_shown_and_deleted(home, capsys):
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver)
+    config = {"configurable": {"thread_id": "seeded"}}
+    turn = {"question": "Hi", "answer": "Hello"}
+    app.update_state(config, {"turns": [turn]}, as_node="remember")
+    (kept_turn,) = app.get_state(config).values["turns"]
+    assert turn.items() <= kept_turn.items() and kept_turn["asked"] == "Hi" and kept_turn["at"] > "2026"
+    for arguments in (["threads"], ["threads", "show", "seeded"], ["threads", "export", "seeded"], ["kept"]):
+        assert command(arguments) == 0
+    assert "Hello" in capsys.readouterr().out
+    asked(rag, "And then?", config=config)
+    assert [(turn.question, turn.answer) for turn in rag.engine.asked[0][2]] == [("Hi", "Hello")]
+    assert questions(rag.threads.turns("seeded")) == ["Hi", "And then?"]
+    rag.close()
+    assert command(["threads", "delete", "seeded"]) == 0
+
+
+def test_a_seeded_turn_of_another_saver_is_read():
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=InMemorySaver())
+    app.update_state(CHAT, {"turns": [{"question": "Hi", "answer": "Hello"}]}, as_node="remember")
+    app.invoke({"question": "And then?"}, CHAT)
+    assert questions(app.get_state(CHAT).values["turns"]) == ["Hi", "And then?"]
+
+
+def test_a_damaged_thread_can_be_deleted(home):
+    rag = opened()
+    asked(rag, "What does it cost?")
+    with sqlite3.connect(rag.settings.data_folder / FILE) as db:
+        db.execute("UPDATE checkpoints SET type = 'pickle'")
+    rag.close()
+    assert command(["threads", "delete", "plan"]) == 0
+    assert stored(rag)[0] == 0
+
+
+@pytest.mark.parametrize("config", [None, {}, {"configurable": {}}])
+def test_a_config_without_a_thread_is_refused_with_the_one_to_pass(config):
+    app = (rag := opened()).graph("self-rag", checkpointer=rag.threads.saver)
+    with pytest.raises(UsageError, match="the config names none") as caught:
+        app.invoke({"question": "What?"}, config)
+    assert '"configurable": {"thread_id": ' in caught.value.hint
+    assert rag.threads.list() == []
