@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
@@ -28,17 +27,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from local_rag.core.answer import Citation, Status
 from local_rag.core.disk import is_full
 from local_rag.core.errors import DiskFull, LocalRagError, UsageError
-from local_rag.core.serialization import from_plain
-from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Graded
 from local_rag.graphs.checkpoints import Serializer
-from local_rag.text.display import shorten
-
-Turn = dict[str, Any]
-"""One question of a thread and its answer, as `nodes.conversation.remember` writes it."""
+from local_rag.graphs.turns import Turn, given_turns, whole_turns
 
 _Known = dict[tuple[str, str], Sequence[Turn]]
 """Every turn up to that of a row, by (thread, id of the row)."""
@@ -147,7 +139,7 @@ class ThreadSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
-        name, turns = _name_in(config), _given_turns(checkpoint["channel_values"].get("turns"), checkpoint["ts"])
+        name, turns = _name_in(config), given_turns(checkpoint["channel_values"].get("turns"), checkpoint["ts"])
         run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
@@ -182,7 +174,7 @@ class ThreadSaver(SqliteSaver):
         """As LangGraph's. Raises UsageError for turns that are none, before anything is stored."""
         for channel, value in writes:
             if channel == "turns":
-                _given_turns(value, "")
+                given_turns(value, "")
         super().put_writes(config, writes, task_id, task_path)
 
     # --- rows
@@ -283,7 +275,7 @@ def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
     above = str(parent["configurable"]["checkpoint_id"]) if parent else None
     first, *rest = checkpoint["channel_values"].get("turns") or [0]
     before, own = (first, rest) if isinstance(first, int) else (0, [first, *rest])
-    turns = _whole_turns(own, checkpoint["ts"])
+    turns = whole_turns(own, checkpoint["ts"])
     return _Row(checkpoint["id"], above, turns, before, bool(dict(checkpoint).get("unfinished")))
 
 
@@ -297,67 +289,6 @@ def _turn_row(checkpoint: Checkpoint, own: list[Turn], before: int) -> Checkpoin
 def _with(checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinished: bool = False) -> Checkpoint:
     values = {**checkpoint["channel_values"], "turns": [before, *own]}
     return cast(Checkpoint, {**checkpoint, "channel_values": values} | ({"unfinished": True} if unfinished else {}))
-
-
-def _given_turns(given: object, at: str) -> list[Turn]:
-    """The turns that are to be stored, whole. Raises UsageError for a value that is no list of turns."""
-    turns = [] if given is None else given
-    if isinstance(turns, list) and all(map(_is_turn, turns)):
-        return _whole_turns(turns, at)
-    raise UsageError(
-        "turns are a list of mappings with the texts question and answer, and where they are given asked and at (a "
-        f"time with its zone, ISO 8601), and what else a turn that is kept has, not {shorten(repr(given), 60)}",
-        hint='app.update_state(chat, {"turns": [{**turn, "answer": "…"}]}, as_node="remember")   edits a turn',
-    )
-
-
-_KINDS: dict[str, Any] = {
-    "status": Status,
-    "sources": tuple[Citation, ...],
-    "decisions": tuple[Graded, ...],
-    "usage": Usage,
-    "path": tuple[str, ...],
-    "language": str,
-    "index": str,
-}
-"""What else a turn may have that is shown as an answer."""
-
-
-def _is_turn(turn: object) -> bool:
-    if not isinstance(turn, dict) or not all(isinstance(turn.get(key), str) for key in ("question", "answer")):
-        return False
-    if not isinstance(turn.get("asked", ""), str) or ("at" in turn and not _is_time(turn["at"])):
-        return False
-    try:
-        for key, kind in _KINDS.items():
-            if key in turn:
-                from_plain(kind, turn[key])
-    except ValueError:
-        return False
-    return True
-
-
-def _is_time(text: object) -> bool:
-    try:
-        return isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
-def _whole_turns(turns: Sequence[Turn], at: str) -> list[Turn]:
-    """The turns of a checkpoint of that time, with what the next question, and whatever shows a chat, read of each.
-
-    Raises TypeError for what are none.
-    """
-    if not all(isinstance(turn, dict) for turn in turns):
-        raise TypeError("a turn that is none")
-    return [_whole_turn(turn, at) for turn in turns]
-
-
-def _whole_turn(turn: Turn, at: str) -> Turn:
-    question = str(turn.get("question", ""))
-    times = {} if _is_time(turn.get("at")) else {"at": at}
-    return {"answer": "", "asked": question, "status": "direct", "sources": [], **turn, "question": question} | times
 
 
 def _name_in(config: RunnableConfig) -> str:

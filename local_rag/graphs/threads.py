@@ -16,7 +16,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder
-from local_rag.graphs.thread_saver import ThreadSaver, Turn, must_be_ours, translated
+from local_rag.graphs.thread_saver import ThreadSaver, must_be_ours, translated
+from local_rag.graphs.turns import Turn
 from local_rag.text.display import joined, plural
 
 FILE = "threads.sqlite"

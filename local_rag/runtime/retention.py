@@ -30,10 +30,10 @@ def delete_old(settings: Settings) -> Iterator[str]:
 
 def delete_chats(settings: Settings, names: Sequence[str]) -> int:
     """Delete chats, and the runs of their questions, which say the same; how many runs. Raises UsageError, OSError."""
-    from local_rag.graphs.threads import Threads, thread_name
+    from local_rag.graphs.threads import Threads
 
-    names = [thread_name(name) for name in names]
     with Threads.open(settings.data_folder) as threads:
+        names = [threads.named(name) for name in names]  # as their runs have them
         for name in names:
             threads.delete(name)
     runs = Runs(settings)
