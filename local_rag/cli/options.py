@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -56,6 +57,15 @@ FormatOption = Annotated[
         "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
     ),
 ]
+
+
+class Listing(TyperGroup):
+    """A group of commands that alone, or with options, is its command `list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def settings_of(index: str | None, models: str | None = None, trust: bool | None = None, **flags: Any) -> Settings:

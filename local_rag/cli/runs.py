@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from local_rag.cli.options import IndexOption, JsonOption, WebFromOption, delete_old, settings_of, stderr_display
+from local_rag.cli.options import (
+    IndexOption,
+    JsonOption,
+    Listing,
+    WebFromOption,
+    delete_old,
+    settings_of,
+    stderr_display,
+)
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,17 +27,8 @@ CHANGED = 4
 """The exit code where a run differs from another one."""
 
 
-class _Listing(TyperGroup):
-    """`local-rag runs` is `local-rag runs list`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or (args[0].startswith("-") and args[0] != "--help"):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
 runs_app = typer.Typer(
-    cls=_Listing,
+    cls=Listing,
     rich_markup_mode=None,
     help="Look into the last questions: what was retrieved, each verdict, the answer; compare them, ask them again.",
 )
@@ -157,11 +155,11 @@ def case(
 
     The sources are the verified citations of the answer, those that hold --answer if it is given, or --source.
     """
-    from local_rag.terminal.run_case import keep_case
+    from local_rag.terminal.run_case import show_kept_case
 
     settings = settings_of(None)
     run = _runs(settings).get(id)
-    keep_case(settings, run, cases, answers=answer or (), sources=source or (), unanswerable=unanswerable, yes=yes)
+    show_kept_case(settings, run, cases, answers=answer or (), sources=source or (), unanswerable=unanswerable, yes=yes)
     return 0
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from local_rag.cli.options import JsonOption, delete_old, settings_of
+from local_rag.cli.options import JsonOption, Listing, delete_old, settings_of
 from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
@@ -18,17 +17,8 @@ if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels
 
 
-class _Listing(TyperGroup):
-    """`local-rag threads` is `local-rag threads list`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or (args[0].startswith("-") and args[0] != "--help"):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
 threads_app = typer.Typer(
-    cls=_Listing, rich_markup_mode=None, help="List, show, export or delete the chats that are stored."
+    cls=Listing, rich_markup_mode=None, help="List, show, export or delete the chats that are stored."
 )
 
 VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]

@@ -210,11 +210,15 @@ class Threads(_Section):
 
 
 class Traces(_Section):
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that a trace (--trace-file) is kept; 0: for ever")
+    keep_days: int = Field(0, ge=0, le=36_500, description="days that a file of --trace-file is kept; 0: for ever")
 
 
 class Trace(_Section):
-    otlp: str = Field("", description="collector of spans on this machine, such as http://127.0.0.1:6006/v1/traces")
+    otlp: str = Field(
+        "",
+        description="where questions are sent as spans of OpenTelemetry: a collector on this machine, such as "
+        "http://127.0.0.1:6006/v1/traces",
+    )
 
 
 class Runs(_Section):
@@ -280,7 +284,6 @@ class Settings:
 
         Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
         """
-        prompts = flags.pop("prompts", None) or {}
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         data_folder = _folder(DATA_DIR, _DIRS.user_data_dir)
@@ -307,7 +310,6 @@ class Settings:
             cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
             trust_models_here=trust,
-            prompts=prompts,
         )
 
     @property

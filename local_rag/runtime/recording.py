@@ -62,10 +62,11 @@ class Recorder:
         if not (self._keep or self._remember):
             yield from events
             return
-        record = _Record(self._folder, self._keep)
+        given = conditions()
         if self._remember:
-            self.latest = record.lines
-        about = {"format": FORMAT, "id": record.id, "time": record.time} | conditions()
+            self.latest = []
+        record = _Record(self._folder, self._keep, self.latest if self._remember else None)
+        about = {"format": FORMAT, "id": record.id, "time": record.time} | given
         with closing(record), closing(follow(_named(events, record), record.write, about, _Data())) as recorded:
             for event in recorded:
                 if record.trouble and not self._complained:
@@ -101,13 +102,15 @@ class _Data:
 
 
 class _Record:
-    """One file as it is written. Where that fails it is given up, and what there is of it is deleted."""
+    """One file as it is written. Where that fails it is given up, and what there is of it is deleted.
 
-    def __init__(self, folder: Path, keep: int) -> None:
+    Each line is added to `lines`, too, where somebody wants them.
+    """
+
+    def __init__(self, folder: Path, keep: int, lines: list[Line] | None) -> None:
         moment = datetime.now(UTC)
         self.id, self.time, self.trouble = "", moment.isoformat(timespec="milliseconds"), ""
-        self.lines: list[Line] = []
-        self._path, self._handle = folder, -1
+        self._path, self._handle, self._lines = folder, -1, lines
         if keep:
             try:
                 self._open(folder, keep, f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03}")
@@ -129,7 +132,8 @@ class _Record:
 
     def write(self, line: Line) -> None:
         """Add a line; it is there after a kill, too."""
-        self.lines.append(line)
+        if self._lines is not None:
+            self._lines.append(line)
         if self._handle < 0:
             return
         data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"

@@ -68,7 +68,7 @@ class RunPassages:
         return f", § {passage['heading']}" if passage["heading"] else ""
 
     def note(self, content: str) -> str:
-        """What to know of the index: that it has changed since, or cannot be read."""
+        """What to know of the index: that it has changed since, as far as that is known, or cannot be read."""
         if self.stored is None:
             return self.trouble
-        return "the index has changed since" if content != self.stored.content else ""
+        return "the index has changed since" if content not in ("", self.stored.content) else ""

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.making.case_file import CaseFile
-from local_rag.evaluation.making.from_run import case_of_run, cited_targets, holding, named_targets
-from local_rag.index.index import Index
+from local_rag.evaluation.making.from_run import Labels, keep_case
 from local_rag.runtime.kept_run import KeptRun
-from local_rag.runtime.written import enter
 from local_rag.terminal.console import PlainTable, stderr, write
 from local_rag.terminal.proposal import BETWEEN
 from local_rag.text.display import plural, printable, short_path, shorten
@@ -30,7 +27,7 @@ LONGEST = 300
 """Characters of an answer and of a quote."""
 
 
-def keep_case(
+def show_kept_case(
     settings: Settings,
     run: KeptRun,
     path: Path,
@@ -40,33 +37,28 @@ def keep_case(
     unanswerable: bool = False,
     yes: bool = False,
 ) -> None:
-    """Append the case to a file, and say so. Where nothing is given a person is asked, unless `yes`.
+    """Keep the case, and say so. Where nothing is given a person is asked, unless `yes`; see `from_run.keep_case`.
 
-    `yes` takes the answer's own verified citations as what is relevant, and an abstention for right; beside an answer
-    in words only those that hold it are relevant. Raises UsageError where nobody can be asked, for labels that
-    contradict each other, and for a question that the file has already.
+    Raises UsageError where nobody can be asked, too.
     """
-    file = CaseFile(path)
-    if file.has(run.standalone_question):
-        raise UsageError(f"{short_path(path)} has that question already", hint="name another file")
-    files = _files(run)
-    cited = () if unanswerable else cited_targets(run, files)
-    relevant: Sequence[Target] = named_targets(sources, files) if sources else cited
-    unanswerable = unanswerable or (yes and run.status == "abstained" and not (answers or sources))
-    if not (answers or sources or unanswerable or yes):
-        answers, relevant, unanswerable = _typed(run, relevant)
-    if answers and not (sources or yes):
-        relevant = holding(answers, relevant)
-    file.append(case := case_of_run(run, answers, relevant, unanswerable=unanswerable))
-    enter(settings.data_folder, "cases", file.path, index=Path(run.folder))
+    case, file = keep_case(
+        settings,
+        run,
+        path,
+        answers=answers,
+        sources=sources,
+        unanswerable=unanswerable,
+        yes=yes,
+        labels_by=_typed,
+    )
     write(f"kept in {short_path(file.path)}: {_labels(case)}; it has {plural(len(file.cases), 'case')} now")
-    index = run.conditions["index"]["name"]
+    index = f" --index {shlex.quote(run.conditions['index']['name'])}" if run.folder else ""
     source = run.conditions["settings"].get("web.source")
     web_from = f" --web-from {shlex.quote(source)}" if source else ""
-    write(f"next: local-rag eval {shlex.quote(short_path(file.path))} --index {shlex.quote(index)}{web_from}")
+    write(f"next: local-rag eval {shlex.quote(short_path(file.path))}{index}{web_from}")
 
 
-def _typed(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Sequence[Target], bool]:
+def _typed(run: KeptRun, relevant: Sequence[Target]) -> Labels:
     """What a person types: the expected answer, or that there is none. Raises UsageError without a terminal."""
     console = stderr()
     if not (console.is_terminal and sys.stdin.isatty()):
@@ -91,14 +83,6 @@ def _typed(run: KeptRun, relevant: Sequence[Target]) -> tuple[Sequence[str], Seq
     if typed == NOT_THERE or not (typed or relevant):
         return (), (), True
     return tuple(filter(None, map(str.strip, typed.split(BETWEEN)))), relevant, False
-
-
-def _files(run: KeptRun) -> list[str]:
-    """The files of the index, or where it cannot be read those that the run retrieved."""
-    try:
-        return [file.path for file in Index.listed(Path(run.folder))]
-    except LocalRagError:
-        return list(dict.fromkeys(str(passage["source"]) for passage in run.passages))
 
 
 def _labels(case: Case) -> str:

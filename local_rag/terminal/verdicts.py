@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from rich.text import Text
 
@@ -24,15 +24,11 @@ COLOURS = {
 }
 
 
-def verdicts_table(
-    decisions: Iterable[Graded], label: PathLabel = short_path, where: Mapping[str, str] | None = None
-) -> PlainTable:
-    """A row for each: its kind; label, score, passage and reason. `where` has page or heading by `chunk_id`."""
+def verdicts_table(decisions: Iterable[Graded], label: PathLabel = short_path) -> PlainTable:
+    """A row for each: its kind; label, score, passage and reason."""
     table = PlainTable()
     for graded in decisions:
-        table.add_row(
-            Text(graded.kind, "dim"), verdict_text(graded, label, (where or {}).get(graded.chunk_id or "", ""))
-        )
+        table.add_row(Text(graded.kind, "dim"), verdict_text(graded, label))
     return table
 
 

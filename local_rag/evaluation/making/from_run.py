@@ -1,16 +1,64 @@
-"""A case made of a run: its question, and what a right answer says or where it stands."""
+"""A case made of a run: its question, and what a right answer says or where it stands; kept in a file."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from local_rag.core.errors import UsageError
+from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.evaluation.cases import Case, Target
+from local_rag.evaluation.making.case_file import CaseFile
 from local_rag.evaluation.making.proposals import named, tails
 from local_rag.evaluation.making.wording import located
 from local_rag.evaluation.matching import lookup
+from local_rag.index.index import Index
 from local_rag.runtime.kept_run import KeptRun
+from local_rag.runtime.written import enter
+from local_rag.text.display import short_path
+
+if TYPE_CHECKING:
+    from local_rag.config.settings import Settings
+
+Labels = tuple[Sequence[str], Sequence[Target], bool]
+"""Expected answers, relevant sources, and whether the files do not say."""
+
+
+def keep_case(
+    settings: Settings,
+    run: KeptRun,
+    path: Path,
+    *,
+    answers: Sequence[str] = (),
+    sources: Sequence[str] = (),
+    unanswerable: bool = False,
+    yes: bool = False,
+    labels_by: Callable[[KeptRun, Sequence[Target]], Labels],
+) -> tuple[Case, CaseFile]:
+    """Append the case to a file, and enter the file in the list of what is kept.
+
+    Where nothing is given `labels_by` says what is right, told what the answer cites, unless `yes`: that takes the
+    answer's own verified citations as what is relevant, and an abstention for right. Beside an answer in words only
+    those citations are relevant that hold it. Raises UsageError for labels that contradict each other, and for a
+    question that the file has already.
+    """
+    file = CaseFile(path)
+    if file.has(run.standalone_question):
+        raise UsageError(f"{short_path(path)} has that question already", hint="name another file")
+    files = _files(run)
+    cited = () if unanswerable else cited_targets(run, files)
+    relevant: Sequence[Target] = named_targets(sources, files) if sources else cited
+    unanswerable = unanswerable or (yes and run.status == "abstained" and not (answers or sources))
+    if not (answers or sources or unanswerable or yes):
+        answers, relevant, unanswerable = labels_by(run, relevant)
+    if answers and not (sources or yes):
+        relevant = holding(answers, relevant)
+    case = case_of_run(run, answers, relevant, unanswerable=unanswerable)
+    file.append(case)
+    enter(settings.data_folder, "cases", file.path, index=Path(run.folder) if run.folder else None)
+    return case, file
 
 
 def cited_targets(run: KeptRun, files: Sequence[str]) -> tuple[Target, ...]:
@@ -60,3 +108,11 @@ def case_of_run(
         )
     note = f"from the run {run.id}"
     return Case(named(question), question, tuple(answers), not unanswerable, tuple(relevant), note=note)
+
+
+def _files(run: KeptRun) -> list[str]:
+    """The files of the index, or where it cannot be read those that the run retrieved."""
+    if run.folder:
+        with suppress(LocalRagError):
+            return [file.path for file in Index.listed(Path(run.folder))]
+    return list(dict.fromkeys(str(passage["source"]) for passage in run.passages))

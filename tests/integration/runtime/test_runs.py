@@ -355,7 +355,7 @@ def test_what_differs_is_named_part_by_part():
     first, _ = asked(engine=ScriptedEngine(relevant=["yyyn"]))
     other = FakeCorpus([passage(n) for n in (2, 1, 3, 9)])
     second, _ = asked(engine=ScriptedEngine(relevant=["n"]), corpus=other, flags={"crag__refine": True})
-    differing = difference(first, second)
+    differing = Runs.open().compare(first.id, second.id)
     assert differing.changed == ("path", "passages", "verdicts", "answer") and differing.reordered
     assert [one["chunk_id"] for one in differing.gone] == ["4"] and [one["chunk_id"] for one in differing.new] == ["9"]
     assert [(change.name, change.second) for change in differing.conditions] == [("crag.refine", True)]

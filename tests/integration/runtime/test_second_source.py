@@ -15,6 +15,7 @@ from local_rag.core.events import Retrieved, Started, WebQuery
 from local_rag.core.progress import Silent
 from local_rag.diagnostics import kept
 from local_rag.index.index import Index
+from local_rag.runtime.kept_runs import Runs
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.second_source import index_of_folder, open_second_source
 from local_rag.web.search import QUERY_LOG
@@ -119,6 +120,8 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     by_path, _ = answered(web__source=str(home / "data" / "indexes" / "lamps"))
     assert by_name.second_source == by_path.second_source == "lamps"
     assert by_name.text == by_path.text and by_name.status == "grounded"
+    with Index.open(Settings.load(index="lamps").index_path, remembering_minilm()) as lamps:
+        assert Runs.open().get(by_name.run).conditions["second_source"] == lamps.content()
 
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.fakes import FakeCorpus, passage
 from support.ollama_engine import QUESTION, contents, engine_on
@@ -119,7 +121,7 @@ def test_which_thresholds_were_calibrated_with_other_prompts(kept, otherwise):
 
 
 def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
-    settings = Settings.load(prompts={"rewriter": "Write one query."})
+    settings = replace(Settings.load(), prompts={"rewriter": "Write one query."})
     prompt_file(settings).parent.mkdir(parents=True, exist_ok=True)
     prompt_file(settings).write_text("rewriter: Write a query.\nrewriter_web: Write three words.\n")
     texts = prompt_texts(settings)
