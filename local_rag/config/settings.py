@@ -215,9 +215,7 @@ class Traces(_Section):
 
 class Trace(_Section):
     otlp: str = Field(
-        "",
-        description="where questions are sent as spans of OpenTelemetry: a collector on this machine, such as "
-        "http://127.0.0.1:6006/v1/traces",
+        "", description="collector on this machine that gets spans, not files, such as http://127.0.0.1:6006/v1/traces"
     )
 
 
