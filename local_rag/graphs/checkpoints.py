@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
-from langgraph._internal._serde import build_serde_allowlist
+from langgraph._internal._serde import build_serde_allowlist  # nothing public lists the types of a state
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from local_rag.core.protocols import Corpus
-from local_rag.graphs.rules import latest
+from local_rag.graphs.rules import last_retrieved
 from local_rag.graphs.state import CragState, Draft, State, Update
 from local_rag.text import citations
 from local_rag.text.citations import BETWEEN
@@ -62,7 +62,8 @@ def restored(state: State, corpus_of: CorpusOf) -> tuple[Update, int]:
     are gone goes with them.
     """
     documents, nearest, drafts = state.get("documents", []), state.get("nearest", []), state.get("drafts", [])
-    if not any(map(_is_reference, [*documents, *nearest, *(one for draft in drafts for one in draft.documents)])):
+    of_drafts = [document for draft in drafts for document in draft.documents]
+    if not any(map(_is_reference, [*documents, *nearest, *of_drafts])):
         return {}, 0
     texts = {id(document): _read(document, corpus_of) for document in documents}
     read = [document for document in map(texts.__getitem__, map(id, documents)) if document]
@@ -84,10 +85,11 @@ def _remarked(state: State, read: Sequence[Document | None]) -> Update:
     if text := state.get("written"):
         update["written"] = _marks_left(text, read)
     if text := state.get("segment"):
-        new = [chosen for chosen, known in zip(read, state.get("documents", []), strict=True) if known in latest(state)]
+        last, documents = last_retrieved(state), state.get("documents", [])
+        new = [chosen for chosen, known in zip(read, documents, strict=True) if known in last]
         update["segment"] = _marks_left(text, new)
     if candidates := state.get("candidates"):
-        update["candidates"] = [replace(one, text=_marks_left(one.text, read)) for one in candidates]
+        update["candidates"] = [replace(draft, text=_marks_left(draft.text, read)) for draft in candidates]
     return update
 
 
@@ -158,6 +160,8 @@ def _restricted(inner: SerializerProtocol) -> SerializerProtocol:
         return EncryptedSerializer(inner.cipher, _restricted(inner.serde))
     if not isinstance(inner, JsonPlusSerializer):
         return inner
+    # Only a serializer that has a list of types takes another one; one that makes objects of any type, as LangGraph's
+    # do by default, gives itself back and is replaced.
     if inner.with_msgpack_allowlist([("local_rag", "any")]) is not inner:
         return inner.with_msgpack_allowlist(TYPES)
     return JsonPlusSerializer(pickle_fallback=inner.pickle_fallback, allowed_msgpack_modules=TYPES)

@@ -31,14 +31,14 @@ def push_answer(text: str, node: str, status: str, engine: str, usage: Usage) ->
     config = _config()
     if config is None:
         return
-    identifier, words = f"answer-{uuid4().hex}", _WORDS.findall(text) or [""]
+    identifier, pieces = f"answer-{uuid4().hex}", _WORDS.findall(text) or [""]
     with set_config_context(config | {"metadata": {**config["metadata"], "langgraph_node": node}}) as context:
-        for word in words[:-1]:
-            context.run(_push, AIMessageChunk(content=word, id=identifier))
+        for piece in pieces[:-1]:
+            context.run(_push, AIMessageChunk(content=piece, id=identifier))
         tokens = usage.prompt_tokens, usage.output_tokens
         counted = UsageMetadata(input_tokens=tokens[0], output_tokens=tokens[1], total_tokens=sum(tokens))
         last = AIMessageChunk(
-            content=words[-1],
+            content=pieces[-1],
             id=identifier,
             chunk_position="last",
             response_metadata={"status": status, "model_name": engine},

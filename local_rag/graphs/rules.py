@@ -161,7 +161,7 @@ def more_steps(state: State) -> Literal["go on", "enough"]:
     return "go on" if state.get("step") == "go on" and budget_left(state, "steps") else "enough"
 
 
-def latest(state: State) -> list[Document]:
+def last_retrieved(state: State) -> list[Document]:
     """Of the passages that are left, those that the last retrieval brought."""
     shown = state.get("shown", ())
     return [document for document in state.get("documents", []) if document.metadata.get("chunk_id") in shown]
@@ -185,7 +185,7 @@ def some_new(state: State) -> Literal["generate", "nothing new", "transform_quer
         return some_relevant(state)
     if TIME in state.get("spent", ()):
         return "max retries"
-    return "generate" if latest(state) else "nothing new"
+    return "generate" if last_retrieved(state) else "nothing new"
 
 
 def part_supported(state: State) -> Literal["go on", "not supported"]:

@@ -36,12 +36,12 @@ _Known = dict[tuple[str, str], Sequence[Turn]]
 """Every turn up to that of a row, by (thread, id of the row)."""
 
 RUN = "__local_rag_run"
-"""Where a config carries the `RunOnThread` to `put`; LangGraph stores no such key."""
+"""Where a config carries the `KeptRun` to `put`; LangGraph stores no such key."""
 
 
 @dataclass
-class RunOnThread:
-    """One run of a graph. `forks`: it goes on from a checkpoint that another one follows already.
+class KeptRun:
+    """What one run of a graph has stored. `forks`: it goes on from a checkpoint that another one follows already.
 
     `stored` are the unfinished rows that it wrote, (thread, id), `replaced` those that it went on from; `waits`: the
     last of `stored` is a question that can go on. `interrupted`: the caller has been told that the run waits.
@@ -56,7 +56,11 @@ class RunOnThread:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row as it is stored. `before` turns of its parent come before its own."""
+    """A row as it is stored: its own turns come after the first `before` of its parent's.
+
+    The row of the third question of a chat has before = 2 and one turn; where its second turn was edited, the new row
+    has before = 1, the edited turn, and the row of the second question as its parent.
+    """
 
     id: str
     parent: str | None
@@ -118,7 +122,7 @@ class ThreadSaver(SqliteSaver):
         Nor does anything of one that its caller left, unless it waited by then.
         """
         given = {**(config or {}).get("configurable", {})}
-        run = given[RUN] = RunOnThread(self._is_earlier(given))
+        run = given[RUN] = KeptRun(self._is_earlier(given))
         failed = True
         try:
             yield cast(RunnableConfig, {**(config or {}), "configurable": given})
@@ -140,7 +144,7 @@ class ThreadSaver(SqliteSaver):
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
         name, turns = _name_in(config), given_turns(checkpoint["channel_values"].get("turns"), checkpoint["ts"])
-        run: RunOnThread = given.get(RUN) or RunOnThread(forks=True)
+        run: KeptRun = given.get(RUN) or KeptRun(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
             cursor.execute("BEGIN IMMEDIATE")
@@ -268,9 +272,10 @@ def _alike(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
 
 
 def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
-    """Rows of an earlier version have all turns of their thread, and what they follow is gone.
+    """A row as this version stores it, or an earlier one.
 
-    In a row of this one a number stands before its own turns, so that an earlier version refuses to go on with it.
+    Its `turns` are [2, turn]: the first two of its parent, then its own. An earlier version has all turns of the thread
+    in one row, [turn, turn, turn], and refuses to go on with a list that begins with a number.
     """
     above = str(parent["configurable"]["checkpoint_id"]) if parent else None
     first, *rest = checkpoint["channel_values"].get("turns") or [0]

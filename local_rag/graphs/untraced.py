@@ -17,7 +17,7 @@ from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry
+from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry  # START takes no other writer
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 from langsmith import tracing_context

@@ -39,12 +39,14 @@ def widened(
     }
     chosen = {chunk_id(passage): passage for passage in passages if chunk_id(passage) in around}
     retrieved, closed = set(chosen), set(known)
+    held = [_vocabulary(passage) for passage in chosen.values()]
     for passage in sorted(chosen.values(), key=_rank, reverse=True):
-        for wish in _wishes(chunk_id(passage), around[chunk_id(passage)], retrieved, how):
-            new = [neighbour for neighbour in wish if chunk_id(neighbour) not in chosen]
+        for addition in _additions(chunk_id(passage), around[chunk_id(passage)], retrieved, how):
+            new = [neighbour for neighbour in addition if chunk_id(neighbour) not in chosen]
             cost = sum(len(neighbour.page_content) for neighbour in new)
-            if cost <= room and not closed.intersection(map(chunk_id, new)) and not _repeated(new, chosen.values()):
+            if cost <= room and not closed.intersection(map(chunk_id, new)) and not _repeated(new, held):
                 chosen |= {chunk_id(neighbour): neighbour for neighbour in new}
+                held += map(_vocabulary, new)
                 room -= cost
     stretches = {id_: stretch for stretch in _stretches(chosen, around.values()) for id_ in map(chunk_id, stretch)}
     wide: dict[str, Document] = {}
@@ -58,7 +60,7 @@ def widened(
     return list(wide.values())
 
 
-def _wishes(core: str, near: Sequence[Document], retrieved: set[str], how: WidenName) -> list[list[Document]]:
+def _additions(core: str, near: Sequence[Document], retrieved: set[str], how: WidenName) -> list[list[Document]]:
     """What to add to a passage, each list whole or not at all: its section, or its two neighbours one by one."""
     place = [chunk_id(passage) for passage in near].index(core)
     section = _section(near, place)
@@ -77,11 +79,17 @@ def _section(near: Sequence[Document], place: int) -> list[Document]:
     return list(near[first : last + 1]) if last - first < LONGEST_SECTION else [near[place]]
 
 
-def _repeated(new: Sequence[Document], chosen: Iterable[Document]) -> bool:
-    """Whether one of them says no more than a passage that is there: a copy, or an edition with a few other words."""
-    held = [set(words(passage.page_content)) for passage in chosen]
-    texts = [set(words(passage.page_content)) for passage in new]
+def _repeated(new: Sequence[Document], held: Sequence[set[str]]) -> bool:
+    """Whether one of them says no more than a passage that is there: a copy, or an edition with a few other words.
+
+    `held` are the words of each passage that is there.
+    """
+    texts = map(_vocabulary, new)
     return any(len(text & other) >= SAME * len(text | other) for text in texts for other in held)
+
+
+def _vocabulary(passage: Document) -> set[str]:
+    return set(words(passage.page_content))
 
 
 def _stretches(chosen: dict[str, Document], surroundings: Iterable[Sequence[Document]]) -> Iterator[list[Document]]:

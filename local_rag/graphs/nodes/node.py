@@ -54,22 +54,10 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
             emit = _emitting(runtime, deps)
             state, read = with_texts(state, deps, emit)
             emit(Started(work.__name__, doing if isinstance(doing, str) else doing(state, deps)))
-            in_time = True
-            try:
-                with deps.scope():
-                    update = {} if state.get("failed") else _worked(work, state, deps, emit)
-            except DeadlineExceeded:
-                update, in_time = outcome.out_of_time(state, deps), False
-            except (EngineError, ModelMissing) as error:
-                update, in_time = outcome.engine_failed(state, deps, error), False
-            update = {
-                "generation": state.get("generation", ""),
-                **read,
-                **update,
-                "spent": _exhausted(state, update, deps),
-            }
-            usage = update.get("usage", Usage())
-            update |= {"decisions": [*update.get("decisions", ())], "usage": usage, "path": [work.__name__]}
+            update, in_time = _update(work, state, deps, emit)
+            update = _finished(
+                {"generation": state.get("generation", ""), **read, **update}, work.__name__, state, deps
+            )
             if rule is not None:
                 update["label"], why = rule(after(state, update)), update.setdefault("why", "")
                 update["decisions"] += [Graded(work.__name__, update["label"], why)] if in_time else []
@@ -124,9 +112,29 @@ def with_texts(state: State, deps: Deps, emit: Emit) -> tuple[State, Update]:
     return after(state, read), read
 
 
-def _worked(work: Work, state: State, deps: Deps, emit: Emit) -> Update:
-    deps.cancel.check()
-    return work(state, deps, emit)
+def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[Update, bool]:
+    """What the work returns, and True; what there is by then, and False, where the time is up or the engine fails."""
+    try:
+        with deps.scope():
+            if state.get("failed"):
+                return {}, True
+            deps.cancel.check()
+            return work(state, deps, emit), True
+    except DeadlineExceeded:
+        return outcome.out_of_time(state, deps), False
+    except (EngineError, ModelMissing) as error:
+        return outcome.engine_failed(state, deps, error), False
+
+
+def _finished(update: Update, name: str, state: State, deps: Deps) -> Update:
+    """An update with what every node returns: its decisions, usage, path and the exhausted budgets."""
+    return {
+        **update,
+        "spent": _exhausted(state, update, deps),
+        "decisions": [*update.get("decisions", ())],
+        "usage": update.get("usage", Usage()),
+        "path": [name],
+    }
 
 
 def _exhausted(state: State, update: Update, deps: Deps) -> list[str]:

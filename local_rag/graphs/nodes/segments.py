@@ -24,7 +24,7 @@ from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import in_prompt_order, nearest, search
 from local_rag.graphs.nodes.routing import first_need
-from local_rag.graphs.rules import budget_left, latest
+from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_parts import gap, with_part
@@ -49,7 +49,7 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> Update:
     if not _left(state, deps):
         return {"step": "no", "why": f"the answer has its {plural(deps.answer.sentences, 'sentence')}"}
     question, written = standalone_of(state), without_marks(state["written"])
-    need = deps.engine.needs_retrieval(question, deps.index.catalog(), latest(state), written)
+    need = deps.engine.needs_retrieval(question, deps.index.catalog(), last_retrieved(state), written)
     step = need.retrieve
     if step != "continue" and need.score is not None:
         step = "yes" if need.score > deps.self_rag.delta else "no"
@@ -90,7 +90,7 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> Update:
 
     What is looked for after the first part is graded by its query: of the question it may hold no word.
     """
-    new = latest(state)
+    new = last_retrieved(state)
     collected = [document for document in state.get("documents", []) if document not in new]
     judged: State = {**state, "documents": new}
     wanted = state.get("query", "") if state.get("written") else ""
@@ -116,7 +116,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> Update:
     attempt = Attempt(len(failed) + 1, tuple(failed), written=without_marks(written), shape=shape)
     if written:
         emit(Token(f"{written}{gap(written)}", attempt.number, restart=True))
-    text, usage, _ = write(standalone_of(state), latest(state), attempt, deps, emit, before=written)
+    text, usage, _ = write(standalone_of(state), last_retrieved(state), attempt, deps, emit, before=written)
     return {"segment": "" if is_refusal(text) else text, "tries": tries, "usage": usage}
 
 
@@ -126,7 +126,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> Update:
 
     A part that could not be checked stays and is marked so: writing it again would not help.
     """
-    segment, passages = state.get("segment", ""), latest(state)
+    segment, passages = state.get("segment", ""), last_retrieved(state)
     if not segment:
         return {"step": "go on"}
     grade = deps.engine.grade(standalone_of(state), passages, segment, check="support")
@@ -156,7 +156,7 @@ def _left(state: State, deps: Deps) -> int:
 
 def _added(state: State, segment: str, grade: Grade, texts: AnswerTexts) -> Update:
     """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
-    documents, passages = state.get("documents", []), latest(state)
+    documents, passages = state.get("documents", []), last_retrieved(state)
     positions = [documents.index(passage) + 1 for passage in passages]
     marked, dropped = citations.remapped(segment, positions, passages)
     before = state.get("written", "")

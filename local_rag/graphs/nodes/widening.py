@@ -5,7 +5,7 @@ from __future__ import annotations
 from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, node
-from local_rag.graphs.rules import latest
+from local_rag.graphs.rules import last_retrieved
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.graphs.untraced import Graph
 from local_rag.graphs.widening import widened
@@ -23,7 +23,7 @@ def widening(graph: Graph, following: str) -> str:
 @node("reading what stands around the passages")
 def widen_documents(state: State, deps: Deps, emit: Emit) -> Update:
     """Widen the passages that were retrieved last and are relevant, as far as the engine has room for it."""
-    documents, new = state.get("documents", []), latest(state)
+    documents, new = state.get("documents", []), last_retrieved(state)
     others = [document for document in documents if document not in new]
     first = documents.index(new[0]) if new else 0
     room = deps.engine.room(standalone_of(state), documents)

@@ -6,7 +6,7 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 from local_rag.config.settings import Crag, Limits, SelfRag, Values
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, widening
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.widening import widened
 from local_rag.text import citations
@@ -212,3 +212,11 @@ def test_the_parts_of_an_answer_do_not_share_wider_passages():
     assert len(stored) == len(set(stored))
     checked = citations.check(state["generation"], state["documents"])
     assert [one.quote for one in checked.citations] == ["Intro of the plan", "Parking is extra"]
+
+
+def test_no_passage_is_split_into_words_twice(monkeypatch):
+    split = []
+    monkeypatch.setattr(widening, "words", lambda text: split.append(text) or text.split())
+    widened([BOOK[1], BOOK[4]], FakeCorpus(BOOK), 1_000, "neighbours")
+    for text in (BOOK[1].page_content, BOOK[4].page_content):
+        assert split.count(text) == 1
