@@ -70,6 +70,7 @@ def _union(names: list[str], more: list[str]) -> list[str]:
 class Update(TypedDict, total=False):
     """What a node may return. Every key but `turns` belongs to one question and is cleared when the next one begins.
 
+    `index` is the folder of the index that is asked.
     `asked` is the question made whole where it follows others of a chat, whose `turns` outlive a question; `query` is
     what is searched for, `tried` every query so far. `own` are those that the web may be told: the question made
     whole from the person's own questions alone, then what was written from that; see `own_words`. `own_stays`: they
@@ -89,6 +90,7 @@ class Update(TypedDict, total=False):
     generation: Annotated[str, Latest]
     turns: Annotated[list[dict[str, Any]], Latest]
     asked: Annotated[str, Latest]
+    index: Annotated[str, Latest]
     documents: Annotated[list[Document], Latest]
     query: Annotated[str, Latest]
     tried: Annotated[list[str], Latest]

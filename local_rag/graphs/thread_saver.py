@@ -7,9 +7,10 @@ until it goes on or another one is asked; one that failed or was stopped leaves 
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -67,6 +68,7 @@ class _Row:
     turns: list[Turn]
     before: int
     unfinished: bool
+    forks: bool = False
 
 
 class ThreadSaver(SqliteSaver):
@@ -94,6 +96,8 @@ class ThreadSaver(SqliteSaver):
             stored = super().get_tuple(config)
             if stored is None and name in self.unasked:
                 return self._beginning_of_a_fork(config)
+            if stored is None and config["configurable"].get("checkpoint_id") and not _namespace(config):
+                raise _gone(name)
             return stored and self._whole(stored, {})
 
     def list(self, config: RunnableConfig | None, **options: Any) -> Iterator[CheckpointTuple]:
@@ -154,14 +158,16 @@ class ThreadSaver(SqliteSaver):
             base = from_.parent if from_ and from_.unfinished else from_.id if from_ else None
             if from_ and from_.unfinished:
                 run.replaced.append((name, from_.id))
+            is_waiting = from_ is not None and from_.unfinished
+            forks = from_.forks if from_ and is_waiting else run.forks if RUN in given else base != self._last(name)
             if len(turns) > len(self._turns(name, base)) and not waits and metadata.get("source") == "loop":
-                base = base if run.forks and from_ else self._last_after(name, base)
+                base = base if (forks or run.forks) and from_ else self._last_after(name, base)
                 known, run.waits = self._turns(name, base), False
                 checkpoint = _turn_row(checkpoint, [turn for turn in turns if turn not in known], len(known))
             else:
                 alike = _alike(self._turns(name, base), turns)
                 is_edit = metadata.get("source") in ("update", "fork") and not waits
-                checkpoint = _with(checkpoint, alike, turns[alike:], unfinished=not is_edit)
+                checkpoint = _with(checkpoint, alike, turns[alike:], unfinished=not is_edit, forks=forks)
                 if not is_edit:
                     run.stored.append((name, checkpoint["id"]))
                     run.waits = waits
@@ -180,6 +186,23 @@ class ThreadSaver(SqliteSaver):
             if channel == "turns":
                 given_turns(value, "")
         super().put_writes(config, writes, task_id, task_path)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """`get_tuple` for `ainvoke` and `astream`, beside their event loop; so are the others."""
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(self, config: RunnableConfig | None, **options: Any) -> AsyncIterator[CheckpointTuple]:
+        for stored in await asyncio.to_thread(lambda: [*self.list(config, **options)]):
+            yield stored
+
+    async def aput(self, *arguments: Any) -> RunnableConfig:
+        return await asyncio.to_thread(self.put, *arguments)
+
+    async def aput_writes(self, *arguments: Any) -> None:
+        await asyncio.to_thread(self.put_writes, *arguments)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
 
     # --- rows
 
@@ -201,7 +224,7 @@ class ThreadSaver(SqliteSaver):
             values["turns"] = turns
             if not row.unfinished and row.turns:
                 values = {"question": turns[-1]["question"], "generation": turns[-1]["answer"], **values}
-        whole = {key: value for key, value in stored.checkpoint.items() if key != "unfinished"}
+        whole = {key: value for key, value in stored.checkpoint.items() if key not in ("unfinished", "forks")}
         return stored._replace(checkpoint=cast(Checkpoint, {**whole, "channel_values": values}))
 
     def _row(self, name: str, id_: str | None) -> _Row | None:
@@ -262,7 +285,8 @@ def _read_so_far(checkpoint: Checkpoint) -> Turn:
     passages = [*values.get("documents", ()), *values.get("nearest", ())]
     decisions = [{"source": graded.source} for graded in values.get("decisions", ())]
     sources = [{"source": passage.metadata.get("source", "")} for passage in passages]
-    return {"question": values.get("question", ""), "at": checkpoint["ts"], "sources": sources, "decisions": decisions}
+    about = {"question": values.get("question", ""), "index": values.get("index", ""), "at": checkpoint["ts"]}
+    return {**about, "sources": sources, "decisions": decisions}
 
 
 def _alike(known: Sequence[Turn], turns: Sequence[Turn]) -> int:
@@ -281,19 +305,26 @@ def _row_of(checkpoint: Checkpoint, parent: RunnableConfig | None) -> _Row:
     first, *rest = checkpoint["channel_values"].get("turns") or [0]
     before, own = (first, rest) if isinstance(first, int) else (0, [first, *rest])
     turns = whole_turns(own, checkpoint["ts"])
-    return _Row(checkpoint["id"], above, turns, before, bool(dict(checkpoint).get("unfinished")))
+    marks = dict(checkpoint)
+    return _Row(checkpoint["id"], above, turns, before, bool(marks.get("unfinished")), bool(marks.get("forks")))
 
 
 def _turn_row(checkpoint: Checkpoint, own: list[Turn], before: int) -> Checkpoint:
     """A finished question: its turn says everything, and the next one clears every other key."""
     versions = {key: version for key, version in checkpoint["channel_versions"].items() if key in OF_A_THREAD}
-    bare: Checkpoint = {**checkpoint, "channel_values": {}, "channel_versions": versions, "versions_seen": {}}
+    seen = {key: seen for key, seen in checkpoint["versions_seen"].items() if key == "remember"}  # who edits it
+    bare: Checkpoint = {**checkpoint, "channel_values": {}, "channel_versions": versions, "versions_seen": seen}
     return _with({**bare, "updated_channels": None}, before, own)
 
 
-def _with(checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinished: bool = False) -> Checkpoint:
+def _with(
+    checkpoint: Checkpoint, before: int, own: Sequence[Turn], *, unfinished: bool = False, forks: bool = False
+) -> Checkpoint:
     values = {**checkpoint["channel_values"], "turns": [before, *own]}
-    return cast(Checkpoint, {**checkpoint, "channel_values": values} | ({"unfinished": True} if unfinished else {}))
+    return cast(
+        Checkpoint,
+        {**checkpoint, "channel_values": values} | ({"unfinished": True, "forks": forks} if unfinished else {}),
+    )
 
 
 def _name_in(config: RunnableConfig) -> str:
@@ -305,6 +336,18 @@ def _name_in(config: RunnableConfig) -> str:
             hint='app.invoke({"question": "…"}, {"configurable": {"thread_id": "taxes"}})',
         )
     return str(name)
+
+
+def _namespace(config: RunnableConfig) -> str:
+    return str(config["configurable"].get("checkpoint_ns") or "")
+
+
+def _gone(name: str) -> UsageError:
+    return UsageError(
+        f"the config names a checkpoint that the thread {name!r} no longer has: the question that waited there was "
+        "answered meanwhile, or another one was asked in its place",
+        hint=f'app.get_state_history({{"configurable": {{"thread_id": "{name}"}}}})   has those that can go on',
+    )
 
 
 OF_A_THREAD = {"question", "generation", "turns"}

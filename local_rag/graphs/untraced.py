@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 from langgraph.channels import BinaryOperatorAggregate
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._write import ChannelWrite, ChannelWriteTupleEntry  # START takes no other writer
 from langgraph.runtime import get_runtime
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 from langsmith import tracing_context
+from pydantic import BaseModel
 
+from local_rag.core.errors import UsageError
 from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.drawing import LocalDrawing
 from local_rag.graphs.state import PARENT_SAVER, CragState, Question, Result, State
 from local_rag.graphs.thread_saver import RUN, ThreadSaver
+from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     Compiled = CompiledStateGraph[State, Deps, Question, Result]
@@ -36,6 +40,9 @@ else:
 OF_A_QUESTION = frozenset(CragState.__annotations__) - {"question", "turns"}
 """The keys of the state that belong to one question."""
 
+
+BRANCH = "branch:to:"
+"""How the channels begin that hold which node comes next."""
 
 INTERRUPT = "__interrupt__"
 """The key of a part of a stream which says that the run waits."""
@@ -86,8 +93,9 @@ class Untraced(Compiled):
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
         options = self._in_context(options)
-        keeping = self.checkpointer.running(config) if isinstance(self.checkpointer, ThreadSaver) else nullcontext()
-        with keeping as kept:
+        if saver := self._saver_to_go_on_from(input, config):
+            self._must_have_nodes_of(saver.get_tuple(merge_configs(self.config, config)))
+        with self._keeping(config) as kept:
             run: Any = super().stream
             parts, end = context.run(run, input, kept or config, **options), object()
             try:
@@ -98,12 +106,21 @@ class Untraced(Compiled):
             finally:
                 context.run(parts.close)
 
-    async def astream(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
         context = _untraced_context()
         options = self._in_context(options)
-        run: Any = super().astream
-        parts, end = run(*arguments, **options), object()
+        if saver := self._saver_to_go_on_from(input, config):
+            self._must_have_nodes_of(await saver.aget_tuple(merge_configs(self.config, config)))
+        with self._keeping(config) as kept:
+            run: Any = super().astream
+            async for part in self._driven(run(input, kept or config, **options), context):
+                if kept and _is_interruption(part):
+                    kept["configurable"][RUN].interrupted = True
+                yield part
+
+    async def _driven(self, parts: Any, context: contextvars.Context) -> AsyncIterator[Any]:
+        end = object()
         loop = asyncio.get_running_loop()
 
         async def following() -> Any:
@@ -117,6 +134,34 @@ class Untraced(Compiled):
                 yield part
         finally:
             await loop.create_task(closing(), context=context)
+
+    def _keeping(self, config: RunnableConfig | None) -> AbstractContextManager[RunnableConfig | None]:
+        return self.checkpointer.running(config) if isinstance(self.checkpointer, ThreadSaver) else nullcontext()
+
+    def _saver_to_go_on_from(self, input: Any, config: RunnableConfig | None) -> BaseCheckpointSaver[Any] | None:
+        """The saver, where this run goes on with a question that waits in it."""
+        named = "thread_id" in merge_configs(self.config, config).get("configurable", {})
+        goes_on = named and (input is None or isinstance(input, Command))
+        return self.checkpointer if goes_on and isinstance(self.checkpointer, BaseCheckpointSaver) else None
+
+    def _must_have_nodes_of(self, stored: CheckpointTuple | None) -> None:
+        """Raises UsageError where a question waits before a node that this graph is wired without."""
+        channels = stored.checkpoint["channel_values"] if stored else ()
+        waiting = {name.removeprefix(BRANCH) for name in channels if name.startswith(BRANCH)}
+        if missing := sorted(waiting - self.nodes.keys()):
+            raise UsageError(
+                f"the question waits before {joined(missing)}, which this graph does not have: it was interrupted in "
+                "another graph, or with other settings",
+                hint="compile the graph with the settings of then, or ask the question anew",
+            )
+
+    def get_context_jsonschema(self) -> dict[str, Any]:
+        """An empty schema: the parts in Deps are objects, which no JSON describes."""
+        return {"type": "object", "properties": {}}
+
+    def config_schema(self, *, include: Sequence[str] | None = None) -> type[BaseModel]:
+        """As LangGraph's, without the context."""
+        return CompiledStateGraph.config_schema(self.copy({"context_schema": None}), include=include)
 
     def _in_context(self, options: dict[str, Any]) -> dict[str, Any]:
         """With Deps of its own where the caller gives none, and the graph around this one has none either."""

@@ -55,7 +55,7 @@ def standalone_question(state: State, deps: Deps, emit: Emit) -> Update:
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """
     question, turns = state["question"], state.get("turns", [])
-    fresh: Update = {"asked": question}
+    fresh: Update = {"asked": question, "index": deps.folder}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -428,3 +430,88 @@ def test_a_config_without_a_thread_is_refused_with_the_one_to_pass(config):
         app.invoke({"question": "What?"}, config)
     assert '"configurable": {"thread_id": ' in caught.value.hint
     assert rag.threads.list() == []
+
+
+@pytest.mark.parametrize("durability", ["exit", "sync"])
+def test_a_fork_that_is_interrupted_stays_behind_the_turn_it_forks_from(durability):
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?", "And then?")
+    first = list(app.get_state_history(CHAT))[1]
+    asked(rag, "And here?", config=first.config, interrupt_before=["generate"], durability=durability)
+    app.update_state(CHAT, {"query": "another"})
+    app.invoke(None, CHAT, interrupt_after=["generate"], durability=durability)
+    app.invoke(None, CHAT, durability=durability)
+    assert questions(rag.threads.turns("plan")) == ["What does it cost?", "And here?"]
+    assert stored(rag)[:2] == (3, 0)
+
+
+@pytest.mark.parametrize("kind", ["threads", "memory"])
+def test_an_edit_needs_no_name_of_a_node(kind):
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver if kind == "threads" else InMemorySaver())
+    for question in ("What does it cost?", "And then?"):
+        app.invoke({"question": question}, CHAT)
+    turns = app.get_state(CHAT).values["turns"]
+    app.update_state(CHAT, {"turns": turns[:1]})
+    app.invoke({"question": "And now?"}, CHAT)
+    assert questions(app.get_state(CHAT).values["turns"]) == ["What does it cost?", "And now?"]
+
+
+@pytest.mark.parametrize("by", ["going on", "another question"])
+def test_a_checkpoint_that_is_gone_is_named(by):
+    rag = opened()
+    app, _ = asked(rag, "What does it cost?", interrupt_before=["generate"])
+    waiting = app.get_state(CHAT).config
+    app.invoke(None if by == "going on" else {"question": "And here?"}, waiting)
+    for given in (None, {"question": "And now?"}):
+        with pytest.raises(UsageError, match="a checkpoint that the thread 'plan' no longer has"):
+            app.invoke(given, waiting)
+    assert stored(rag)[:2] == (1, 0)
+
+
+@pytest.mark.parametrize("saver", ["threads", "memory"])
+def test_a_question_that_waits_before_a_node_of_another_wiring_is_not_half_answered(saver, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_WIDEN", "neighbours")
+    rag = opened()
+    kept = rag.threads.saver if saver == "threads" else InMemorySaver()
+    app = rag.graph("self-rag", checkpointer=kept)
+    app.invoke({"question": "What does it cost?"}, CHAT, interrupt_before=["widen_documents"])
+    assert app.get_state(CHAT).next == ("widen_documents",)
+    monkeypatch.delenv("LOCAL_RAG_WIDEN")
+    other = opened().graph("self-rag", checkpointer=kept)
+    with pytest.raises(UsageError, match="waits before widen_documents, which this graph does not have"):
+        other.invoke(None, CHAT)
+    assert app.invoke(None, CHAT)["generation"]
+
+
+def test_a_chat_is_kept_by_the_async_calls_too():
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver)
+
+    async def chat():
+        await app.ainvoke({"question": "What does it cost?"}, CHAT)
+        await app.ainvoke({"question": "And then?"}, CHAT, interrupt_before=["generate"])
+        assert (await app.aget_state(CHAT)).next == ("generate",)
+        await app.ainvoke(None, CHAT)
+        return [questions(state.values["turns"]) async for state in app.aget_state_history(CHAT)]
+
+    assert asyncio.run(chat()) == [["What does it cost?", "And then?"], ["What does it cost?"]]
+    assert stored(rag)[:2] == (2, 0)
+
+
+def test_a_chat_whose_first_question_waits_names_its_index(monkeypatch):
+    rag = opened()
+    app = rag.graph("self-rag", checkpointer=rag.threads.saver)
+    deps = replace(rag.context(), folder="/indexes/demo")
+    app.invoke({"question": "What does it cost?"}, CHAT, context=deps, interrupt_before=["generate"])
+    (chat,) = [item for item in kept(rag.settings) if item.kind == "chat"]
+    assert chat.indexes == ("/indexes/demo",)
+
+
+@pytest.mark.filterwarnings("ignore:`(config_schema|get_config_jsonschema)` is deprecated")
+@pytest.mark.parametrize("graph", ["plain", "self-rag", "crag", "adaptive"])
+def test_the_schemas_of_a_graph_can_be_made(graph):
+    app = opened().graph(graph)
+    assert app.get_context_jsonschema() == {"type": "object", "properties": {}}
+    assert app.config_schema().model_json_schema() == app.get_config_jsonschema()
+    assert app.get_input_jsonschema()["required"] == ["question"]
