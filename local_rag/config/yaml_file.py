@@ -41,16 +41,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigUnreadable(f"cannot read {path}: {error}", hint=f"ls -l {shlex.quote(str(path))}") from error
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what is read
-        raise ConfigError(f"cannot read {path}: {error}") from error
+        raise ConfigError(f"cannot read {path}: {error}", hint=_look(path)) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}") from error
+        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}", hint=_look(path)) from error
     if data is None:
         return {}
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}")
+        raise ConfigError(f"{path} must hold 'name: value' lines, not {type(data).__name__}", hint=_look(path))
     return data
+
+
+def _look(path: Path) -> str:
+    return f"cat -n {shlex.quote(str(path))}"
 
 
 def _check_depth(text: str) -> None:

@@ -91,6 +91,7 @@ class Untraced(Compiled):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
+        _check_input(input)
         context = _untraced_context()
         options = self._in_context(options)
         if saver := self._saver_to_go_on_from(input, config):
@@ -108,6 +109,7 @@ class Untraced(Compiled):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         """As LangGraph's, with tracing off inside and untouched outside."""
+        _check_input(input)
         context = _untraced_context()
         options = self._in_context(options)
         if saver := self._saver_to_go_on_from(input, config):
@@ -196,6 +198,13 @@ class Untraced(Compiled):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
         return self.get_graph().mime_bundle()
+
+
+def _check_input(given: object) -> None:
+    """Raises UsageError for an input without a question; None and a Command go on with a run that there is."""
+    if isinstance(given, dict) and not isinstance(given.get("question"), str):
+        kind = type(given["question"]).__name__ if "question" in given else "nothing"
+        raise UsageError(f"a graph is given a question, a text, not {kind}", hint='graph.invoke({"question": "…"})')
 
 
 def _is_interruption(part: Any) -> bool:

@@ -86,17 +86,27 @@ def own_engine(settings: Settings, engine: Engine) -> Choice:
     from local_rag.engines.chat_model.engine import ChatModelEngine
     from local_rag.runtime.prompt_file import prompt_texts
 
-    missing = [name for name in vars(protocols.Engine) if not name.startswith("_") and not hasattr(engine, name)]
-    if missing:
+    if missing := missing_of(protocols.Engine, engine):
         raise UsageError(
             f"an engine has {joined(missing)}, and {type(engine).__name__} does not",
             hint="docs/python.md says what an engine is; from_chat_model makes one of a chat model of LangChain",
         )
+    for name in ("model", "profile"):
+        if settings.origin[name] == "flag":
+            raise UsageError(
+                f"{name}={settings.get(name)!r} says nothing to an engine that a program gives: it has its own model",
+                hint=f"leave out {name}=, or engine=",
+            )
     if isinstance(engine, ChatModelEngine):
         return Choice(engine.with_prompts(prompt_texts(settings)))
     if settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
     return Choice(engine)
+
+
+def missing_of(protocol: type, part: object) -> list[str]:
+    """What an object lacks of a protocol."""
+    return [name for name in vars(protocol) if not name.startswith("_") and not hasattr(part, name)]
 
 
 def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:

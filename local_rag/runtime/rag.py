@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_index, open_web, spans_of
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
+from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -38,12 +39,19 @@ if TYPE_CHECKING:
     from local_rag.runtime.spans import Spans
     from local_rag.web.second_source import SecondSource
 
+SEE = "docs/python.md says what a program may give"
+
+SEARCHING = ("crag", "adaptive", "")
+"""The graphs that go to the web or to a second source in its place; a graph without a name may."""
+
 LONGEST_QUESTION = 4_000
 """Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
 
 
 def check_question(question: str) -> None:
-    """Raises UsageError for a question that is empty or too long."""
+    """Raises UsageError for a question that is no text, empty or too long."""
+    if not isinstance(question, str):
+        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=SEE)
     if not question.strip():
         raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
     if len(question) > LONGEST_QUESTION:
@@ -53,9 +61,7 @@ def check_question(question: str) -> None:
         )
 
 
-def _second_source_of(settings: Settings, embedder: Embedder, display: Display) -> SecondSource | None:
-    if not settings.values.web.source:
-        return None
+def _opens_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
     from local_rag.runtime.second_source import open_second_source
 
     return open_second_source(settings, embedder, display)
@@ -65,8 +71,9 @@ class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
     `reranker` orders what a search of the index brings. `folder` is where the index lies, by default that of the
-    settings, and empty for a corpus that is none. The parts are closed with the Rag, but one of `Rag.open` leaves open
-    what it was given.
+    settings, and empty for a corpus that is none. `open_source` opens the source that is searched in place of the web,
+    when a graph that searches is asked first. The parts are closed with the Rag, but one of `Rag.open` leaves open what
+    it was given.
     """
 
     def __init__(
@@ -75,20 +82,22 @@ class Rag:
         index: Index,
         choice: Choice,
         embedder: SentenceTransformerEmbedder | None = None,
-        second_source: SecondSource | None = None,
+        open_source: Callable[[], SecondSource] | None = None,
         *,
         reranker: Reranker | None = None,
         spans: Spans | None = None,
         folder: str | None = None,
     ) -> None:
+        from local_rag.web.search import Off
+
         self.settings = settings
         self.index = cast("Index", Reranked(index, reranker)) if reranker else index
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
         self.folder = str(settings.index_path.resolve()) if folder is None else folder
-        self.web: WebSearch = second_source or open_web(settings, self.folder)
-        self.second_source = second_source
+        self.web: WebSearch = Off() if open_source else open_web(settings, self.folder)
+        self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
         self.fingerprint = fingerprint_of(self.engine, embedder)
         if reranker is not None:
             self.fingerprint += f"; {reranker.fingerprint}"
@@ -98,9 +107,9 @@ class Rag:
         self._graphs: dict[tuple[str, bool], CompiledStateGraph[State, Deps, Question, Result]] = {}
         self._threads: Threads | None = None
         self._running: set[Cancel] = set()
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
-        for part in (index, second_source, spans, self.engine):
+        for part in (index, spans, self.engine):
             if part is not None:
                 self._opened.callback(part.close)
 
@@ -121,13 +130,14 @@ class Rag:
         `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
         the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
         `prompts` are texts in the place of ours by name (`local-rag prompts show` lists them), stronger than those of
-        prompts.yaml. A folder that is named as a second source (web__source) is indexed first, as far as that is
-        needed; `display` is told how far that is.
+        prompts.yaml. A folder that is named as a second source (web__source) is indexed, as far as that is needed,
+        when a graph that searches is asked first; `display` is told how far that is.
 
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
-        was named that is not there or not on this machine; UsageError for a second source that is not there or empty.
+        was named that is not there or not on this machine.
         """
-        from local_rag.runtime.engine_choice import choose_engine, own_engine
+        from local_rag.core import protocols
+        from local_rag.runtime.engine_choice import choose_engine, missing_of, own_engine
         from local_rag.runtime.prompt_file import prompt_texts
 
         own, named = (None, engine) if isinstance(engine, str) else (engine, None)
@@ -135,8 +145,15 @@ class Rag:
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags, engine=named)
         if prompts is not None:
+            if not isinstance(prompts, Mapping):
+                raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
             settings = replace(settings, prompts=prompts)
-            prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
+        prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
+        for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
+            if part is not None and (missing := missing_of(wanted, part)):
+                raise UsageError(
+                    f"a {wanted.__name__.lower()} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE
+                )
         embedder = open_embedder(settings)
         with ExitStack() as opened:
             if spans := spans_of(settings):
@@ -144,14 +161,14 @@ class Rag:
             index = (
                 cast("Index", corpus) if corpus is not None else opened.enter_context(open_index(settings, embedder))
             )
-            if second_source := _second_source_of(settings, embedder, display or Silent()):
-                opened.callback(second_source.close)
+            source = partial(_opens_second_source, settings, embedder, display or Silent())
+            open_source = source if settings.values.web.source else None
             choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
             if own is None:
                 opened.callback(choice.engine.close)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
-            rag = cls(settings, index, choice, used, second_source, reranker=reranker, spans=spans, folder=folder)
+            rag = cls(settings, index, choice, used, open_source, reranker=reranker, spans=spans, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 
@@ -222,6 +239,24 @@ class Rag:
             return run.events()
         about = partial(conditions, self, question, within, graph=name, thread=thread or "", k=deps.k)
         return self.recorder.following(run.events(), about)
+
+    @property
+    def second_source(self) -> SecondSource | None:
+        """The source that is searched in place of the web, opened by now; None where the settings name none.
+
+        Raises UsageError for one that is not there or empty, IndexMismatch.
+        """
+        if self._open_source is None:
+            return None
+        with self._opening:
+            if self._source is None:
+                self._source = self._open_source()
+                self._opened.callback(self._source.close)
+            return self._source
+
+    def second_source_of(self, graph: str) -> SecondSource | None:
+        """The second source for a graph that searches one; for any other it is not opened. Raises as that does."""
+        return self.second_source if graph in SEARCHING else None
 
     @property
     def threads(self) -> Threads:
@@ -295,11 +330,13 @@ class Rag:
         values = self.settings.values
         if k is not None and k < 1:
             raise UsageError(f"k must be at least 1, not {k}")
+        if not (may_search is None or may_search == "interrupt" or callable(may_search)):
+            raise UsageError(f'may_search is a function of a query or "interrupt", not {may_search!r}', hint=SEE)
         asks = may_search is None and values.web.enabled == "ask"
         return Deps(
             index=self.index,
             engine=self.engine,
-            web=self.web,
+            web=self.second_source_of(graph) or self.web,
             limits=values.limits,
             k=k or values.k,
             within=tuple(within),

@@ -164,6 +164,7 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
     from local_rag.config.settings import names
 
     settings, embedder = rag.settings, rag.embedder
+    second_source = rag.second_source_of(of_call["graph"])
     values = {name: settings.get(name) for name in names()}
     return {
         "question": question,
@@ -175,7 +176,7 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
             "path": rag.folder,
             "content": _content(rag.index),
         },
-        "second_source": _content(rag.second_source.index) if rag.second_source else "",
+        "second_source": _content(second_source.index) if second_source else "",
         "engine": {
             "name": rag.engine.name,
             "describe": rag.engine.describe,

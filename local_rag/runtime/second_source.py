@@ -61,7 +61,7 @@ def place(settings: Settings) -> tuple[Path, bool]:
     what = "is a file" if folder.exists() else "is neither a folder nor an index"
     raise UsageError(
         f"the second source {source} {what} ({settings.origin['web.source']})",
-        hint="local-rag index FOLDER --index NAME   makes an index; --web-from takes its NAME, or a folder",
+        hint='--web-from "" asks without it; --web-from takes a folder, or the NAME of local-rag index --index NAME',
     )
 
 

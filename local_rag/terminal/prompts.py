@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -43,7 +45,9 @@ def check_parts(check: PromptCheck) -> Iterator[RenderableType]:
             yield Text(f"  {hint}", "dim")
     if not check.exists:
         yield f"There is no {path}, so each text is that of local-rag. To begin with them:"
-        yield f"  -> local-rag prompts show --default > {path}"
+        file = Path(check.file)
+        folder = "" if file.parent.is_dir() else f"mkdir -p {shlex.quote(str(file.parent))} && "
+        yield f"  -> {folder}local-rag prompts show --default > {shlex.quote(check.file)}"
     elif not check.mistakes:
         own = f": {joined(check.own)}" if check.own else ""
         yield f"{path} can be used, with {plural(len(check.own), 'text')} of your own{own}."

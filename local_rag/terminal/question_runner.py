@@ -79,9 +79,10 @@ def condition_lines(rag: Rag) -> list[str]:
 
 def _second_source(rag: Rag) -> list[str]:
     """What is searched in place of the web, and that a web which is on is not searched then."""
-    if not rag.web.second_source:
+    source = rag.second_source_of(rag.settings.values.graph)
+    if source is None:
         return []
-    line = f"  in place of the web: {short_path(rag.web.second_source)} (nothing leaves this machine)"
+    line = f"  in place of the web: {short_path(source.second_source)} (nothing leaves this machine)"
     if rag.settings.values.web.enabled == "off":
         return [line]
     return [line, '  the web, which is on, is not searched; to search it: --web-from ""']

@@ -246,7 +246,7 @@ def _checked(name: str, value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise ConfigError(
             f"{where}: {name} must be a text, not {type(value).__name__}",
-            hint=f"local-rag prompts show {name}   shows one to begin with",
+            hint=f"local-rag prompts show {name} --default   shows one to begin with",
         )
     text = value.strip()
     for mistake, fix in _mistakes(TEXTS[name], text):

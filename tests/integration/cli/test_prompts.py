@@ -10,8 +10,10 @@ from support.ollama_mind import mind
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
+from local_rag.core.errors import ConfigError
 from local_rag.engines.language_model.prompt_texts import TEXTS
 from local_rag.runtime.prompt_file import prompt_file
+from local_rag.runtime.rag import Rag
 
 
 @pytest.fixture
@@ -51,7 +53,18 @@ def test_check_names_every_mistake(file, capsys):
     assert "--- rewriter\n" in out and "--- judge" not in out
     file.write_text("rewriter: [")
     assert run(["prompts", "check"]) == 2
-    assert "is not YAML in line 2" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "is not YAML in line 2" in shown and f"hint: cat -n {file}" in shown
+    file.write_text("generator: [1, 2]")
+    assert run(["prompts", "check"]) == 2
+    assert "local-rag prompts show generator --default" in capsys.readouterr().out
+    assert run(["prompts", "show", "generator", "--default"]) == 0
+
+
+def test_a_broken_file_is_refused_with_every_engine(file):
+    file.write_text("generator: Answer.")
+    with pytest.raises(ConfigError, match="generator lacks"):
+        Rag.open(engine="extractive")
 
 
 def test_check_tries_them_where_it_is_told_to(file, ollama, capsys, monkeypatch):
@@ -66,4 +79,7 @@ def test_check_tries_them_where_it_is_told_to(file, ollama, capsys, monkeypatch)
 
 def test_without_a_file_check_says_how_to_begin(capsys):
     assert run(["prompts", "check", "rewriter"]) == 0
-    assert "local-rag prompts show --default > " in capsys.readouterr().out
+    file = prompt_file(Settings.load())
+    assert f"-> mkdir -p {file.parent} && local-rag prompts show --default > {file}" in "".join(
+        capsys.readouterr().out.splitlines()
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -68,6 +69,34 @@ def test_an_engine_of_ones_own_stays_open_and_an_index_that_was_opened_is_closed
 def test_prompts_say_nothing_to_an_engine_that_has_its_own():
     with pytest.raises(UsageError, match="prompts= says nothing to it"):
         Rag.open(engine=ScriptedEngine(), corpus=corpus(), prompts={"system": "Be brief."})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reranker": lambda question, documents: documents}, "a reranker has .*, and function does not"),
+        ({"corpus": [1]}, "a corpus has .*, and list does not"),
+        ({"prompts": ["a"]}, "prompts are texts by name, not list"),
+        ({"model": "qwen"}, "model='qwen' says nothing to an engine that a program gives"),
+    ],
+)
+def test_what_is_no_part_is_one_clear_line(wrong, message):
+    with pytest.raises(UsageError, match=message) as raised:
+        Rag.open(**{"engine": ScriptedEngine(), "corpus": corpus()} | wrong)
+    assert raised.value.hint
+
+
+def test_a_wrong_question_and_a_wrong_consent_are_one_clear_line():
+    with Rag.open(engine=ScriptedEngine(), corpus=corpus()) as rag:
+        with pytest.raises(UsageError, match="may_search is a function"):
+            rag.context(may_search="foo")
+        with pytest.raises(UsageError, match="a question is a text, not int"):
+            rag.ask(5)
+        for wrong in ({}, {"question": 5}):
+            with pytest.raises(UsageError, match="a graph is given a question"):
+                rag.graph("plain").invoke(wrong)
+            with pytest.raises(UsageError, match="a graph is given a question"):
+                asyncio.run(rag.graph("plain").ainvoke(wrong))
 
 
 def test_a_corpus_of_ones_own_is_no_index_that_a_run_could_name(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from support.fakes_index import HashingEmbedder, remembering_minilm
@@ -17,7 +18,7 @@ from local_rag.diagnostics import kept
 from local_rag.index.index import Index
 from local_rag.runtime.kept_runs import Runs
 from local_rag.runtime.rag import Rag
-from local_rag.runtime.second_source import index_of_folder, open_second_source
+from local_rag.runtime.second_source import FOLDER, index_of_folder, open_second_source
 from local_rag.web.search import QUERY_LOG
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -201,6 +202,30 @@ def test_what_is_no_second_source_is_said_in_one_line(notes, saved, tmp_path):
         with pytest.raises(error) as raised:
             opened(source)
         assert message in str(raised.value) and raised.value.hint, source
+
+
+def test_a_graph_that_does_not_search_needs_no_second_source(notes, tmp_path, capsys):
+    asked = ["ask", "When does the bakery open?", "--engine", "extractive", "--web-from", str(tmp_path / "gone")]
+    assert run([*asked, "--graph", "self-rag"]) != 2
+    assert run([*asked, "--graph", "plain"]) == 0
+    capsys.readouterr()
+    assert run([*asked, "--graph", "crag"]) == 2
+    assert '--web-from ""' in capsys.readouterr().err
+    assert run([*asked, "--graph", "crag", "--web-from", ""]) != 2
+
+
+def test_a_folder_is_opened_by_the_first_question_that_searches_once(notes, saved, home):
+    opened = []
+    with Rag.open(engine="extractive", web__source=str(saved)) as rag:
+        rag.ask("When does the bakery open?", graph="self-rag")
+        assert not (home / "data" / FOLDER).exists()
+        asked = [threading.Thread(target=lambda: opened.append(rag.second_source_of("crag"))) for _ in range(4)]
+        for thread in asked:
+            thread.start()
+        for thread in asked:
+            thread.join()
+        assert len(opened) == 4 and len(set(map(id, opened))) == 1
+        assert rag.ask(QUESTION, graph="crag").second_source == str(saved)
 
 
 def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
