@@ -61,6 +61,19 @@ def check_question(question: str) -> None:
         )
 
 
+def _check_parts(corpus: object, reranker: object, prompts: object) -> None:
+    """Raises UsageError for what cannot take the place of such a part."""
+    from local_rag.core import protocols
+    from local_rag.runtime.engine_choice import missing_of
+
+    if not (prompts is None or isinstance(prompts, Mapping)):
+        raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
+    for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
+        if part is not None and (missing := missing_of(wanted, part)):
+            name = wanted.__name__.lower()
+            raise UsageError(f"a {name} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE)
+
+
 def _opens_second_source(settings: Settings, embedder: Embedder, display: Display) -> SecondSource:
     from local_rag.runtime.second_source import open_second_source
 
@@ -136,24 +149,17 @@ class Rag:
         Raises IndexMissing, IndexMismatch, ModelMissing, ConfigError; ServerDown and NotLocal where a model server
         was named that is not there or not on this machine.
         """
-        from local_rag.core import protocols
-        from local_rag.runtime.engine_choice import choose_engine, missing_of, own_engine
+        from local_rag.runtime.engine_choice import choose_engine, own_engine
         from local_rag.runtime.prompt_file import prompt_texts
 
+        _check_parts(corpus, reranker, prompts)
         own, named = (None, engine) if isinstance(engine, str) else (engine, None)
         if settings and (flags or named):
             raise UsageError("give Rag.open either settings or single values, not both")
         settings = settings or Settings.load(**flags, engine=named)
         if prompts is not None:
-            if not isinstance(prompts, Mapping):
-                raise UsageError(f"prompts are texts by name, not {type(prompts).__name__}", hint=SEE)
             settings = replace(settings, prompts=prompts)
         prompt_texts(settings)  # a mistake is one with every engine, also with one that has no prompts
-        for part, wanted in ((corpus, protocols.Corpus), (reranker, protocols.Reranker)):
-            if part is not None and (missing := missing_of(wanted, part)):
-                raise UsageError(
-                    f"a {wanted.__name__.lower()} has {joined(missing)}, and {type(part).__name__} does not", hint=SEE
-                )
         embedder = open_embedder(settings)
         with ExitStack() as opened:
             if spans := spans_of(settings):
