@@ -131,7 +131,7 @@ def _questions(settings: Settings) -> Iterator[Kept]:
             indexes: tuple[str, ...] = ()
             with suppress(LocalRagError):
                 run = runs.read(path)
-                at, indexes = run.at, (run.folder,) if run.folder else ()
+                at, indexes = run.at, tuple(sorted(run.folders))
             yield Kept("question", run_id(path), at, indexes, sources)
 
 

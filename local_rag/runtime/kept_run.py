@@ -72,8 +72,18 @@ class KeptRun:
         return str(self.conditions["index"]["path"])
 
     @property
+    def folders(self) -> set[str]:
+        """Those of the indexes whose passages it may quote: the one that was asked, and a second source."""
+        return {self.folder, str(self.conditions.get("second_source_path", ""))} - {""}
+
+    @property
     def thread(self) -> str:
         return str(self.conditions["thread"])
+
+    @property
+    def threads(self) -> set[str]:
+        """The chats whose answers its question may have read: its own, and that of the run which it repeats."""
+        return {self.thread, str(self.conditions.get("replay_of", {}).get("thread", ""))} - {""}
 
     @cached_property
     def answer(self) -> Answer | None:

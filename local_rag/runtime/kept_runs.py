@@ -50,7 +50,7 @@ class Runs:
         wanted = (
             run.summary()
             for _, run in self._ends()
-            if (not status or run.status == status) and (index is None or run.folder == str(index.resolve()))
+            if (not status or run.status == status) and (index is None or str(index.resolve()) in run.folders)
         )
         return [*islice(wanted, last)]
 
@@ -106,13 +106,13 @@ class Runs:
         return replay(self, name, may_search)
 
     def of_index(self, folder: Path) -> Sequence[Path]:
-        """The records of the runs that asked the index in a folder."""
-        return [path for path, run in self._ends() if run.folder == str(folder.resolve())]
+        """The records of the runs that searched the index in a folder, also as a second source."""
+        return [path for path, run in self._ends() if str(folder.resolve()) in run.folders]
 
     def of_threads(self, names: Iterable[str]) -> Sequence[Path]:
-        """The records of the runs of chats, by the names that these are kept under."""
+        """The records of the runs of chats and of their replays, by the names that the chats are kept under."""
         wanted = set(names)
-        return [path for path, run in self._ends() if run.thread in wanted]
+        return [path for path, run in self._ends() if run.threads & wanted]
 
     def before(self, moment: str) -> Sequence[Path]:
         """The records of the runs that began before an ISO 8601 time in UTC, damaged ones included."""

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -46,13 +46,16 @@ ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citat
 class Recorder:
     """Writes a record of every question of a `Rag`, so that there are at most `keep`; 0 writes none, deletes none.
 
-    That records cannot be written is told once. With `remember` the lines of the last one stay in `latest`.
+    That records cannot be written is told once. With `remember` the lines of the last one stay in `latest`. `replay_of`
+    is the ID and the thread of the run whose question is asked again.
     """
 
-    def __init__(self, data_folder: Path, keep: int, *, remember: bool = False) -> None:
+    def __init__(
+        self, data_folder: Path, keep: int, *, remember: bool = False, replay_of: Mapping[str, str] | None = None
+    ) -> None:
         self.latest: list[Line] = []
         self._folder, self._keep, self._remember = data_folder / FOLDER, keep, remember
-        self._complained = False
+        self._complained, self._replay_of = False, replay_of
 
     def following(self, events: Generator[Event], conditions: Callable[[], Line]) -> Generator[Event]:
         """The same events, each recorded before it is handed on; the answer of the last one names its record.
@@ -62,7 +65,7 @@ class Recorder:
         if not (self._keep or self._remember):
             yield from events
             return
-        given = conditions()
+        given = conditions() | ({"replay_of": dict(self._replay_of)} if self._replay_of else {})
         if self._remember:
             self.latest = []
         record = _Record(self._folder, self._keep, self.latest if self._remember else None)
@@ -177,6 +180,7 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
             "content": _content(rag.index),
         },
         "second_source": _content(second_source.index) if second_source else "",
+        "second_source_path": str(second_source.index.path) if second_source else "",
         "engine": {
             "name": rag.engine.name,
             "describe": rag.engine.describe,

@@ -58,7 +58,8 @@ def opened_again(run: KeptRun, settings: Settings) -> Iterator[tuple[Rag, tuple[
         )
     again, notes = _settings(run, settings)
     with Rag.open(again) as rag:
-        rag.recorder = Recorder(again.data_folder, again.values.runs.keep, remember=True)
+        replay_of = {"id": run.id, "thread": run.thread}
+        rag.recorder = Recorder(again.data_folder, again.values.runs.keep, remember=True, replay_of=replay_of)
         if rag.engine.name != (then := run.conditions["engine"]["name"]):
             notes = (*notes, f"the engine was {then}, and is {rag.engine.name} now")
         yield rag, notes

@@ -147,7 +147,8 @@ def test_a_follow_up_is_replayed_as_it_was_understood_and_without_the_web(here, 
     assert plain["changed"] == []
     assert f"asked as it was understood in the chat: {followed.standalone_question}" in plain["notes"]
     assert Runs.open().get("last").question == followed.standalone_question
-    assert len(Runs.open().of_threads(["garden"])) == 2, "the replay is outside of the chat"
+    assert not Runs.open().get("last").thread, "the replay is outside of the chat"
+    assert len(Runs.open().of_threads(["garden"])) == 3, "and goes with it: the answers of the chat made its question"
 
 
 def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(here, capsys):

@@ -123,6 +123,7 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     assert by_name.text == by_path.text and by_name.status == "grounded"
     with Index.open(Settings.load(index="lamps").index_path, remembering_minilm()) as lamps:
         assert Runs.open().get(by_name.run).conditions["second_source"] == lamps.content()
+    assert len(Runs.open().of_index(home / "data" / "indexes" / "lamps")) == 2, "its runs go with a second source, too"
 
 
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
