@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
@@ -116,12 +116,13 @@ class Untraced(Compiled):
             self._must_have_nodes_of(await saver.aget_tuple(merge_configs(self.config, config)))
         with self._keeping(config) as kept:
             run: Any = super().astream
-            async for part in self._driven(run(input, kept or config, **options), context):
-                if kept and _is_interruption(part):
-                    kept["configurable"][RUN].interrupted = True
-                yield part
+            async with aclosing(self._driven(run(input, kept or config, **options), context)) as driven:
+                async for part in driven:
+                    if kept and _is_interruption(part):
+                        kept["configurable"][RUN].interrupted = True
+                    yield part
 
-    async def _driven(self, parts: Any, context: contextvars.Context) -> AsyncIterator[Any]:
+    async def _driven(self, parts: Any, context: contextvars.Context) -> AsyncGenerator[Any]:
         end = object()
         loop = asyncio.get_running_loop()
 

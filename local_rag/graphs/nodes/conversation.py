@@ -110,5 +110,5 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
 
 
 def _without_empty(plain: dict[str, Any]) -> dict[str, Any]:
-    """A verdict without its empty fields: a thread of a hundred turns is written anew with each of them."""
-    return {name: value for name, value in plain.items() if value not in (None, "")}
+    """A verdict without its empty fields, but with its label, which an empty query is, too."""
+    return {name: value for name, value in plain.items() if value not in (None, "") or name == "verdict"}
