@@ -37,11 +37,11 @@ _Known = dict[tuple[str, str], Sequence[Turn]]
 """Every turn up to that of a row, by (thread, id of the row)."""
 
 RUN = "__local_rag_run"
-"""Where a config carries the `KeptRun` to `put`; LangGraph stores no such key."""
+"""Where a config carries the `GraphRun` to `put`; LangGraph stores no such key."""
 
 
 @dataclass
-class KeptRun:
+class GraphRun:
     """What one run of a graph has stored. `forks`: it goes on from a checkpoint that another one follows already.
 
     `stored` are the unfinished rows that it wrote, (thread, id), `replaced` those that it went on from; `waits`: the
@@ -126,7 +126,7 @@ class ThreadSaver(SqliteSaver):
         Nor does anything of one that its caller left, unless it waited by then.
         """
         given = {**(config or {}).get("configurable", {})}
-        run = given[RUN] = KeptRun(self._is_earlier(given))
+        run = given[RUN] = GraphRun(self._is_earlier(given))
         failed = True
         try:
             yield cast(RunnableConfig, {**(config or {}), "configurable": given})
@@ -148,7 +148,7 @@ class ThreadSaver(SqliteSaver):
         """Store a turn behind those that are there by now, or an unfinished question as it is, in one transaction."""
         given = config["configurable"]
         name, turns = _name_in(config), given_turns(checkpoint["channel_values"].get("turns"), checkpoint["ts"])
-        run: KeptRun = given.get(RUN) or KeptRun(forks=True)
+        run: GraphRun = given.get(RUN) or GraphRun(forks=True)
         waits = any(channel.startswith("branch:to:") for channel in checkpoint["channel_values"])
         with translated(self.path), self.cursor() as cursor:
             cursor.execute("BEGIN IMMEDIATE")

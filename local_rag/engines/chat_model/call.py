@@ -20,7 +20,16 @@ from local_rag.core.callbacks import SILENT
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.core.usage import Call
 from local_rag.engines.language_model.context_window import PromptTooLong
-from local_rag.engines.language_model.replies import AGAIN, BrokenOff, ChatRequest, Reply, Thoughts, Unusable, call_of
+from local_rag.engines.language_model.replies import (
+    AGAIN,
+    BrokenOff,
+    ChatRequest,
+    Reply,
+    Thoughts,
+    Unusable,
+    call_of,
+    drained,
+)
 from local_rag.engines.language_model.token_probabilities import Token
 from local_rag.text.display import shorten
 
@@ -72,13 +81,7 @@ class ChatModelCalls:
 
     def ask(self, request: ChatRequest) -> Reply:
         """The whole reply. Raises PromptTooLong, BrokenOff, EngineError, Stopped."""
-        stream = self.stream(request)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
+        return drained(self.stream(request))
 
     def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
         """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew."""

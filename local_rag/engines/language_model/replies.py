@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,3 +189,13 @@ def first_line(reply: str) -> str:
     while len(line) > 1 and _PAIRS.get(line[0]) == line[-1] and line[0] not in line[1:-1]:
         line = line[1:-1].strip()
     return line.strip("*` ")[:300]
+
+
+def drained(stream: Generator[Token | None, None, Reply]) -> Reply:
+    """The whole reply, which a stream returns at its end."""
+    while True:
+        try:
+            next(stream)
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply

@@ -31,6 +31,7 @@ from local_rag.engines.language_model.replies import (
     Unusable,
     call_of,
     check_end,
+    drained,
 )
 from local_rag.engines.language_model.token_probabilities import Token, tokens_of
 from local_rag.engines.ollama.clients import ChatClients, about, ollama
@@ -77,13 +78,7 @@ class Caller:
 
     def ask(self, request: ChatRequest) -> Reply:
         """The whole reply. Raises PromptTooLong, BrokenOff, Empty, EngineError, Stopped."""
-        stream = self.stream(request)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                reply: Reply = end.value
-                return reply
+        return drained(self.stream(request))
 
     def stream(self, request: ChatRequest) -> Generator[Token | None, None, Reply]:
         """The reply bit by bit, without thoughts, and as a whole at its end; None where it begins anew.
