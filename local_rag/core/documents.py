@@ -54,7 +54,9 @@ class Heading:
 class LoadedDocument:
     """The text of a file, or of one page of it (`page` counts from 1, None for files without pages).
 
-    `url` is where a saved page of the web is from, empty where that is not known.
+    `url` is where a saved page of the web is from. `author`, `date` and `subject` are what the file says of itself:
+    names; ISO 8601, as precise as it is known ("2023", "2023-03", "2023-03-31", for a mail with the time in UTC,
+    "2023-03-31T09:30Z"); subject and keywords. All are empty where they are not known.
     """
 
     text: str
@@ -62,6 +64,9 @@ class LoadedDocument:
     page: int | None = None
     headings: tuple[Heading, ...] = ()
     url: str = ""
+    author: str = ""
+    date: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

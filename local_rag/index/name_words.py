@@ -1,0 +1,168 @@
+"""The words of a file's name: what a person would call it by, without numbers and letters that say nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from local_rag.text.urls import is_page
+from local_rag.text.words import words
+
+_SUFFIX = re.compile(r"(?<=.)\.(?=[^.]*[A-Za-z])[A-Za-z0-9]{1,10}$")
+_COPY = re.compile(
+    r"^(?:copy|kopie) (?:of|von) |[ _-]+(?:copy|kopie)(?: *\(?\d{1,3}\)?)?$|[ _]*\(\d{1,3}\)$", re.IGNORECASE
+)
+_UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])", re.IGNORECASE)
+_ARXIV = re.compile(r"(?<![^\W_])\d{4}\.\d{4,5}(?:v\d+)?(?![^\W_])")
+_DATE = re.compile(
+    r"(?<![^\W_])(?P<year>(?:19|20)\d\d)(?P<mark>[-_. ]?)(?P<month>0[1-9]|1[0-2])"
+    r"(?:(?P=mark)(?P<day>0[1-9]|[12]\d|3[01]))?(?![^\W_])"
+)
+_COUNTED = re.compile(r"\d{1,3}(?:\.|$)")
+_ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
+_WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![^\s])|[^\s-]+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_BORDER = re.compile(
+    r"(?<=[^\W\d_]{5})(?=\d)|(?<=[^\W\d_]{3})(?=\d\d)|(?<=[^\W\d_]{2})(?=\d{3})|(?<=\d{2})(?=[^\W\d_]{3})"
+)
+_AFTER_YEAR = re.compile(r"^((?:19|20)\d\d)(?=[^\W\d_]\d?$)")
+_RANDOM = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
+_RUNS = re.compile(r"\d+|[A-Z]*[a-z]+|[A-Z]+")
+_NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{6,}", re.IGNORECASE)
+
+_NOTHING = frozenset(
+    """attachment camscanner copy doc docs document dokument download dsc dscf dscn file files image img mvi new of
+    output page part pdf photo pxl scan scanned screenshot shot temp tmp unbenannt unnamed untitled vid
+    whatsapp""".split()
+)
+"""Names made of nothing but these words and of numbers were given by a program."""
+
+_GENERIC = frozenset(
+    """about abstract appendix authors changelog changes chapter contents contributing copying cover default home index
+    init introduction licence license main manual news note notes overview page preface readme references section
+    summary toc todo""".split()
+)
+"""Names that many folders hold: only with the folder's own name they say which file is meant."""
+
+_TECHNICAL = frozenset(
+    """build content data desktop dist doc docs documents downloads files home html out pages posts public source src
+    static tmp users www""".split()
+)
+"""Folders whose names say where a file is kept and not what it is about."""
+
+
+def name_words(path: str) -> list[str]:
+    """The words of a file's name in order, once each, as they are written; of a page's URL, those of its last part.
+
+    The name is cut at punctuation, between a small and a capital letter, and between letters and numbers; "10K" and
+    "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, random ids, long numbers and names
+    that a scanner, a camera or a browser gave are left out. A name such as README, index or 03 is that of many files:
+    the name of the folder comes before it.
+    """
+    parts = _parts(path)
+    name = list(_spoken(parts[-1])) if parts else []
+    plain = [word.casefold() for word in name]
+    if not name or all(word in _NOTHING or _is_number(word) for word in plain):
+        dated = [word for word in name if _is_date(word)]
+        return _once(dated) or (_with_folder(parts, name) if parts and _COUNTED.match(parts[-1]) else [])
+    if all(word in _GENERIC or (_is_number(word) and not _is_date(word)) for word in plain):
+        return _with_folder(parts, name)
+    return _once(name)
+
+
+def name_text(path: str) -> str:
+    """A file's name for full-text search: as it is written, without its suffix, and what `name_words` has besides."""
+    parts = _parts(path)
+    written = _SUFFIX.sub("", parts[-1]) if parts else ""
+    known = set(words(written))
+    return " ".join([written, *(word for word in name_words(path) if not known.issuperset(words(word)))]).strip()
+
+
+def folder_words(path: str) -> list[str]:
+    """The words of the folders above a file, or of a page's host and the folders of its URL, once each."""
+    return _once([word for part in _parts(path)[:-1] for word in _spoken(part)])
+
+
+def _parts(path: str) -> list[str]:
+    if is_page(path):
+        url = urlsplit(path)
+        return [(url.hostname or "").removeprefix("www."), *filter(None, unquote(url.path).split("/"))]
+    file = Path(path)
+    return [part for part in file.parts if part != file.anchor]
+
+
+def _with_folder(parts: list[str], name: list[str]) -> list[str]:
+    """A name that is that of many files behind the nearest of two folders above that says something."""
+    for folder in reversed(parts[-3:-1]):
+        spoken = [word for word in _spoken(folder) if not word.isdecimal()]
+        if not all(word.casefold() in _TECHNICAL | _NOTHING | _GENERIC for word in spoken):
+            return _once([*spoken, *name])
+    return _once([word for word in name if not word.isdecimal()])
+
+
+def _spoken(name: str) -> Iterator[str]:
+    """The words of one name that a person might say, dates as ISO 8601 writes them."""
+    stem = _COPY.sub("", _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500])))
+    stem = _DATE.sub(_iso_date, _ARXIV.sub(" ", _UUID.sub(" ", stem)))
+    stem = "".join(c if c.isalnum() or c in "'’-" or unicodedata.category(c)[0] == "M" else " " for c in stem)
+    for part in _WORD.findall(stem):
+        if _ISO_DATE.fullmatch(part):
+            yield part
+        elif not _is_random(part):
+            for word in _cut(part):
+                yield from _readable(word)
+
+
+def _iso_date(match: re.Match[str]) -> str:
+    return " " + "-".join(filter(None, match.group("year", "month", "day"))) + " "
+
+
+def _is_random(part: str) -> bool:
+    """Hexadecimal digits, letters and numbers in turn, or no vowel at all: an id, not a word."""
+    mixed = not part.isalpha() and not part.isdecimal()
+    if (mixed and _RANDOM.fullmatch(part)) or _NO_VOWEL.fullmatch(part):
+        return True
+    runs = _RUNS.findall(part) if part.isascii() else []
+    return mixed and len(part) >= 8 and len(runs) >= 5 and len(part) < 2.5 * len(runs)
+
+
+def _cut(part: str) -> Iterator[str]:
+    """A part of a name at its borders: AnnualReport2023 is Annual, Report, 2023; 10K, Q3 and iPhone are whole."""
+    begin = 0
+    for at in range(2, len(part) - 1):
+        before, after = part[at - 1], part[at]
+        small_to_capital = before.islower() and part[at - 2].isalpha() and part[at - 2].islower() and after.isupper()
+        to_next_word = before.isupper() and after.isupper() and part[at + 1 : at + 3].islower() and len(part) > at + 2
+        if small_to_capital or to_next_word:
+            yield from _numbers_apart(part[begin:at])
+            begin = at
+    yield from _numbers_apart(part[begin:])
+
+
+def _numbers_apart(word: str) -> list[str]:
+    return [cut for part in _BORDER.split(word) for cut in _AFTER_YEAR.split(part) if cut]
+
+
+def _readable(word: str) -> Iterator[str]:
+    """The word; a number with and without leading zeros, no number that is too long to be said."""
+    if not word.isdecimal():
+        yield word.strip("'’")
+    elif len(word) <= 5:
+        yield word
+        if word.startswith("0") and (bare := word.lstrip("0")):
+            yield bare
+
+
+def _is_number(word: str) -> bool:
+    return word.isdecimal() or _is_date(word)
+
+
+def _is_date(word: str) -> bool:
+    return bool(_ISO_DATE.fullmatch(word) or _YEAR.fullmatch(word))
+
+
+def _once(words: list[str]) -> list[str]:
+    return list({word.casefold(): word for word in reversed(words) if word}.values())[::-1]
