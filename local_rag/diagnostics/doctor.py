@@ -210,6 +210,29 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 
+def _calibration(settings: Settings) -> Iterator[Check]:
+    """Which calibrated thresholds are in force, and that the others are not."""
+    from local_rag.config.calibrated import calibrated
+    from local_rag.runtime.rag import Rag
+
+    if not calibrated(settings):
+        return
+    try:
+        with Rag.open(settings) as rag:
+            void, engine = rag.void_calibration, rag.engine.name
+            in_force = rag.fingerprint in calibrated(settings)
+    except LocalRagError as error:  # its own check says more
+        yield Check(
+            "calibration", "note", f"whether the calibrated thresholds hold cannot be told: {error}", error.hint
+        )
+        return
+    if void:
+        yield Check("calibration", "note", void.reason, void.command)
+    else:
+        where = "calibrated" if in_force else "set by hand"
+        yield Check("calibration", "ok", f"thresholds for the engine {engine} are {where}")
+
+
 def _second_source(settings: Settings) -> Iterator[Check]:
     from local_rag.runtime.second_source import place
 
@@ -252,6 +275,7 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("prompts.yaml", _prompts),
     ("embedder", _embedder),
     ("index", _index),
+    ("calibration", _calibration),
     ("second source", _second_source),
     ("trace.otlp", _trace),
     ("Ollama", _ollama),

@@ -71,6 +71,13 @@ class CalibrationRequest:
     picture: Path | None = None
     dry_run: bool = False
 
+    @property
+    def options(self) -> list[str]:
+        """Those of the command line that decide which cases are asked, and what becomes of them."""
+        values = {"format": self.format, "limit": self.limit, "seed": self.seed or None, "keep": self.keep}
+        given = [part for name, value in values.items() if value is not None for part in (f"--{name}", str(value))]
+        return [*(["--corpus"] if self.corpus else []), *given]
+
 
 @dataclass
 class Calibration:
@@ -186,6 +193,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
     if not request.dry_run:
         fitted = Thresholds(relevance=relevance.threshold if relevance else None, answer=threshold)
         origin = {"engine": engine, "cases": len(scores), "from": cases.name, "on": time.strftime("%Y-%m-%d")}
+        origin |= {"files": [str(path.expanduser().absolute()) for path in request.paths], "options": request.options}
         calibration.kept_in = keep_thresholds(settings, fingerprint, fitted, origin)
     return calibration
 

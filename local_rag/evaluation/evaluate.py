@@ -76,6 +76,8 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
     with Rag.open(settings, display=display) as rag:
         for line in rag.choice.lines if plan.graphs else ():
             display.say(line)
+        if plan.graphs and (void := rag.void_calibration):
+            display.say(f"note: {void.line}")
         manifest = manifest_of(request.cases, used, plan, rag, request.command)
         folder = _folder(manifest, used, request.out, settings)
         searched = [rag.index, *([rag.second_source.index] if rag.second_source else [])]

@@ -362,6 +362,10 @@ class Index:
     def status(self, *, outlined: bool = False) -> IndexStatus:
         return status.inspect(self._store, outlined=outlined)
 
+    def header_version(self) -> int:
+        """The version of the headers of all passages: the smallest of any document, 0 where some have none."""
+        return self._store.read(reads.header_version)
+
     def path_labels(self) -> PathLabels:
         """Short names of the files, which --in understands."""
         return PathLabels(root.path for root in self._store.read(reads.roots))

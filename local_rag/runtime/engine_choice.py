@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local_rag.config.calibrated import calibrated_with_other_prompts, thresholds_for
+from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.runtime.prompt_file import prompt_texts
@@ -59,22 +59,12 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
         return _extractive(settings, embedder, corpus, str(error), error.hint)
-    note = _prompts_note(settings, engine)
+    changed = engine.prompts.texts.changed
+    note = f"prompts of your own: {joined(changed)}" if changed else ""
     if settings.values.engine == "ollama":
         return Choice(engine, note=note)
     why = f"Ollama answers and has {joined(use.model for use in engine.models)}"
     return Choice(engine, why, "--engine extractive", note)
-
-
-def _prompts_note(settings: Settings, engine: OllamaEngine) -> str:
-    """Which prompts are a person's own, and whether that makes calibrated thresholds void; empty where none is."""
-    texts = engine.prompts.texts
-    if not texts.changed:
-        return ""
-    note = f"prompts of your own: {joined(texts.changed)}"
-    if calibrated_with_other_prompts(settings, engine.fingerprint):
-        note += "; thresholds were calibrated with others and do not hold: local-rag calibrate CASES"
-    return note
 
 
 def own_engine(settings: Settings, engine: Engine) -> Choice:
@@ -104,6 +94,12 @@ def own_engine(settings: Settings, engine: Engine) -> Choice:
     return Choice(engine)
 
 
+def header_version(corpus: Corpus | None) -> int:
+    """The version of the headers of all passages, 0 where some have none; a corpus that is no index has none."""
+    version: int = getattr(corpus, "header_version", lambda: 0)()
+    return version
+
+
 def missing_of(protocol: type, part: object) -> list[str]:
     """What an object lacks of a protocol."""
     return [name for name in vars(protocol) if not name.startswith("_") and not hasattr(part, name)]
@@ -114,7 +110,7 @@ def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
     engine = ExtractiveEngine(embedder, corpus)
-    thresholds = thresholds_for(settings, engine.fingerprint)
+    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, header_version(corpus)))
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     return Choice(ExtractiveEngine(embedder, corpus, **given) if given else engine, why, change)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from local_rag.config.calibrated import fingerprint_of, thresholds_for
+from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
 from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
@@ -101,6 +101,7 @@ class Rag:
         spans: Spans | None = None,
         folder: str | None = None,
     ) -> None:
+        from local_rag.runtime.engine_choice import header_version
         from local_rag.web.search import Off
 
         self.settings = settings
@@ -111,7 +112,7 @@ class Rag:
         self.folder = str(settings.index_path.resolve()) if folder is None else folder
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folder)
         self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
-        self.fingerprint = fingerprint_of(self.engine, embedder)
+        self.fingerprint = fingerprint_of(self.engine, embedder, header_version(index))
         if reranker is not None:
             self.fingerprint += f"; {reranker.fingerprint}"
         self.spans = spans
@@ -177,6 +178,11 @@ class Rag:
             rag = cls(settings, index, choice, used, open_source, reranker=reranker, spans=spans, folder=folder)
             rag._opened = opened.pop_all()
             return rag
+
+    @property
+    def void_calibration(self) -> VoidCalibration | None:
+        """Thresholds that were calibrated for something else and do not hold here; None where nothing is void."""
+        return void_calibration(self.settings, self.fingerprint)
 
     def ask(
         self,

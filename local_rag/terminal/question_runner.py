@@ -98,7 +98,10 @@ def _calibrated(rag: Rag) -> list[str]:
         )
         if value is not None and by_hand is None
     ]
-    return [f"  calibrated thresholds in force: {joined(thresholds)}"] if thresholds else []
+    if thresholds:
+        return [f"  calibrated thresholds in force: {joined(thresholds)}"]
+    void = rag.void_calibration
+    return [f"note: {void.line}"] if void else []
 
 
 def idle_lines(values: Values, engine: str) -> list[str]:

@@ -136,6 +136,16 @@ def paths(db: Connection) -> list[str]:
     return [row[0] for row in db.execute("SELECT path FROM files ORDER BY path")]
 
 
+def header_version(db: Connection) -> int:
+    """The smallest version of a header that any document has; 0 for none, and for an index of an earlier schema."""
+    if "header_version" not in columns(db, "documents"):
+        return 0
+    # of an index of SQLite the least and the greatest are looked up; -n is a header of version n from stored texts
+    read = db.execute("SELECT min(header_version) FROM documents WHERE header_version >= 0").fetchone()[0]
+    stored = db.execute("SELECT -max(header_version) FROM documents WHERE header_version < 0").fetchone()[0]
+    return min((version for version in (read, stored) if version is not None), default=0)
+
+
 def page_count(db: Connection) -> int:
     """How many of the files are pages of the web."""
     return sum(is_page(path) for (path,) in db.execute("SELECT path FROM files WHERE path LIKE 'http%'"))

@@ -7,10 +7,12 @@ import os
 import pytest
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
+from local_rag.config.calibrated import keep
+from local_rag.config.settings import Settings, Thresholds
 from local_rag.diagnostics import disk_encryption
 from local_rag.diagnostics.disk_encryption import Encryption
 from local_rag.diagnostics.doctor import run_checks
+from local_rag.runtime.rag import Rag
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,22 @@ def test_doctor_says_it_and_counts_nothing_of_it_as_a_failure(home, monkeypatch,
     assert check.state == sign and words in check.found
     run(["doctor"])
     assert "encryption: ~/data" in (said := " ".join(capsys.readouterr().out.split())) or "disk of ~/data" in said
+
+
+@pytest.mark.usefixtures("converted")
+def test_doctor_names_calibrated_thresholds_that_hold_for_something_else(tmp_path):
+    (tmp_path / "note.md").write_text("The rent is 900 euros a month.\n")
+    assert run(["index", str(tmp_path / "note.md")]) == 0
+    settings = Settings.load(engine="extractive")
+    assert not [check for check in run_checks(settings) if check.name == "calibration"]
+    keep(settings, "extractive 1-ab; minilm 1", Thresholds(answer=0.4), {"from": "cases.jsonl"})
+    (check,) = [check for check in run_checks(settings) if check.name == "calibration"]
+    assert check.state == "note" and "they hold for" in check.found and "cases.jsonl" in check.found
+    assert check.fix == "local-rag calibrate CASES --engine extractive"
+    with Rag.open(settings) as rag:
+        keep(settings, rag.fingerprint, Thresholds(answer=0.4), {})
+    (check,) = [check for check in run_checks(settings) if check.name == "calibration"]
+    assert (check.state, check.found) == ("ok", "thresholds for the engine extractive are calibrated")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")

@@ -236,6 +236,17 @@ def test_calibrated_thresholds_are_said_to_be_in_force_and_shown_with_the_settin
         assert condition_lines(rag)[-1] == f"  calibrated thresholds in force: {said}"
 
 
+def test_calibrated_thresholds_that_do_not_hold_are_named_with_the_command():
+    settings = Settings.load(index="notes")
+    keep(settings, "earlier 1; minilm 1", Thresholds(answer=0.18), {"from": "cases.jsonl"})
+    rag = Rag(settings, FakeCorpus(), Choice(ScriptedEngine()))
+    assert rag.thresholds == Thresholds()
+    assert condition_lines(rag)[-1] == (
+        "note: calibrated thresholds are not used, they hold for another engine (earlier), "
+        "fitted to the cases cases.jsonl: local-rag calibrate CASES --index notes"
+    )
+
+
 def test_a_quote_that_is_nearly_there_says_so():
     assert cited(located="near").endswith('"The valve holds." (nearly word for word)')
     assert cited(located="exact").endswith('"The valve holds."')

@@ -9,7 +9,13 @@ from support.fakes import FakeCorpus, passage
 from support.ollama_engine import QUESTION, contents, engine_on
 from support.ollama_mind import mind
 
-from local_rag.config.calibrated import calibrated_with_other_prompts, fingerprint_of, keep, thresholds_for
+from local_rag.config.calibrated import (
+    calibrated_with_other_prompts,
+    fingerprint_of,
+    keep,
+    thresholds_for,
+    void_calibration,
+)
 from local_rag.config.settings import Settings, Thresholds
 from local_rag.core.errors import ConfigError, ConfigUnreadable
 from local_rag.core.events import Called, Done
@@ -84,10 +90,8 @@ def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, mo
     prompt_file(settings).write_text("rewriter: Write a query.\n")
     own = choose_engine(settings, None, None)
     assert thresholds_for(settings, own.engine.fingerprint).relevance is None
-    assert own.note == (
-        "prompts of your own: rewriter; thresholds were calibrated with others and do not hold: "
-        "local-rag calibrate CASES"
-    )
+    assert own.note == "prompts of your own: rewriter"
+    assert void_calibration(settings, own.engine.fingerprint).made_for == "other prompts"
     assert own.lines[-1] == own.note
     assert set(own_prompts(own.engine)) == {"rewriter"} and own_prompts(ours.engine) == {}
     assert check_prompts(settings).calibrated_otherwise
