@@ -13,6 +13,7 @@ from local_rag.core.errors import UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index import outline, recipes, status
 from local_rag.index import search as searches
+from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
-
-_READ_AT_ONCE = 50
-"""Passages that a walk over the index reads in one go."""
 
 
 class Index:
@@ -394,17 +392,7 @@ class Index:
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
-        import random
-
-        turns = list(self._store.read(reads.chunks_by_file).values())
-        dice = random.Random(seed)
-        dice.shuffle(turns)
-        for chunks in turns:
-            dice.shuffle(chunks)
-        in_turns = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
-        ordered = [chunk for _, _, chunk in sorted(in_turns)]
-        for first in range(0, len(ordered), _READ_AT_ONCE):
-            yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
+        return passages_in_turns(self._store, seed)
 
     def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
         """The same search as a LangChain retriever."""
