@@ -14,7 +14,8 @@ from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.html_text import TextBuilder, add_tree
 from local_rag.index.parse.markup import html_text_of, parse_xml
-from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import MANY, stated
 
 MAX_UNZIPPED = 200_000_000
 MAX_RATIO = 200
@@ -24,6 +25,9 @@ HARMLESS = 5_000_000
 """Bytes up to which the ratio does not matter: small files of repetitive XML are real and cannot hurt."""
 
 MAX_MEMBERS = 10_000
+
+_DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
+_CORE_NAMES = ("title", "creator", "date", "subject")
 
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
@@ -85,7 +89,7 @@ def load_docx(path: Path) -> ParsedFile:
     import mammoth
 
     with measured(path) as archive:
-        title = _text(_xml(archive, "docProps/core.xml"), ".//{*}title")  # Dublin Core's, among Word's properties
+        properties = _word_properties(_xml(archive, "docProps/core.xml"))
     with path.open("rb") as file:
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
         no_pictures = mammoth.images.img_element(lambda image: {})
@@ -98,7 +102,16 @@ def load_docx(path: Path) -> ParsedFile:
     lost = any("}oMath" in message.message for message in converted.messages)
     warnings = ("its equations were not read",) if lost else ()
     first = builder.headings[0].text if builder.headings else ""
-    return ParsedFile((document(text, title or first, headings=builder.headings),), warnings)
+    return ParsedFile((document(text, first, headings=builder.headings, properties=properties),), warnings)
+
+
+def _word_properties(core: Any) -> Properties:
+    """Dublin Core's, among Word's own (ECMA-376, part 2, section 11); a template says nothing of a file made of it."""
+    authors, created = _text(core, ".//{*}creator"), _text(core, ".//{*}created")
+    if authors == "python-docx":
+        created = ""  # that of its template, in 2013
+    subjects = [_text(core, f".//{{*}}{name}") for name in ("subject", "keywords")]
+    return stated(_text(core, ".//{*}title"), authors.split(";"), created, subjects)
 
 
 def load_epub(path: Path) -> ParsedFile:
@@ -125,8 +138,17 @@ def load_epub(path: Path) -> ParsedFile:
                 parts.append(chapter.text)
                 length += len(chapter.text) + 2
     warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
-    title = _text(package, ".//{http://purl.org/dc/elements/1.1/}title")
-    return ParsedFile((document("\n\n".join(parts), title, headings=headings),), warnings)
+    book = document("\n\n".join(parts), headings=headings, properties=_book_properties(package))
+    return ParsedFile((book,), warnings)
+
+
+def _book_properties(package: Any) -> Properties:
+    """Dublin Core's (https://www.w3.org/TR/epub-33/#sec-opf-dcmes-optional); of several dates, that of publication."""
+    named = {name: package.findall(f".//{{*}}metadata//{{{_DUBLIN_CORE}}}{name}")[:MANY] for name in _CORE_NAMES}
+    dates = sorted(named["date"], key=lambda date: "publication" not in "".join(date.attrib.values()))
+    title, date = next(iter(named["title"]), None), next(iter(dates), None)
+    authors, subjects = [[_spelled(node) for node in named[name]] for name in ("creator", "subject")]
+    return stated(_spelled(title), authors, _spelled(date), subjects)
 
 
 def _refuse_drm(archive: zipfile.ZipFile) -> None:
@@ -207,5 +229,8 @@ def _xml(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _text(tree: Any, path: str) -> str:
-    node = None if tree is None else tree.find(path)
+    return _spelled(None if tree is None else tree.find(path))
+
+
+def _spelled(node: Any) -> str:
     return " ".join("".join(node.itertext()).split()) if node is not None else ""

@@ -12,10 +12,12 @@ from types import MappingProxyType
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.index.parse.archive import load_docx, load_epub
+from local_rag.index.parse.dates import iso_date
 from local_rag.index.parse.mail import load_eml, load_mbox
 from local_rag.index.parse.parsed_file import ParsedFile, checked, clean
 from local_rag.index.parse.pdf import load_pdf
-from local_rag.index.parse.prose import load_markdown, load_rst, load_text
+from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, one_line
+from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_csv, load_json, load_jsonl
 from local_rag.index.parse.saved_page import load_html, load_mhtml
 from local_rag.text.encoding import decode
@@ -27,10 +29,12 @@ CODE = frozenset(
     .hpp .hh .cs .fs .vb .go .rs .swift .m .mm .rb .php .pl .pm .lua .r .jl .dart .ex .exs .erl .hrl .hs .ml
     .mli .elm .nim .zig .d .pas .f .f90 .f95 .for .asm .s .sql .sh .bash .zsh .fish .ps1 .bat .cmd .awk .tcl
     .vim .el .lisp .scm .tex .bib .css .scss .sass .less .graphql .proto .thrift .toml .yaml .yml .ini .cfg
-    .conf .properties .xml .xsd .xsl .gradle .cmake .mk .tf .hcl .nix .dockerfile .diff .patch .log .srt .vtt
-    .org .adoc .asciidoc .textile .mediawiki .text""".split()
+    .conf .properties .xml .xsd .xsl .gradle .cmake .mk .tf .hcl .nix .dockerfile .diff .patch .log .srt .vtt""".split()
 )
 """Suffixes of source code, configuration and other texts that are read as they are."""
+
+TEXTS = frozenset(".txt .text .org .adoc .asciidoc .textile .mediawiki".split())
+"""Suffixes of texts that may say at their head what they are."""
 
 NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile rakefile gemfile procfile brewfile justfile
@@ -41,8 +45,8 @@ NAMES = frozenset(
 
 LOADERS: Mapping[str, Loader] = MappingProxyType(
     {
-        **dict.fromkeys(CODE, load_text),
-        ".txt": load_text,
+        **dict.fromkeys(CODE, load_code),
+        **dict.fromkeys(TEXTS, load_text),
         ".md": load_markdown,
         ".markdown": load_markdown,
         ".rst": load_rst,
@@ -100,7 +104,15 @@ def load_by_name(name: str, path: Path) -> ParsedFile:
 
 def _cleaned(document: LoadedDocument) -> LoadedDocument:
     text = clean(document.text)
-    return replace(document, text=text, headings=document.headings if text == document.text else ())
+    return replace(
+        document,
+        text=text,
+        headings=document.headings if text == document.text else (),
+        title=one_line(document.title, LONG_TITLE),
+        author=one_line(document.author, LONG_AUTHOR),
+        date=iso_date(document.date),
+        subject=one_line(document.subject, LONG_SUBJECT),
+    )
 
 
 def load(path: Path, password: str = "") -> ParsedFile:

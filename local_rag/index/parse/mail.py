@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import mailbox
 from collections.abc import Iterator
+from dataclasses import replace
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
+from local_rag.index.parse.dates import iso_date, iso_time
 from local_rag.index.parse.markup import html_text_of
-from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import LONG_AUTHOR, one_line, stated
 from local_rag.text.display import joined, shorten
 from local_rag.text.encoding import declared_charset, decode
 
@@ -74,7 +78,21 @@ def _document(message: EmailMessage) -> LoadedDocument:
     lines = [f"{name}: {value}" for name in _SHOWN if (value := header(message, name))]
     subject = header(message, "Subject")
     head = "\n".join([f"Subject: {subject}", *lines] if subject else lines)
-    return document(clean(f"{head}\n\n{_body(message)}").strip(), subject)
+    return document(clean(f"{head}\n\n{_body(message)}").strip(), subject, properties=_properties(message))
+
+
+def _properties(message: EmailMessage) -> Properties:
+    """The sender with the address, the moment of sending, the keywords; the title is the subject as it is."""
+    sender = one_line(header(message, "From") or header(message, "Sender"), LONG_AUTHOR)
+    return replace(stated(subjects=[header(message, "Keywords")]), author=sender, date=_sent(message))
+
+
+def _sent(message: EmailMessage) -> str:
+    date = header(message, "Date")
+    try:
+        return iso_time(parsedate_to_datetime(date))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return iso_date(date)
 
 
 def header(message: EmailMessage, name: str) -> str:

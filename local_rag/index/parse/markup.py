@@ -11,6 +11,7 @@ from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree
+from local_rag.index.parse.page_properties import page_properties
 from local_rag.index.parse.parsed_file import clean, document
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
@@ -88,11 +89,11 @@ def html_document(source: str) -> LoadedDocument:
     add_tree(tree, visible, DROPPED | AROUND)
     add_tree(tree, own, DROPPED | AROUND | {"a"})
     if not whole.text:
-        return document(_bare(source), _title(tree))
-    title = _title(tree) or (whole.headings[0].text if whole.headings else "")
+        return document(_bare(source), properties=page_properties(tree))
+    title = whole.headings[0].text if whole.headings else ""
     small = len(whole.parts) <= MAX_PARTS
     text, headings = (small and _main(source, visible, len(words(own.text)))) or (whole.text, whole.headings)
-    return document(text, title, headings=headings)
+    return document(text, title, headings=headings, properties=page_properties(tree))
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:
@@ -170,8 +171,3 @@ def _picked(builder: TextBuilder, lines: list[Span]) -> tuple[str, list[Heading]
             heading = next(headings, None)
         length, end = length + len(parts[-1]), line.end
     return "".join(parts), picked
-
-
-def _title(tree: Any) -> str:
-    node = tree.find(".//title")
-    return " ".join("".join(node.itertext()).split()) if node is not None else ""

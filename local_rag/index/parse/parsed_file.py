@@ -13,6 +13,9 @@ from local_rag.text.display import printable, shorten
 MAX_CHARACTERS = 50_000_000
 """Of one file. The largest book of Project Gutenberg has 6 million; what is above this is a dump, not a document."""
 
+LONG = 10_000
+"""Characters of a title that are looked at."""
+
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\u00ad\u200b\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -26,17 +29,40 @@ class ParsedFile:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a file says of itself: title, author, date (ISO 8601) and subject, empty where it says nothing."""
+
+    title: str = ""
+    author: str = ""
+    date: str = ""
+    subject: str = ""
+
+
+UNKNOWN = Properties()
+
+
 def clean(text: str) -> str:
     """Text as it is stored: every line ends with a line feed, nothing invisible, no control character, no surrogate."""
     return printable(_INVISIBLE.sub("", _LINE_ENDS.sub("\n", _SURROGATE.sub("\ufffd", text))))
 
 
 def document(
-    text: str, title: str = "", *, page: int | None = None, headings: Sequence[Heading] = ()
+    text: str,
+    title: str = "",
+    *,
+    page: int | None = None,
+    headings: Sequence[Heading] = (),
+    properties: Properties = UNKNOWN,
 ) -> LoadedDocument:
-    """A document of a text that is `clean` already, so that the offsets of its headings stay true."""
+    """A document of a text that is `clean` already, so that the offsets of its headings stay true.
+
+    The title is that of the properties, `title` where they have none.
+    """
     titled = tuple(Heading(h.start, h.level, shorten(clean(h.text), 200)) for h in headings if h.text.strip())
-    return LoadedDocument(text, shorten(clean(title), 200), page, titled)
+    title = properties.title or shorten(clean(title[:LONG]), 200)
+    author, date, subject = properties.author, properties.date, properties.subject
+    return LoadedDocument(text, title, page, titled, author=author, date=date, subject=subject)
 
 
 def checked(file: ParsedFile) -> ParsedFile:

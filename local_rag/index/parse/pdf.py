@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import stated
 from local_rag.text.display import plural
 
 FULL_LINE = 0.75
@@ -23,8 +24,8 @@ _HYPHENS = "\ufffe\x02"
 
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_INFORMATION = ("Title", "Author", "Subject", "Keywords", "CreationDate", "Creator", "Producer")
 _ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
-_JUNK_TITLE = re.compile(r"untitled|microsoft word|\.(pdf|docx?|dvi|tex|indd|pptx?|xlsx?|pmd|qxd)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def load_pdf(path: Path, password: str = "") -> ParsedFile:
 
     Raises FileSkipped for another password than this one, for damage, and when no page has a text layer.
     """
-    title, pages = _read(path, password)
+    properties, pages = _read(path, password)
     if not pages:
         raise FileSkipped("is damaged (no pages in it)")
     known = _vocabulary(page.text for page in pages)
@@ -55,7 +56,7 @@ def load_pdf(path: Path, password: str = "") -> ParsedFile:
         warnings.append(f"{ranges(scanned)} {'have' if len(scanned) > 1 else 'has'} no text layer (scanned?)")
     if failed:
         warnings.append(f"{ranges(failed)} could not be read (damaged)")
-    documents = (document(text, title, page=number) for number, text in enumerate(texts, 1) if text)
+    documents = (document(text, page=number, properties=properties) for number, text in enumerate(texts, 1) if text)
     return ParsedFile(tuple(documents), tuple(warnings))
 
 
@@ -91,7 +92,7 @@ def ranges(numbers: list[int]) -> str:
     return f"page{'s' if len(numbers) > 1 else ''} {', '.join(runs)}"
 
 
-def _read(path: Path, password: str) -> tuple[str, list[Page]]:
+def _read(path: Path, password: str) -> tuple[Properties, list[Page]]:
     import pypdfium2
 
     try:
@@ -99,13 +100,13 @@ def _read(path: Path, password: str) -> tuple[str, list[Page]]:
     except pypdfium2.PdfiumError:
         return _read_by_pypdf(path, password)
     try:
-        title = file.get_metadata_dict().get("Title", "")
+        properties = _properties(file.get_metadata_dict())
         pages = _limited(_pdfium_page(file, number) for number in range(len(file)))
     finally:
         file.close()
     if pages and all(page.failed for page in pages):
         return _read_by_pypdf(path, password)
-    return _title(title), pages
+    return properties, pages
 
 
 def _pdfium_page(file: Any, number: int) -> Page:
@@ -119,7 +120,7 @@ def _pdfium_page(file: Any, number: int) -> Page:
         return Page("", failed=True)
 
 
-def _read_by_pypdf(path: Path, password: str) -> tuple[str, list[Page]]:
+def _read_by_pypdf(path: Path, password: str) -> tuple[Properties, list[Page]]:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -129,13 +130,13 @@ def _read_by_pypdf(path: Path, password: str) -> tuple[str, list[Page]]:
             raise FileSkipped(
                 "is encrypted with a password", hint="local-rag index --passwords asks for it", locked=True
             )
-        title = str((reader.metadata and reader.metadata.title) or "")
+        properties = _properties({name.lstrip("/"): str(value) for name, value in (reader.metadata or {}).items()})
         pages = _limited(_pypdf_page(reader, number) for number in range(len(reader.pages)))
     except FileSkipped:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
         raise FileSkipped(f"is damaged ({type(error).__name__}: neither pdfium nor pypdf can open it)") from error
-    return _title(title), pages
+    return properties, pages
 
 
 def _pypdf_page(reader: Any, number: int) -> Page:
@@ -157,9 +158,12 @@ def _limited(pages: Iterable[Page]) -> list[Page]:
     return kept
 
 
-def _title(title: str) -> str:
-    """The title of the properties, unless a program wrote the name of a file there."""
-    return "" if _JUNK_TITLE.search(title) or len(title.strip()) < 4 else title
+def _properties(info: Mapping[str, str]) -> Properties:
+    """The document information (ISO 32000-1, 14.3.3), without what a program filled in."""
+    said = {name: info.get(name, "").replace("\0", " ").strip() for name in _INFORMATION}
+    subjects = [said["Subject"], said["Keywords"]]
+    program = said["Creator"] or said["Producer"]
+    return stated(said["Title"], re.split(r"\s*;\s*", said["Author"]), said["CreationDate"], subjects, program=program)
 
 
 def _vocabulary(texts: Iterable[str]) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from local_rag.core.documents import Heading
+from local_rag.index.parse.front_matter import fields, front_matter
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
 from local_rag.text.encoding import decode
 
@@ -22,9 +23,9 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])[ \t]|[ \t]*$| {4}|\t| {0,3}#{1,6} |[ \t]*\|")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
-_FRONT = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
-_FIELD_TITLE = re.compile(r"^:?Title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_MARKS = " \t*=#"
+_GREETING = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re)\b", re.IGNORECASE)
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
 
 
@@ -33,29 +34,42 @@ def read(path: Path) -> str:
     return clean(decode(path.read_bytes()))
 
 
-def load_text(path: Path) -> ParsedFile:
-    """Text and source code: no title, no headings."""
+def load_code(path: Path) -> ParsedFile:
+    """Source code, configuration and the like: no title, no headings."""
     return ParsedFile((document(read(path)),))
+
+
+def load_text(path: Path) -> ParsedFile:
+    """Plain text: what the lines at its head say of it ("Title: …"), else its first line where that looks like a title.
+
+    It has no headings.
+    """
+    text = read(path)
+    return ParsedFile((document(text, _first_line(text), properties=fields(text, begin=True)),))
+
+
+def _first_line(text: str) -> str:
+    """The first line where it is short, stands alone above more text, and is neither a sentence nor a greeting."""
+    first, _, rest = text[:LONG_LINE].lstrip().partition("\n")
+    following = rest.partition("\n")[0].strip()
+    title = first.strip(_MARKS)
+    alone = not following or bool(_ADORNMENT.match(following))
+    letters = sum(character.isalpha() or character.isspace() for character in title)
+    if not alone or not rest.strip() or not 3 <= len(title) <= 120 or letters < 0.6 * len(title):
+        return ""
+    begins = title[0].isdigit() or (title[0].isalpha() and not title[0].islower())
+    sentence = title[-1] in ".,;:" or len(title.split()) > 16
+    return "" if not begins or sentence or _GREETING.match(title) or "://" in title else title
 
 
 def load_markdown(path: Path) -> ParsedFile:
     """Markdown as it is written; headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings)."""
     text = read(path)
-    front = _FRONT.match(text)
-    headings = list(_markdown_headings(text, front.end() if front else 0))
-    named = _front_title(front.group(1)) if front else None
+    properties, begin = front_matter(text)
+    headings = list(_markdown_headings(text, begin))
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
-    title = outermost.text if named is None and outermost else named or ""
-    return ParsedFile((document(text, title, headings=headings),))
-
-
-def _front_title(front: str) -> str | None:
-    """What the front matter says is the title, without quotes; None where it says nothing."""
-    line = next((line for line in front.split("\n") if line.startswith("title:")), None)
-    if line is None:
-        return None
-    title = line[:LONG_LINE].removeprefix("title:").strip(" \t")
-    return title.removeprefix(title[:1]).removesuffix(title[:1]) if title[:1] in ("'", '"') else title
+    title = outermost.text if outermost else ""
+    return ParsedFile((document(text, title, headings=headings, properties=properties),))
 
 
 def _lines(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -105,9 +119,8 @@ def load_rst(path: Path) -> ParsedFile:
     """
     text = read(path)
     headings = list(_rst_headings(text))
-    named = _FIELD_TITLE.search(text[:2000])
-    title = named.group(1) if named else headings[0].text if headings else ""
-    return ParsedFile((document(text, title, headings=headings),))
+    title = headings[0].text if headings else ""
+    return ParsedFile((document(text, title, headings=headings, properties=fields(text)),))
 
 
 def _rst_headings(text: str) -> Iterator[Heading]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, clean, document
+from local_rag.index.parse.parsed_file import MAX_CHARACTERS, UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.prose import read
 from local_rag.text.encoding import decode
 
@@ -76,7 +77,7 @@ def load_json(path: Path) -> ParsedFile:
     text = read(path)
     try:
         value = json.loads(text)
-        return ParsedFile((document(clean("\n\n".join(_records(value))) or text, _title(value)),))
+        return ParsedFile((document(clean("\n\n".join(_records(value))) or text, properties=_properties(value)),))
     except (ValueError, RecursionError):
         return ParsedFile((document(text),))
 
@@ -92,9 +93,8 @@ def load_jsonl(path: Path) -> ParsedFile:
     return ParsedFile((document(clean("\n\n".join(line for line in lines if line.strip()))),))
 
 
-def _title(value: Any) -> str:
-    title = value.get("title") if isinstance(value, dict) else None
-    return title if isinstance(title, str) else ""
+def _properties(value: Any) -> Properties:
+    return from_mapping(value) if isinstance(value, dict) else UNKNOWN
 
 
 def _records(value: Any) -> Iterator[str]:
