@@ -28,7 +28,7 @@ from local_rag.cli.graph import graph
 from local_rag.cli.index import index
 from local_rag.cli.kept import kept
 from local_rag.cli.models import models_app
-from local_rag.cli.options import with_web
+from local_rag.cli.options import with_query, with_web
 from local_rag.cli.prompts import prompts_app
 from local_rag.cli.remove import remove
 from local_rag.cli.runs import runs_app
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug = "--debug" in words or bool(os.environ.get("LOCAL_RAG_DEBUG"))
     arguments = [word for position, word in enumerate(arguments) if word != "--debug" or position >= len(words)]
-    arguments = with_web(arguments)
+    arguments = with_query(with_web(arguments))
     try:
         _must_be_somewhere()
         result = app(args=arguments, prog_name="local-rag", standalone_mode=False)

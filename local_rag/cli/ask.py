@@ -23,11 +23,11 @@ def ask(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
-    settings, display = options.settings(), stderr_display()
+    settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     delete_old(settings)
     with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
-        runner = QuestionRunner(rag, display, options.within or (), options.trace, trace_file, announce=True)
+        runner = QuestionRunner(rag, display, narrowing, options.trace, trace_file, announce=True)
         answer = runner.answer(question, thread=options.thread)
         write_result(answer, answer_parts(answer, runner.label), as_json=options.json)
     return {"grounded": 0, "abstained": ABSTAINED}.get(answer.status, NOT_GROUNDED)

@@ -27,7 +27,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     from local_rag.terminal.chat import Chat
     from local_rag.terminal.question_runner import QuestionRunner, open_trace
 
-    settings, display = options.settings(), stderr_display()
+    settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     name = ""
     if options.thread is not None:
         with Threads.open(settings.data_folder) as threads:
@@ -38,7 +38,7 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     with open_trace(options.trace_file, settings) as trace_file, Rag.open(settings, display=display) as rag:
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
         rag.graph(settings.values.graph)
-        runner = QuestionRunner(rag, display, options.within or (), options.trace, trace_file)
+        runner = QuestionRunner(rag, display, narrowing, options.trace, trace_file)
         runner.say_conditions()
         if from_turn is not None:
             name = rag.threads.fork(name, from_turn)

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.cli.options import (
+    AfterOption,
+    BeforeOption,
+    FromOption,
+    IndexOption,
+    JsonOption,
+    TypeOption,
+    narrowing_of,
+    settings_of,
+)
 from local_rag.core.serialization import to_plain
 
 
@@ -14,6 +23,10 @@ def files(
     within: Annotated[
         list[str] | None, typer.Argument(metavar="PATH|URL|GLOB", help="Only these files or pages, as after --in.")
     ] = None,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    types: TypeOption = None,
+    authors: FromOption = None,
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -24,7 +37,7 @@ def files(
     from local_rag.terminal.file_list import file_lines
 
     folder = settings_of(index).index_path
-    indexed = Index.listed(folder, within or ())
+    indexed = Index.listed(folder, narrowing_of(within, after, before, types, authors))
     labels = PathLabels(Index.inspect(folder).roots)
     write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+
+from local_rag.core.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
@@ -30,6 +33,31 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as on
 InOption = Annotated[
     list[str] | None, typer.Option("--in", metavar="PATH|URL|GLOB", help="Use only these files or pages; repeatable.")
 ]
+AfterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--after",
+        metavar="DATE",
+        help="Only documents of this day or later: 2023-03-31, 2023-03 or 2023 (its first day).",
+    ),
+]
+BeforeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--before", metavar="DATE", help="Only documents before this day; --after 2023 --before 2024: of 2023."
+    ),
+]
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="TYPE", help="Only files of this suffix or kind: pdf, md, mail, html; repeatable."),
+]
+FromOption = Annotated[
+    list[str] | None,
+    typer.Option("--from", metavar="NAME", help="Only documents by this author or sender; repeatable."),
+]
+_LEFT_OUT = re.compile(r"-[^\W\d_]|-[\"“„«]")
+"""How a word begins that a query leaves out; options of local-rag have two hyphens."""
+
 EngineOption = Annotated[
     str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="Which engine grades and answers.")
 ]
@@ -73,6 +101,17 @@ def settings_of(index: str | None, models: str | None = None, trust: bool | None
     from local_rag.config.settings import Settings
 
     return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
+
+
+def narrowing_of(
+    within: Sequence[str] | None,
+    after: str | None,
+    before: str | None,
+    types: Sequence[str] | None,
+    authors: Sequence[str] | None,
+) -> Narrowing:
+    """What the options leave to be searched. Raises UsageError for what is no date."""
+    return Narrowing(tuple(within or ()), after or "", before or "", tuple(types or ()), tuple(authors or ()))
 
 
 def delete_old(settings: Settings) -> None:
@@ -128,6 +167,10 @@ class QuestionOptions:
     ] = None
     index: IndexOption = None
     within: InOption = None
+    after: AfterOption = None
+    before: BeforeOption = None
+    types: TypeOption = None
+    authors: FromOption = None
     thread: Annotated[
         str | None,
         typer.Option(
@@ -180,6 +223,10 @@ class QuestionOptions:
     models: ModelsOption = None
     trust_models_here: TrustOption = None
 
+    @property
+    def narrowing(self) -> Narrowing:
+        return narrowing_of(self.within, self.after, self.before, self.types, self.authors)
+
     def settings(self) -> Settings:
         names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
@@ -225,3 +272,11 @@ def with_web(arguments: Sequence[str]) -> list[str]:
             has_value = position + 1 < end and expanded[position + 1] in ("on", "ask", "off")
             expanded[position] = f"--web={expanded.pop(position + 1) if has_value else 'on'}"
     return expanded
+
+
+def with_query(arguments: Sequence[str]) -> list[str]:
+    """-word, and a query that begins with it, are no options of `search`: they go behind all of those."""
+    if arguments[:1] != ["search"] or "--" in arguments:
+        return list(arguments)
+    of_query = [word for word in arguments if _LEFT_OUT.match(word)]
+    return [*(word for word in arguments if not _LEFT_OUT.match(word)), *(["--", *of_query] if of_query else [])]

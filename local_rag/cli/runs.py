@@ -126,7 +126,7 @@ def replay(
     run = _runs(settings).get(id)
     with opened_again(run, settings) as (rag, notes):
         process.import_lean("local_rag.graphs", without=process.LANGSMITH_MODELS)
-        runner = QuestionRunner(rag, stderr_display(), run.conditions["within"], announce=True)
+        runner = QuestionRunner(rag, stderr_display(), run.narrowing, announce=True)
         for note in notes:
             runner.display.say(f"note: {note}")
         runner.answer(run.standalone_question)

@@ -2,35 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from local_rag.cli.options import IndexOptions, InOption, JsonOption, KOption, stderr_display, with_options
+from local_rag.cli.options import (
+    AfterOption,
+    BeforeOption,
+    FromOption,
+    IndexOptions,
+    InOption,
+    JsonOption,
+    KOption,
+    TypeOption,
+    narrowing_of,
+    stderr_display,
+    with_options,
+)
 from local_rag.core.errors import UsageError
+
+ModeOption = Annotated[
+    Literal["hybrid", "dense", "words"],
+    typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
+]
 
 
 @with_options
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.")],
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY...", help="""Words or a question; '"exact phrase" -word' in single quotes."""),
+    ],
     k: KOption = None,
+    mode: ModeOption = "hybrid",
     within: InOption = None,
+    after: AfterOption = None,
+    before: BeforeOption = None,
+    types: TypeOption = None,
+    authors: FromOption = None,
     *,
     options: IndexOptions,
     json: JsonOption = False,
 ) -> int:
-    """Show the passages that fit best; no answer is written."""
+    """Show the passages that fit best; no answer is written.
+
+    A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
+    """
+    from local_rag.index.exact_words import typed_query
     from local_rag.runtime.opening import open_embedder, open_index
     from local_rag.runtime.rag import check_question
     from local_rag.terminal.answers import passages_table
     from local_rag.terminal.console import write_result
 
-    if not query.strip():
+    typed = " ".join(query)
+    if not typed.strip():
         raise UsageError("the query is empty", hint='local-rag search "notice period"')
-    check_question(query)
-    settings = options.settings(k=k)
-    with open_index(settings, open_embedder(settings, stderr_display())) as opened:
-        passages = opened.search(query, settings.values.k, within=within or ())
+    check_question(typed)
+    parsed = typed_query(typed)
+    narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
+    settings, display = options.settings(k=k), stderr_display()
+    with open_index(settings, open_embedder(settings, display)) as opened:
+        for line in opened.unknown(narrowing):
+            display.say(f"note: {line}")
+        passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
         label = opened.path_labels()
     plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
     write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)

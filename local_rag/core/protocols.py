@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from local_rag.core.documents import Catalog, WebResults
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought
 
 if TYPE_CHECKING:
@@ -114,9 +115,10 @@ class Corpus(Protocol):
     """What graphs and engines may ask of an index."""
 
     def search(
-        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
+        self, query: str, k: int, *, within: Narrowing | Sequence[str] = (), exclude: Collection[str] = ()
     ) -> list[Document]:
-        """The k best passages, best first; no `chunk_id` in `exclude`; only files that match `within`, if given.
+        """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves, if it is given: files
+        (paths or globs), or a `Narrowing` where somebody asks for more than that.
 
         Metadata: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url.
         """

@@ -17,6 +17,7 @@ from local_rag.core.answer import BudgetKind
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Corpus, Engine, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 
@@ -84,7 +85,7 @@ def none_kept(folder: str) -> bool:
 
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` restricts retrieval to files; `cancel` holds the deadline.
+    """The parts a question is answered with. `within` narrows retrieval: files or a Narrowing; `cancel` has the clock.
 
     `may_search` is told the words and the search engine right before they leave, and says whether they may, or is
     `by_interrupt`.
@@ -100,7 +101,7 @@ class Deps:
     web: WebSearch
     limits: Limits = field(default_factory=Limits)
     k: int = 4
-    within: Sequence[str] = ()
+    within: Narrowing | Sequence[str] = ()
     allow_direct: bool = False
     cancel: Cancel = field(default_factory=Cancel)
     may_search: MaySearch = always
@@ -122,6 +123,11 @@ class Deps:
         """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
         with cancellation.scope(self.cancel), question_memory.scope(self.memory):
             yield
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """What `within` says."""
+        return Narrowing.of(self.within)
 
     @property
     def scored(self) -> bool:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
 from local_rag.core.errors import UsageError
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
-from local_rag.index import outline, recipes, status
+from local_rag.index import narrowed, outline, passages, recipes, status
 from local_rag.index import search as searches
+from local_rag.index.exact_words import ExactWords
 from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.search import Mode
@@ -46,6 +48,7 @@ class Index:
         self._store, self._recipe = store, recipe
         self._catalog: tuple[str, Catalog] | None = None
         self._content: tuple[str, str] | None = None
+        self._narrowed = narrowed.Narrowed(store)
 
     @classmethod
     def open(
@@ -86,13 +89,13 @@ class Index:
             return status.inspect(store, outlined=outlined)
 
     @staticmethod
-    def listed(path: Path, within: Sequence[str] = ()) -> list[IndexedFile]:
-        """The files of any index, whatever made it, or those that the patterns of `--in` match, by path.
+    def listed(path: Path, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
+        """The files of any index, whatever made it, or those of which `within` leaves something, by path.
 
-        Raises UsageError if none matches, and what `inspect` raises.
+        Raises UsageError if there is none, and what `inspect` raises.
         """
         with closing(Store(path.absolute())) as store:
-            return status.listed(store, within)
+            return status.listed(store, Narrowing.of(within))
 
     @staticmethod
     def stored(path: Path, keys: Collection[str]) -> Stored:
@@ -294,24 +297,32 @@ class Index:
         query: str,
         k: int,
         *,
-        within: Sequence[str] = (),
+        within: Narrowing | Sequence[str] = (),
         exclude: Collection[str] = (),
         mode: Mode = "hybrid",
         repeats: bool = False,
     ) -> list[Document]:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
-        `within` are files, folders or globs (see `within.matching`), `exclude` are `chunk_id`s; `score` is the cosine
-        in every mode. Raises UsageError if no indexed file matches `within`, IndexMismatch after a re-embedding.
+        `within` are files, folders or globs (see `within.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
+        `score` is the cosine in every mode. Raises UsageError if `within` leaves nothing, IndexMismatch after a
+        re-embedding.
         """
         cancel.check()
         self._check()
         if k < 1 or not query.strip() or self._store.read(reads.is_empty):
             return []
-        files = searches.chosen_files(self._store, within)
+        narrowing = Narrowing.of(within)
+        chosen, wanted = self._narrowed.selection(narrowing), ExactWords.of(narrowing)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
-        return searches.search(self._store, query, vector, k, mode=mode, files=files, exclude=exclude, repeats=repeats)
+        return searches.search(
+            self._store, query, vector, k, mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats
+        )
+
+    def unknown(self, narrowing: Narrowing) -> list[str]:
+        """What this index cannot know of a narrowing's conditions, in a line each."""
+        return list(narrowed.unknown(self._store, narrowing))
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""
@@ -326,24 +337,11 @@ class Index:
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
-        import numpy as np
-
-        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
-        known = self._store.read(reads.vectors_named, keys)
-        vectors: list[Vectors | None] = []
-        for key, document in zip(keys, documents, strict=True):
-            digest, blob = known.get(key, (b"", b""))
-            same = digest == writes.digest(document.page_content)
-            vectors.append(np.frombuffer(blob, dtype="<f4") if same else None)
-        return vectors
+        return passages.vectors(self._store, documents)
 
     def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
         """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
-        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
-        near = self._store.read(reads.around, keys, reach)
-        ids = list(dict.fromkeys(chunk for chunks in near.values() for chunk in chunks))
-        passages = {passage.id: searches.document(passage) for passage in self._store.read(reads.passages, ids)}
-        return [[passages[chunk] for chunk in near.get(key, ()) if chunk in passages] for key in keys]
+        return passages.neighbours(self._store, documents, reach)
 
     def span(self, chunk_id: str, start: int, end: int) -> str:
         """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""

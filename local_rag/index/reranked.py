@@ -7,6 +7,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Corpus, Reranker
 
 WIDER = 5
@@ -21,7 +22,7 @@ class Reranked:
         self._reranker = reranker
 
     def search(
-        self, query: str, k: int, *, within: Sequence[str] = (), exclude: Collection[str] = ()
+        self, query: str, k: int, *, within: Narrowing | Sequence[str] = (), exclude: Collection[str] = ()
     ) -> list[Document]:
         """The k best passages by the reranker, best first, its score in [0, 1] as their `rank_score`."""
         passages = self._corpus.search(query, WIDER * k, within=within, exclude=exclude)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from local_rag.core.errors import UsageError
-from local_rag.index import within
 from local_rag.index.store import reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
-from local_rag.text.display import joined
 from local_rag.text.urls import is_page
 from local_rag.text.words import stem, words
 
@@ -18,7 +15,9 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Vectors
+    from local_rag.index.exact_words import ExactWords
     from local_rag.index.store.schema import Passage
+    from local_rag.index.store.selection import Selection
 
 Mode = Literal["hybrid", "dense", "words"]
 
@@ -29,6 +28,13 @@ _DEEP = 50
 """How many candidates of each kind are fused, at least; four times k if that is more."""
 
 
+DEEPEST = 20_000
+"""Candidates of each kind among which exact words are looked for, at least."""
+
+_READ = 100
+"""Passages whose texts are read at once to look for exact words."""
+
+
 def search(
     store: Store,
     query: str,
@@ -36,14 +42,16 @@ def search(
     k: int,
     *,
     mode: Mode = "hybrid",
-    files: Collection[int] | None = None,
+    chosen: Selection | None = None,
+    wanted: ExactWords | None = None,
     exclude: Collection[str] = (),
     repeats: bool = False,
 ) -> list[Document]:
     """The k best passages with different texts, best first.
 
-    `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `files` (ids) and `exclude`
-    (keys of passages) narrow the search. Identical texts come once, from the place that ranks first, unless `repeats`.
+    `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `chosen`, `wanted` (exact
+    words) and `exclude` (keys of passages) narrow the search. Identical texts come once, from the place that ranks
+    first, unless `repeats`.
     """
     left_out = store.read(reads.chunks_named, exclude) if exclude else []
     terms = terms_of(query) if mode != "dense" else []
@@ -51,12 +59,13 @@ def search(
     while True:
         rankings = []
         if mode != "words":
-            rankings.append(store.nearest(vector, deep, files, left_out))
+            rankings.append(store.nearest(vector, deep, chosen, left_out))
         if terms:
-            rankings.append(store.matching(terms, deep, files, left_out))
+            rankings.append(store.matching(terms, deep, chosen, left_out))
         fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
-        kept = list(fused)[:k] if repeats else _distinct(store, list(fused), k)
-        if len(kept) == k or all(len(ranking) < deep for ranking in rankings):
+        ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
+        kept = ranked[:k] if repeats else _distinct(store, ranked, k)
+        if len(kept) == k or all(len(ranking) < deep for ranking in rankings) or (wanted and deep > DEEPEST):
             break
         deep *= 4
     cosines = store.cosines(vector, kept)
@@ -77,21 +86,11 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
     return dict(sorted(scores.items(), key=lambda item: (-item[1], first.get(item[0], len(first)), item[0])))
 
 
-def chosen_files(store: Store, patterns: Sequence[str]) -> set[int] | None:
-    """The ids of the files that `chosen_paths` gives, None for all."""
-    if not patterns:
-        return None
-    ids = {file.path: file.id for file in store.read(reads.files)}
-    return {ids[path] for path in chosen_paths(ids, patterns)}
-
-
-def chosen_paths(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """Those of the paths that `within.matching` gives. Raises UsageError if there is none."""
-    chosen = within.matching(paths, patterns)
-    if not chosen:
-        names = joined(map(repr, patterns), "or")
-        raise UsageError(f"no indexed file matches {names}", hint="local-rag files")
-    return chosen
+def _holding(store: Store, ranked: Sequence[int], wanted: ExactWords) -> list[int]:
+    """Those of the chunks that hold what is wanted, in their order."""
+    batches = (ranked[first : first + _READ] for first in range(0, len(ranked), _READ))
+    passages = (passage for batch in batches for passage in store.read(reads.passages, batch))
+    return [passage.id for passage in passages if wanted.are_in(passage)]
 
 
 def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:

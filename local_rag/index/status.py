@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from local_rag.core.documents import Catalog
+from local_rag.core.narrowing import Narrowing
+from local_rag.index.narrowed import selected_paths
 from local_rag.index.outline import about, outline
-from local_rag.index.search import chosen_paths
 from local_rag.index.store import folder, reads
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
@@ -81,11 +81,10 @@ def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
     )
 
 
-def listed(store: Store, within: Sequence[str]) -> list[IndexedFile]:
-    """The files that the patterns of `--in` match, all without any. Raises UsageError if none does."""
-    files = store.read(reads.indexed_files)
-    chosen = set(chosen_paths([file.path for file in files], within)) if within else None
-    return [file for file in files if chosen is None or file.path in chosen]
+def listed(store: Store, narrowing: Narrowing) -> list[IndexedFile]:
+    """The files of which a narrowing leaves something. Raises UsageError if there is none."""
+    chosen = selected_paths(store, narrowing)
+    return [file for file in store.read(reads.indexed_files) if chosen is None or file.path in chosen]
 
 
 def catalog(store: Store) -> Catalog:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 from local_rag.core.answer import Answer, Status
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.serialization import from_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
@@ -90,6 +91,11 @@ class KeptRun:
         """The answer; None where the run has none."""
         ended = self.ended or {}
         return from_plain(Answer, ended["answer"]) if "answer" in ended else None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """Which part of the index was asked; a run of an earlier version knows only files."""
+        return Narrowing(within=tuple(self.conditions["within"]), **self.conditions.get("narrowing", {}))
 
     @property
     def status(self) -> str:

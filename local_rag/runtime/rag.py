@@ -15,6 +15,7 @@ from local_rag.core.answer import Answer
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
 from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_index, open_web, spans_of
@@ -190,13 +191,15 @@ class Rag:
         *,
         graph: str | None = None,
         k: int | None = None,
-        within: Sequence[str] = (),
+        within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
     ) -> Answer:
-        """The answer to a question. `within` restricts it to files (paths or globs); `thread` names the chat it is in.
+        """The answer to a question; `thread` names the chat it is in.
+
+        `within` narrows it to files (paths or globs), or with a `Narrowing` also to dates, kinds of files and authors.
 
         `may_search` is given every web query right before it is sent, and says whether it may be; without it every
         query is sent where the settings switch the web on, none where they say `ask`.
@@ -225,7 +228,7 @@ class Rag:
         *,
         graph: str | None = None,
         k: int | None = None,
-        within: Sequence[str] = (),
+        within: Narrowing | Sequence[str] = (),
         thread: str | None = None,
         may_search: MaySearch | None = None,
         callbacks: Callbacks = None,
@@ -249,7 +252,7 @@ class Rag:
         )
         if not record:
             return run.events()
-        about = partial(conditions, self, question, within, graph=name, thread=thread or "", k=deps.k)
+        about = partial(conditions, self, question, deps.narrowing, graph=name, thread=thread or "", k=deps.k)
         return self.recorder.following(run.events(), about)
 
     @property
@@ -325,7 +328,7 @@ class Rag:
         self,
         *,
         k: int | None = None,
-        within: Sequence[str] = (),
+        within: Narrowing | Sequence[str] = (),
         graph: str = "",
         may_search: MaySearch | Literal["interrupt"] | None = None,
         drafts: bool = False,
@@ -351,7 +354,7 @@ class Rag:
             web=self.second_source_of(graph) or self.web,
             limits=values.limits,
             k=k or values.k,
-            within=tuple(within),
+            within=Narrowing.of(within),
             allow_direct=values.direct,
             cancel=Cancel(values.limits.seconds),
             may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,

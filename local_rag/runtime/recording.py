@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Step, Token
+from local_rag.core.narrowing import Narrowing
 from local_rag.core.private_files import make_folder
 from local_rag.core.serialization import to_plain
 from local_rag.runtime.trace_file import Line, event_data, follow, shortened
@@ -161,7 +162,7 @@ class _Record:
         self._handle = -1
 
 
-def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -> Line:
+def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) -> Line:
     """Under which conditions a question is asked: what a person needs who wants to ask it so again, from anywhere."""
     from local_rag import __version__
     from local_rag.config.settings import names
@@ -172,7 +173,8 @@ def conditions(rag: Rag, question: str, within: Sequence[str], **of_call: Any) -
     return {
         "question": question,
         **of_call,
-        "within": [_from_anywhere(name) for name in within],
+        "within": [_from_anywhere(name) for name in narrowing.within],
+        "narrowing": {name: value for name, value in narrowing.conditions.items() if name != "within"},
         "version": __version__,
         "index": {
             "name": settings.values.index if rag.folder else "",

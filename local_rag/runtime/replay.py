@@ -36,7 +36,7 @@ def replay(runs: Runs, name: str, may_search: MaySearch | None = None) -> Replay
     """Ask the question of a run again, with the settings that it had; see `opened_again`. Leaves a run of its own."""
     run = runs.get(name)
     with opened_again(run, runs.settings) as (rag, notes):
-        for _ in rag.stream(run.standalone_question, within=run.conditions["within"], may_search=may_search):
+        for _ in rag.stream(run.standalone_question, within=run.narrowing, may_search=may_search):
             pass
         return replayed(run, rag, notes)
 

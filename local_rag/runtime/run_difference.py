@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from local_rag.config.settings import NO_MATTER
+from local_rag.core.narrowing import OPTIONS
 from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.trace_file import Line
 
@@ -132,6 +133,7 @@ def _conditions(run: KeptRun) -> dict[str, Any]:
         "embedder": (then.get("embedder") or {}).get("fingerprint"),
         "k": then["k"],
         "files": then["within"],
+        **{OPTIONS[name]: value for name, value in then.get("narrowing", {}).items() if name in OPTIONS},
         **{f"threshold of {name}": value for name, value in then["thresholds"].items()},
         **settings,
         **{f"prompt {task}": digest for task, digest in run.prompts.items()},

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from local_rag.core.answer import Answer
+from local_rag.core.narrowing import Narrowing
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
@@ -31,7 +32,7 @@ class QuestionRunner:
 
     rag: Rag
     display: TerminalDisplay
-    within: Sequence[str] = ()
+    within: Narrowing | Sequence[str] = ()
     trace: bool = False
     trace_file: TraceFile | None = None
     announce: bool = False

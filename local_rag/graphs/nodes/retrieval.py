@@ -37,7 +37,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str]) -> list[Document]:
     """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval."""
-    return retrieval("index", query, lambda: deps.index.search(query, k, within=deps.within, exclude=exclude))
+    return retrieval("index", query, lambda: deps.index.search(query, k, within=deps.narrowing.plain, exclude=exclude))
 
 
 def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:

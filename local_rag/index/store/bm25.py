@@ -14,6 +14,8 @@ from local_rag.text.words import WORD
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+    from local_rag.index.store.selection import Selection
+
 Ranking = list[tuple[int, float]]
 
 PLAIN = 20_000
@@ -26,6 +28,9 @@ USUAL = 1.25
 """What a term adds at most in most passages, in units of its idf; 2.2 is the limit (k1 = 1.2), with which the first
 ranks are exact. nDCG@10 stays that of all matches: Cranfield .353 by words and .410 hybrid, SciFact .685 and .718.
 At 1,000,000 passages (60 queries) .985 of the first ten are the same, .948 with 1.0 and .988 with 1.5."""
+
+FEW = 20_000
+"""Chosen chunks whose ids SQLite is given; of more of them the ranking of all chunks holds enough."""
 
 _MOST_TERMS = 100
 """FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
@@ -71,7 +76,7 @@ def best(
     frequencies: Frequencies,
     terms: Sequence[str],
     limit: int,
-    files: Collection[int] | None,
+    chosen: Selection | None,
     exclude: Collection[int],
 ) -> Ranking:
     """(chunk, BM25) of the best chunks for any of these FTS5 strings, best first; BM25 is negative, less is better.
@@ -82,17 +87,20 @@ def best(
     """
     chunks, counts = frequencies.of(db, terms)
     rarest = sorted((term for term in terms if counts[term]), key=lambda term: counts[term])
-    if rarest and files is not None:  # the bound is that of the whole index: few files may hold only frequent terms
-        return _ranked(db, rarest, len(rarest), limit, files, exclude)
+    share = 1.0 if chosen is None else len(chosen.chunks(db)) / max(1, chunks)
+    if not share:
+        return []
     budget = FIRST if sum(counts.values()) > PLAIN else PLAIN
+    budget = max(budget, int(2 * limit / share))  # else the first matches rarely hold enough of the chosen chunks
     adds = [USUAL * max(1e-6, math.log((chunks - counts[term] + 0.5) / (counts[term] + 0.5))) for term in rarest]
     needed, ranking = 0, Ranking()
     while needed < len(rarest):
         affordable = _affordable([counts[term] for term in rarest], budget)
         if affordable > needed:
-            needed, ranking = affordable, _ranked(db, rarest, affordable, limit, files, exclude)
-        reached = len(ranking) == limit and sum(adds[needed:]) <= -ranking[-1][1]
-        if reached or budget >= MOST:
+            needed, ranking = affordable, _ranked(db, rarest, affordable, limit, chosen, share, exclude)
+        full = len(ranking) == limit
+        reached = full and sum(adds[needed:]) <= -ranking[-1][1]
+        if reached or (budget >= MOST and (full or chosen is None)):
             break
         budget *= 4
     return ranking
@@ -113,7 +121,8 @@ def _ranked(
     terms: Sequence[str],
     needed: int,
     limit: int,
-    files: Collection[int] | None,
+    chosen: Selection | None,
+    share: float,
     exclude: Collection[int],
 ) -> Ranking:
     """The best chunks with one of the first `needed` terms, by all terms.
@@ -122,8 +131,24 @@ def _ranked(
     """
     rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
     if needed == len(terms):
-        return reads.matching(db, every, limit, files, exclude)
-    doubled = reads.matching(db, f"({rare}) AND ({every})", 4 * limit, files, exclude)
+        return _chosen(db, every, limit, chosen, share, exclude)
+    doubled = _chosen(db, f"({rare}) AND ({every})", 4 * limit, chosen, share, exclude)
     once = reads.scores(db, rare, [chunk for chunk, _ in doubled])
     single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
     return sorted(single, key=lambda match: (match[1], match[0]))[:limit]
+
+
+def _chosen(
+    db: Connection, query: str, limit: int, chosen: Selection | None, share: float, exclude: Collection[int]
+) -> Ranking:
+    """The best of the chosen chunks for an FTS5 query. SQLite is told which they are only where they are few."""
+    if chosen is None or len(chosen.chunks(db)) <= FEW:
+        return reads.matching(db, query, limit, None if chosen is None else chosen.json(db), exclude)
+    deep = int(1.5 * limit / share)
+    while True:
+        ranking = reads.matching(db, query, deep, None, exclude)
+        held = chosen.holds(db, [chunk for chunk, _ in ranking])
+        kept = [match for match, is_chosen in zip(ranking, held, strict=True) if is_chosen]
+        if len(kept) >= limit or len(ranking) < deep:
+            return kept[:limit]
+        deep *= 4

@@ -334,16 +334,17 @@ def not_fresh(db: Connection) -> list[int]:
 
 
 def matching(
-    db: Connection, query: str, limit: int, files: Collection[int] | None, exclude: Collection[int]
+    db: Connection, query: str, limit: int, chosen: str | None, exclude: Collection[int]
 ) -> list[tuple[int, float]]:
     """(chunk, BM25) of the best chunks for an FTS5 query, best first; SQLite's BM25 is negative, less is better.
 
-    The + keeps SQLite from asking FTS5 once per chunk of the files: 66 s instead of 0.1 s for 50,000 of them.
+    `chosen` are ids as JSON, None for all. The + keeps SQLite from asking FTS5 once per chosen chunk: 66 s instead of
+    0.1 s for 50,000 of them.
     """
     wheres, values = ["words MATCH ?"], [query]
-    if files is not None:
-        wheres.append(f"+rowid IN ({_OF_FILES})")
-        values.append(_array(files))
+    if chosen is not None:
+        wheres.append(f"+rowid {_IN}")
+        values.append(chosen)
     if exclude:
         wheres.append(f"rowid NOT {_IN}")
         values.append(_array(exclude))

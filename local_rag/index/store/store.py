@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from local_rag.core.protocols import Vectors
+    from local_rag.index.store.selection import Selection
 
 T = TypeVar("T")
 
@@ -147,21 +148,21 @@ class Store:
     # --- search
 
     def nearest(
-        self, query: Vectors, k: int, files: Collection[int] | None, exclude: Collection[int]
+        self, query: Vectors, k: int, chosen: Selection | None, exclude: Collection[int]
     ) -> list[tuple[int, float]]:
-        """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of these files, if given."""
+        """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only chosen ones, if given."""
         ranking = None
         while ranking is None:
             vectors = self._current_vectors()
             with self._lost_vectors_are_damage():
-                ranking = self.read(vector_index.nearest, vectors, query, k, files, exclude)
+                ranking = self.read(vector_index.nearest, vectors, query, k, chosen, exclude)
         return ranking
 
     def matching(
-        self, terms: Sequence[str], k: int, files: Collection[int] | None, exclude: Collection[int]
+        self, terms: Sequence[str], k: int, chosen: Selection | None, exclude: Collection[int]
     ) -> list[tuple[int, float]]:
-        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of these files."""
-        return self.read(bm25.best, self._frequencies, terms, k, files, exclude)
+        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of the chosen ones."""
+        return self.read(bm25.best, self._frequencies, terms, k, chosen, exclude)
 
     def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
         """The cosine of a unit vector (d,) to these chunks; chunks that are gone are left out."""

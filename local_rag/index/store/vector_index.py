@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Vectors
     from local_rag.index.store.quantized_vectors import Codes, Ids
+    from local_rag.index.store.selection import Selection
 
 SPARE = 20
 """Candidates beyond those asked for, at least; half as many again if that is more. Of 200,000 passages (MiniLM, 100
@@ -112,10 +113,10 @@ def nearest(
     vectors: VectorIndex,
     query: Vectors,
     k: int,
-    files: Collection[int] | None,
+    chosen: Selection | None,
     exclude: Collection[int],
 ) -> list[tuple[int, float]] | None:
-    """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of these files, if given.
+    """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only of the chosen ones, if given.
 
     Cosines are those of the float32 vectors. None if all vectors are others by now. Raises ValueError if a chunk has
     no whole vector.
@@ -129,10 +130,10 @@ def nearest(
             hint="type the same command again: another process has just embedded it anew",
         )
     allowed: NDArray[np.bool_] | None = None
-    if files is not None:
-        inside = reads.chunks_of(db, files)
+    if chosen is not None:
+        inside = chosen.chunks(db)
         if len(inside) <= FEW:
-            return _exact(db, query, set(inside).difference(exclude))[:k]
+            return _exact(db, query, set(inside.tolist()).difference(exclude))[:k]
         allowed = _marked(vectors, inside)
     elif exclude:
         allowed = ~_marked(vectors, ())
@@ -238,12 +239,12 @@ def _matrices(db: Connection, ids: Ids, dimension: int) -> Iterator[Vectors]:
         yield matrix
 
 
-def _marked(vectors: VectorIndex, chunks: Collection[int]) -> NDArray[np.bool_]:
+def _marked(vectors: VectorIndex, chunks: Collection[int] | Ids) -> NDArray[np.bool_]:
     """(last id + 1,): these chunks, as far as they are in the index."""
     import numpy as np
 
     marks = np.zeros(vectors.last + 1, dtype=np.bool_)
-    numbers = np.fromiter(chunks, dtype=np.int64)
+    numbers = chunks if isinstance(chunks, np.ndarray) else np.fromiter(chunks, dtype=np.int64)
     marks[numbers[numbers < len(marks)]] = True
     return marks
 
