@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
     from local_rag.index.store.store import Store
 
+
 def vectors(store: Store, documents: Sequence[Document]) -> list[Vectors | None]:
     """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
     import numpy as np
