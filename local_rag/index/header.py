@@ -29,17 +29,17 @@ HEADER_LENGTH = 240
 def document_header(path: str, title: str) -> str:
     """The words of the file's name and the document's title, "" where neither says anything.
 
-    A word of the name that the title has, too, comes once; `path` may be the URL of a page. At most DOCUMENT_LENGTH
-    characters.
+    Where one of them repeats all of the other, the longer stands alone: "PEP 572 – Assignment Expressions" of
+    pep-0572.rst. `path` may be the URL of a page. At most DOCUMENT_LENGTH characters.
     """
     name, title = name_words(path), " ".join(title.split())
     if is_url(title) or title.casefold() in (path.casefold(), path.replace("\\", "/").rpartition("/")[2].casefold()):
         title = ""
-    in_title, in_name = _forms(words(title)), _forms([form for word in name for form in words(word)])
+    in_name, in_title = _forms(words(" ".join(name))), _forms(words(title))
     if in_name.issuperset(words(title)):
         title = ""
-    else:
-        name = [word for word in name if not _forms(words(word)) & in_title]
+    elif all(in_title & _forms(words(word)) for word in name):
+        name = []
     return shorten(_sentences([" ".join(name), title]), DOCUMENT_LENGTH)
 
 

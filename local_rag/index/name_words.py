@@ -81,6 +81,12 @@ def name_text(path: str) -> str:
     return " ".join([written, *(word for word in name_words(path) if not known.issuperset(words(word)))]).strip()
 
 
+def name_date(path: str) -> str:
+    """The day or month in a file's name, "2023-03-31" or "2023-03"; a year alone may be that of its subject."""
+    parts = _parts(path)
+    return next((word for word in _spoken(parts[-1]) if _ISO_DATE.fullmatch(word)), "") if parts else ""
+
+
 def folder_words(path: str) -> list[str]:
     """The words of the folders above a file, or of a page's host and the folders of its URL, once each."""
     return _once([word for part in _parts(path)[:-1] for word in _spoken(part)])
@@ -165,4 +171,7 @@ def _is_date(word: str) -> bool:
 
 
 def _once(words: list[str]) -> list[str]:
-    return list({word.casefold(): word for word in reversed(words) if word}.values())[::-1]
+    once = dict[str, str]()
+    for word in filter(None, words):
+        once.setdefault(word.casefold(), word)
+    return list(once.values())

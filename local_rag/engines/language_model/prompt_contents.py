@@ -27,12 +27,24 @@ def passages(documents: Sequence[Document], numbers: Sequence[int]) -> Iterator[
 
 
 def passage(number: int, document: Document, copy_of: int | None = None) -> str:
-    """One passage with its number and where it is from, fenced: a closing mark inside it is made harmless."""
+    """One passage with its number, where it is from and what its document says of itself, where that is known.
+
+    It is fenced: a closing mark inside it, and in what a file says, is made harmless.
+    """
     metadata = document.metadata
     source = str(metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
     where = "a second source" if metadata.get("second_source") else "the web"
     web = f"{where}, not the person's files" if metadata.get("origin") == "web" else None
-    facts = {"from": source, "page": metadata.get("page"), "heading": metadata.get("heading"), "found": web}
+    title, heading = str(metadata.get("title") or ""), str(metadata.get("heading") or "")
+    facts = {
+        "from": source,
+        "title": "" if heading.startswith(title) else title,  # the first heading of most documents is their title
+        "author": metadata.get("author"),
+        "date": metadata.get("date"),
+        "page": metadata.get("page"),
+        "heading": heading,
+        "found": web,
+    }
     shown = "".join(f' {key}="{_attribute(str(value))}"' for key, value in facts.items() if value)
     text = f"The same text as passage {copy_of}." if copy_of else fenced(document.page_content)
     return f'<passage n="{number}"{shown}>\n{text}\n</passage>'

@@ -26,7 +26,7 @@ from local_rag.text.marks import Claim, claims, without_marks
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-PROMPTS = "3"
+PROMPTS = "4"
 """Counts up with every change of a prompt or a schema of a grader: scores that were measured before hold no longer."""
 
 PART = 2

@@ -29,6 +29,9 @@ MAX_MEMBERS = 10_000
 _DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 _CORE_NAMES = ("title", "creator", "date", "subject")
 
+_TEMPLATE_MADE = "2013-12-23T23:15:00Z"
+"""When the template of python-docx was made, which programs leave in what they write with it."""
+
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
 
@@ -107,9 +110,7 @@ def load_docx(path: Path) -> ParsedFile:
 
 def _word_properties(core: Any) -> Properties:
     """Dublin Core's, among Word's own (ECMA-376, part 2, section 11); a template says nothing of a file made of it."""
-    authors, created = _text(core, ".//{*}creator"), _text(core, ".//{*}created")
-    if authors == "python-docx":
-        created = ""  # that of its template, in 2013
+    authors, created = _text(core, ".//{*}creator"), _text(core, ".//{*}created").replace(_TEMPLATE_MADE, "")
     subjects = [_text(core, f".//{{*}}{name}") for name in ("subject", "keywords")]
     return stated(_text(core, ".//{*}title"), authors.split(";"), created, subjects)
 

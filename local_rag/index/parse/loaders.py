@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.index.name_words import name_date
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.dates import iso_date
 from local_rag.index.parse.mail import load_eml, load_mbox
@@ -118,15 +119,22 @@ def _cleaned(document: LoadedDocument) -> LoadedDocument:
 def load(path: Path, password: str = "") -> ParsedFile:
     """The documents of a file. One without a known suffix is read as text if it is text; a password is for PDF.
 
+    Documents that say no date of their own have that of the file's name.
     Raises FileSkipped with the reason when nothing can be read of it.
     """
     load_it = loader(path)
     try:
         if load_it is load_pdf:
-            return checked(load_pdf(path, password))
-        return checked(load_it(path) if load_it else _unknown(path))
+            return _dated(checked(load_pdf(path, password)), path)
+        return _dated(checked(load_it(path) if load_it else _unknown(path)), path)
     except OSError as error:
         raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
+
+
+def _dated(file: ParsedFile, path: Path) -> ParsedFile:
+    date = iso_date(name_date(path.name))
+    dated = (document if document.date or not date else replace(document, date=date) for document in file.documents)
+    return replace(file, documents=tuple(dated))
 
 
 def _unknown(path: Path) -> ParsedFile:

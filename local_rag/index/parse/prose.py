@@ -25,7 +25,7 @@ _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _MARKS = " \t*=#"
-_GREETING = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re)\b", re.IGNORECASE)
+_NO_TITLE = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re|copyright|this file|page)\b", re.IGNORECASE)
 _ROLE = re.compile(r":[\w:+.-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?|\*{1,2}")
 
 
@@ -59,7 +59,7 @@ def _first_line(text: str) -> str:
         return ""
     begins = title[0].isdigit() or (title[0].isalpha() and not title[0].islower())
     sentence = title[-1] in ".,;:" or len(title.split()) > 16
-    return "" if not begins or sentence or _GREETING.match(title) or "://" in title else title
+    return "" if not begins or sentence or _NO_TITLE.match(title) or "://" in title else title
 
 
 def load_markdown(path: Path) -> ParsedFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local_rag.index.header import DOCUMENT_LENGTH, HEADER_LENGTH, document_header, passage_header
-from local_rag.index.name_words import folder_words, name_text, name_words
+from local_rag.index.name_words import folder_words, name_date, name_text, name_words
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from local_rag.index.name_words import folder_words, name_text, name_words
         ("/manuals/rfc2616.txt", "rfc 2616"),
         ("/manuals/iso-27001.pdf", "iso 27001"),
         ("/manuals/utf8.txt", "utf8"),
+        ("/manuals/pump-parts__pump-2.txt", "pump parts 2"),
         ("/notes/2023-03-31-pumps.md", "2023-03-31 pumps"),
         ("/notes/Copy of Lease Agreement (2).docx", "Lease Agreement"),
         ("/notes/re\u0301sume\u0301.pdf", "résumé"),
@@ -62,16 +63,22 @@ def test_a_name_of_many_files_comes_with_that_of_its_folder(path: str, expected:
     assert " ".join(name_words(path)) == expected
 
 
+def test_the_date_in_a_name_is_a_day_or_a_month() -> None:
+    assert name_date("/notes/Scan_20230331.pdf") == "2023-03-31"
+    assert name_date("/notes/minutes 2023-03.md") == "2023-03"
+    assert name_date("/filings/3M_2018_10K.pdf") == name_date("/notes/0000320193-23-000106.pdf") == ""
+
+
 def test_full_text_search_sees_a_name_as_it_is_written_and_its_words() -> None:
     assert name_text("/notes/pep-0572.rst") == "pep-0572 572"
     assert name_text("/notes/0000320193-23-000106.pdf") == "0000320193-23-000106"
     assert folder_words("/water pumps/2023/lease.pdf") == ["water", "pumps", "2023"]
 
 
-def test_a_header_says_no_word_twice() -> None:
+def test_a_name_and_a_title_that_repeats_it_are_said_once() -> None:
     assert document_header("/notes/pep-0572.rst", "Assignment Expressions") == "pep 0572 572. Assignment Expressions"
     assert document_header("/notes/pep-0572.rst", "PEP 572 – Assignment") == "PEP 572 – Assignment"
-    assert document_header("/filings/BESTBUY_2023_10K.pdf", "Best Buy") == "2023 10K. Best Buy"
+    assert document_header("/filings/BESTBUY_2023_10K.pdf", "Best Buy") == "BESTBUY 2023 10K. Best Buy"
     assert document_header("/notes/water_pumps_2023.md", "Water pumps") == "water pumps 2023"
     assert document_header("https://example.org/pumps", "https://example.org/pumps") == "pumps"
     assert document_header("/notes/IMG_1.pdf", "") == ""

@@ -100,7 +100,8 @@ def test_a_long_text_of_blanks_is_no_trouble():
 
 def everything(text):
     """All prompts with this text wherever files, people or models write, and how many fences each has of its own."""
-    document = passage(1, text, source=f"/notes/{text}", heading=text)
+    said = {"title": f"On {text}", "author": text, "date": text}
+    document = passage(1, text, source=f"/notes/{text}", heading=text, **said)
     about = passage(1, text, source=f"/notes/{text}", title=text, heading=text)
     catalog = Catalog(
         1,

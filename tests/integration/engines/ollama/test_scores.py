@@ -363,10 +363,10 @@ def test_a_fingerprint_names_weights_prompts_and_ways(ollama):
     with engine_on(ollama) as one, engine_on(ollama) as same, engine_on(ollama, grading="each") as each:
         first = one.fingerprint
         assert first == same.fingerprint == one.fingerprint
-        assert first.startswith("ollama 3; tiny@") and first.endswith("; list, logprobs")
+        assert first.startswith("ollama 4; tiny@") and first.endswith("; list, logprobs")
         assert each.fingerprint.endswith("; each, logprobs")
     with engine_on(ollama, logprobs="off") as off, engine_on(ollama, explain=True) as explains:
         assert len({first, off.fingerprint, explains.fingerprint}) == 3
     with engine_on(ollama) as engine:
         ollama.close()
-        assert engine.fingerprint == "ollama 3; tiny@?; list, logprobs"
+        assert engine.fingerprint == "ollama 4; tiny@?; list, logprobs"
