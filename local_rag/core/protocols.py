@@ -120,7 +120,8 @@ class Corpus(Protocol):
         """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves, if it is given: files
         (paths or globs), or a `Narrowing` where somebody asks for more than that.
 
-        Metadata: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url.
+        Metadata: source, title, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; `named`
+        are the words of the query that name the passage's document, "" where none do.
         """
 
     def catalog(self) -> Catalog: ...

@@ -14,9 +14,11 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
 from local_rag.index import narrowed, outline, passages, recipes, status
 from local_rag.index import search as searches
+from local_rag.index.document_names import DocumentNames
 from local_rag.index.exact_words import ExactWords
 from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
+from local_rag.index.preference import Preference, preference
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, forgetting, reads, writes
@@ -49,6 +51,7 @@ class Index:
         self._catalog: tuple[str, Catalog] | None = None
         self._content: tuple[str, str] | None = None
         self._narrowed = narrowed.Narrowed(store)
+        self._names = DocumentNames()
 
     @classmethod
     def open(
@@ -305,8 +308,8 @@ class Index:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
         `within` are files, folders or globs (see `within.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
-        `score` is the cosine in every mode. Raises UsageError if `within` leaves nothing, IndexMismatch after a
-        re-embedding.
+        `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
+        `within` leaves nothing, IndexMismatch after a re-embedding.
         """
         cancel.check()
         self._check()
@@ -315,10 +318,28 @@ class Index:
         narrowing = Narrowing.of(within)
         chosen, wanted = self._narrowed.selection(narrowing), ExactWords.of(narrowing)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
-        vector = self.embedder.embed_queries([query])[0]
+        vector = self._embedded(query)
+        naming = self._names.in_question(self._store, query)
+
+        def prefer(deep: int, left_out: Collection[int]) -> Preference:
+            return preference(self._store, naming, query, vector, self._embedded, deep, chosen, left_out)
+
         return searches.search(
-            self._store, query, vector, k, mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats
+            self._store,
+            query,
+            vector,
+            k,
+            mode=mode,
+            chosen=chosen,
+            wanted=wanted,
+            exclude=exclude,
+            repeats=repeats,
+            prefer=prefer,
         )
+
+    def _embedded(self, query: str) -> Vectors:
+        vector: Vectors = self.embedder.embed_queries([query])[0]
+        return vector
 
     def unknown(self, narrowing: Narrowing) -> list[str]:
         """What this index cannot know of a narrowing's conditions, in a line each."""

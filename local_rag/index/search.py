@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from local_rag.index.preference import Preference
 from local_rag.index.store import reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from local_rag.index.exact_words import ExactWords
     from local_rag.index.store.schema import Passage
     from local_rag.index.store.selection import Selection
+
+Prefer = Callable[[int, Collection[int]], Preference]
+"""(how many chunks to rank, chunks that are not wanted) -> the chunks that a search prefers."""
 
 Mode = Literal["hybrid", "dense", "words"]
 
@@ -46,23 +50,29 @@ def search(
     wanted: ExactWords | None = None,
     exclude: Collection[str] = (),
     repeats: bool = False,
+    prefer: Prefer | None = None,
 ) -> list[Document]:
     """The k best passages with different texts, best first.
 
     `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `chosen`, `wanted` (exact
     words) and `exclude` (keys of passages) narrow the search. Identical texts come once, from the place that ranks
-    first, unless `repeats`.
+    first, unless `repeats`. `prefer` ranks the chunks of documents that the query names.
     """
     left_out = store.read(reads.chunks_named, exclude) if exclude else []
     terms = terms_of(query) if mode != "dense" else []
     deep = max(_DEEP, 4 * k)
+    preferred = prefer(deep, left_out) if prefer else Preference()
     while True:
         rankings = []
         if mode != "words":
             rankings.append(store.nearest(vector, deep, chosen, left_out))
         if terms:
             rankings.append(store.matching(terms, deep, chosen, left_out))
-        fused = fuse([[chunk for chunk, _ in ranking] for ranking in rankings])
+        weights = [1.0] * len(rankings)
+        fused = fuse(
+            [*([chunk for chunk, _ in ranking] for ranking in rankings), preferred.ranking],
+            [*weights, preferred.weight * sum(weights)],
+        )
         ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
         kept = ranked[:k] if repeats else _distinct(store, ranked, k)
         if len(kept) == k or all(len(ranking) < deep for ranking in rankings) or (wanted and deep > DEEPEST):
@@ -70,18 +80,26 @@ def search(
         deep *= 4
     cosines = store.cosines(vector, kept)
     return [
-        document(passage, score=cosines[passage.id], rank_score=fused[passage.id])
+        document(
+            passage,
+            preferred.said.get(passage.id, ""),
+            score=cosines[passage.id],
+            rank_score=fused[passage.id],
+        )
         for passage in store.read(reads.passages, kept)
         if passage.id in cosines
     ]
 
 
-def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
-    """Reciprocal rank fusion: the sum of 1 / (60 + rank), ranks from 1; best first, ties by the first ranking."""
+def fuse(rankings: Sequence[Sequence[int]], weights: Sequence[float] | None = None) -> dict[int, float]:
+    """Reciprocal rank fusion: the sum of weight / (60 + rank), ranks from 1; best first, ties by the first ranking.
+
+    The weights are 1 where none are given.
+    """
     scores: dict[int, float] = {}
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
         for rank, chunk in enumerate(ranking, start=1):
-            scores[chunk] = scores.get(chunk, 0.0) + 1 / (RRF + rank)
+            scores[chunk] = scores.get(chunk, 0.0) + weight / (RRF + rank)
     first = {chunk: rank for rank, chunk in enumerate(rankings[0])} if rankings else {}
     return dict(sorted(scores.items(), key=lambda item: (-item[1], first.get(item[0], len(first)), item[0])))
 
@@ -113,7 +131,7 @@ def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
     }
 
 
-def document(passage: Passage, **scores: float) -> Document:
+def document(passage: Passage, named: str = "", **scores: float) -> Document:
     """A passage with the metadata that `protocols.Corpus` lists; a search adds `score` and `rank_score`."""
     from langchain_core.documents import Document
 
@@ -125,6 +143,7 @@ def document(passage: Passage, **scores: float) -> Document:
         "start": passage.start,
         "end": passage.end,
         "chunk_id": passage.key,
+        "named": named,
         **scores,
         "origin": "files",
         "url": passage.source if is_page(passage.source) else "",

@@ -222,6 +222,16 @@ def chunks_by_file(db: Connection) -> dict[int, list[int]]:
     return chunks
 
 
+def opening(db: Connection, file: int, title: str | None, limit: int) -> list[tuple[int, str]]:
+    """(chunk, heading) of the first chunks of a file, or of what has this title in it, in the order of the text."""
+    where, values = ("AND title = ?", [title]) if title is not None else ("", [])
+    sql = (
+        "SELECT chunks.id, heading FROM chunks JOIN documents ON documents.id = document"
+        f" WHERE file = ? {where} ORDER BY documents.id, start LIMIT ?"
+    )
+    return db.execute(sql, [file, *values, limit]).fetchall()
+
+
 def chunks_named(db: Connection, keys: Collection[str]) -> list[int]:
     """The ids of the chunks with these keys."""
     return [row[0] for row in db.execute(f"SELECT id FROM chunks WHERE key {_IN}", (_array(keys),))]
@@ -361,6 +371,14 @@ def scores(db: Connection, query: str, chunks: Collection[int]) -> dict[int, flo
 def matches(db: Connection, query: str) -> int:
     """How many chunks an FTS5 query matches."""
     return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
+
+
+def matches_elsewhere(db: Connection, query: str, files: Collection[int]) -> tuple[int, int]:
+    """How many chunks of other files an FTS5 query matches, and how many there are of other files."""
+    own = len(chunks_of(db, files))
+    sql = f"SELECT count(*) FROM words WHERE words MATCH ? AND +rowid NOT IN ({_OF_FILES})"
+    (outside,) = db.execute(sql, (query, _array(files))).fetchone()
+    return outside, chunk_count(db) - own
 
 
 def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:

@@ -1,0 +1,119 @@
+"""The passages of the documents that a question names, as a further ranking for the fusion of a search.
+
+What is named is preferred and nothing is left out: a document that was recognised wrongly must not hide the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from local_rag.index.document_names import NamedDocument, Naming
+from local_rag.index.store import reads
+from local_rag.index.store.bm25 import terms_of
+from local_rag.index.store.selection import Selection
+from local_rag.index.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local_rag.core.protocols import Vectors
+
+ABOUT_ITSELF = 1.5
+"""Weight of the ranking, in units of the others' sum, for a question about a document itself: its head comes first."""
+
+FRONT = 2
+"""Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
+
+_OPENING = 30
+"""Passages of a document among which its abstract is looked for."""
+
+_ABSTRACTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:executive )?(?:abstract|summary)|(?:kurz)?zusammenfassung|kurzfassung|abstrakt|résumé",
+        r"overview|introduction|preface|foreword|überblick|einleitung|einführung|vorwort|purpose|scope",
+    )
+)
+_NUMBERED = re.compile(r"[\d.]+\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Chunks of named documents, best first; `weight` is in units of the sum of the other rankings' weights.
+
+    `said` are the words that name them, by chunk.
+    """
+
+    ranking: tuple[int, ...] = ()
+    weight: float = 0.0
+    said: dict[int, str] = field(default_factory=dict)
+
+
+def preference(
+    store: Store,
+    naming: Naming,
+    query: str,
+    vector: Vectors,
+    embed: Callable[[str], Vectors],
+    deep: int,
+    chosen: Selection | None = None,
+    exclude: Collection[int] = (),
+) -> Preference:
+    """What a search prefers: of each named document its head, where that is asked for, then what fits the question.
+
+    What a document says of something is looked for by the words for that alone. `vector` (d,) is the query, `deep` how
+    many chunks of each document are ranked; `chosen` and `exclude` narrow the search.
+    """
+    if not naming.documents:
+        return Preference()
+    form = naming.form
+    if form is not None and form.topic:
+        query, vector = form.topic, embed(form.topic)
+    of_head = form is not None and form.asks != "topic"
+    each = []
+    for named in naming.documents:
+        front = list(_front(store, named, form.asks == "content")) if form is not None and of_head else []
+        inside = _inside(store, named, query, vector, deep, exclude)
+        chunks = [chunk for chunk in dict.fromkeys([*front, *inside]) if chunk not in exclude]
+        held = store.read(chosen.holds, chunks) if chosen else [True] * len(chunks)
+        each.append([chunk for chunk, holds in zip(chunks, held, strict=True) if holds])
+    ranking = tuple(dict.fromkeys(chunk for row in zip_longest(*each) for chunk in row if chunk is not None))
+    said = {chunk: named.said for named, chunks in zip(naming.documents, each, strict=True) for chunk in chunks}
+    sure = max(named.sure for named in naming.documents)
+    return Preference(ranking, (ABOUT_ITSELF if of_head else 1.0) * sure, said)
+
+
+def _inside(
+    store: Store, named: NamedDocument, query: str, vector: Vectors, deep: int, exclude: Collection[int]
+) -> list[int]:
+    """The chunks of a document, best first by the sum of their reciprocal ranks, dense and sparse."""
+    from local_rag.index.search import fuse
+
+    where, values = ["d.file = ?"], [named.file, *([named.title] if named.title is not None else [])]
+    own = Selection([*where, *(["d.title = ?"] if named.title is not None else [])], values)
+    rankings = [store.nearest(vector, deep, own, exclude)]
+    if terms := terms_of(query):
+        rankings.append(store.matching(terms, deep, own, exclude))
+    return list(fuse([[chunk for chunk, _ in ranking] for ranking in rankings]))
+
+
+def _front(store: Store, named: NamedDocument, content: bool) -> Iterator[int]:
+    """The passages that say what a document is: its first, and for its content the abstract and the second."""
+    opening = store.read(reads.opening, named.file, named.title, _OPENING)
+    yield from (chunk for chunk, _ in opening[:1])
+    if content:
+        yield from _abstract(opening)
+        yield from (chunk for chunk, _ in opening[1:FRONT])
+
+
+def _abstract(opening: Sequence[tuple[int, str]]) -> Iterable[int]:
+    """The first passage under a heading such as Abstract or, where there is none, such as Introduction."""
+    for pattern in _ABSTRACTS:
+        for chunk, heading in opening:
+            if pattern.match(_NUMBERED.sub("", heading.rpartition(" > ")[2])):
+                return [chunk]
+    return []

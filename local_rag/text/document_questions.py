@@ -1,0 +1,104 @@
+"""Questions about a document itself: what it is about, who wrote it, when, its title, what it says of something.
+
+The forms of English and German questions, as regular expressions over the whole question. Which document is meant is
+for `index.document_names` to say; a name that no document has makes the question an ordinary one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Asks = Literal["content", "author", "date", "title", "field", "topic"]
+"""What of a document is asked for: `field` is any other line of its head ("Status: Final"), `topic` what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuestion:
+    """A question in the form of one about a document.
+
+    `name` is the part that names the document, without articles. `topic` is the rest of a question for what the
+    document says, as words to search with. `field` is the name of the line that holds the answer, folded.
+    """
+
+    asks: Asks
+    name: str
+    topic: str = ""
+    field: str = ""
+
+
+_X = r"(?P<name>.{1,120}?)"
+_X2 = _X.replace("name", "name2")
+_Y = r"(?P<topic>.+?)"
+_CLAUSE = r"(?P<topic>(?:what|which|how|where|when|who|why|is|are|does|do|can|must|may)\b.+?)"
+_SAY = r"(?:say|said|write|written|state|claim|argue|mention|recommend|require|suggest|propose|specify|explain|tell us)"
+_WRITTEN = r"(?:written|authored|composed|drafted|created|prepared|sent|posted|published)"
+_DATED = r"(?:written|created|published|released|sent|posted|dated|issued|drafted|updated|modified|revised|changed)"
+_GESCHRIEBEN = r"(?:geschrieben|verfasst|verfaßt|erstellt|geschickt|verschickt|gesendet|gesandt|veröffentlicht)"
+_DATIERT = rf"(?:{_GESCHRIEBEN}|aktualisiert|geändert|datiert|ausgestellt|unterschrieben)"
+_VON = r"(?:von(?: der| dem)?|vom|des|der)"
+_FIELD = r"(?P<field>[^\W\d_][\w-]*(?: [\w-]+)?)"
+
+_FORMS: tuple[tuple[Asks, str], ...] = (
+    ("topic", rf"what (?:does|do|did|has|have) {_X} {_SAY} (?:about|on|of|regarding|concerning|for|to|as) {_Y}"),
+    ("topic", rf"what (?:is|was) (?:said|written|stated) (?:about|on|of) {_Y} in {_X}"),
+    ("topic", rf"(?:according to|as per) {_X}, ?{_Y}"),
+    ("topic", rf"{_CLAUSE},? according to {_X}"),
+    ("topic", rf"in {_X}, ?{_CLAUSE}"),
+    ("topic", rf"how (?:does|do|did) {_X} (?P<topic>(?:treat|handle|define|describe|explain|deal with|solve) .+)"),
+    ("topic", rf"was (?:sagt|sagen|schreibt|meint|empfiehlt) {_X} (?:über|zu|zum|zur|von) {_Y}"),
+    ("topic", rf"was steht (?:in|im) {_X} (?:über|zu|zum|zur|von) {_Y}"),
+    ("topic", rf"(?:laut|gemäß|nach) {_X}, ?{_Y}"),
+    ("author", rf"who (?:has |had )?(?:wrote|written|authored|composed|drafted|created|prepared|sent|posted) {_X}"),
+    ("author", rf"who(?: is|'s| are| was| were) the (?:\w+ )?(?:author|writer|sender|editor)s? of {_X}"),
+    ("author", rf"(?:by whom|from whom|who) (?:is|was|are|were) {_X} {_WRITTEN}(?: by)?"),
+    ("author", rf"(?:who(?: is|'s| was)|whom is) {_X} (?:by|from)"),
+    ("author", rf"(?:what (?:is|are) |name |list |give )?the (?:names? of the )?authors? of {_X}"),
+    ("author", rf"wer hat {_X} {_GESCHRIEBEN}"),
+    ("author", rf"wer schrieb {_X}"),
+    ("author", rf"von wem (?:ist|sind|stammt|stammen|kommt|wurde|wurden) {_X}(?: {_GESCHRIEBEN})?"),
+    ("author", rf"wer (?:ist|sind|war|waren) (?:der|die) (?:autor|verfasser|absender)(?:in|en|innen)? {_VON} {_X}"),
+    ("date", rf"when (?:is|was|were|has|have|did) {_X} (?:been |last )?{_DATED}"),
+    ("date", rf"(?:when|from when) is {_X} from|from when is {_X2}"),
+    ("date", rf"what (?:is|was) the (?:\w+ )?date of {_X}|how old is {_X2}"),
+    ("date", rf"wann (?:ist|wurde|wurden|war) {_X} (?:zuletzt )?{_DATIERT}(?: worden)?"),
+    ("date", rf"von wann (?:ist|stammt) {_X}|welches datum (?:hat|trägt) {_X2}"),
+    ("title", rf"what(?: is|'s) the (?:full )?title of {_X}|what is {_X2} (?:called|titled)"),
+    ("title", rf"(?:wie (?:lautet|heißt) der titel|was ist der titel) {_VON} {_X}"),
+    ("content", rf"what(?: is|'s|s| was| are| were) {_X} (?:all |mainly )?about"),
+    ("content", rf"what (?:does|do|did) {_X} (?:{_SAY}|describe|cover|discuss|contain|introduce|define|deal with)"),
+    ("content", rf"(?:please |can you )?(?:summari[sz]e|outline|describe|sum up|tell me about|tl;?dr:?(?: of)?) {_X}"),
+    ("content", rf"(?:what(?: is|'s) |give (?:me |us )?)?(?:an?|the) (?:\w+ )?"
+                rf"(?:summary|overview|abstract|topic|subject|purpose|gist|contents?) of {_X}"),
+    ("content", rf"what(?: is|'s) in {_X}"),
+    ("content", rf"(?:worum|um was) geht(?: es|'?s) (?:in|im|bei) {_X}|wovon handelt {_X2}"),
+    ("content", rf"was steht (?:in|im) {_X}|(?:bitte )?fass(?:e|en sie)? {_X2} zusammen"),
+    ("content", rf"(?:was ist )?(?:eine |die |der |das )?(?:kurze )?"
+                rf"(?:zusammenfassung|überblick|inhalt|thema|zweck) {_VON} {_X}"),
+    ("field", rf"what (?:is|was|are|were) the {_FIELD} of {_X}"),
+    ("field", rf"(?:was|wie) (?:ist|sind|lautet|lauten) (?:der|die|das) {_FIELD} {_VON} {_X}"),
+)  # fmt: skip
+
+_PATTERNS = [(asks, re.compile(pattern, re.IGNORECASE)) for asks, pattern in _FORMS]
+_ARTICLE = re.compile(
+    r"\A(?:the|a|an|my|our|your|this|that|these|der|die|das|dem|den|des|ein|eine|einen|einem|mein|meine|meinen|unser"
+    r"|unsere|unseren|dieser|diese|dieses)\s+",
+    re.IGNORECASE,
+)
+LONGEST = 400
+"""Characters of a question that are looked at; a longer one is hardly about a document itself."""
+
+
+def document_question(question: str) -> DocumentQuestion | None:
+    """The question as one about a document, None where it has no such form."""
+    plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
+    if len(plain) > LONGEST:
+        return None
+    for asks, pattern in _PATTERNS:
+        if match := pattern.fullmatch(plain):
+            parts = {key.removesuffix("2"): value for key, value in match.groupdict("").items() if value}
+            name = _ARTICLE.sub("", parts["name"]).strip(" \"'“”„‚‘»«")
+            if name:
+                return DocumentQuestion(asks, name, parts.get("topic", ""), parts.get("field", "").casefold())
+    return None
