@@ -22,8 +22,6 @@ from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, fold, stem, words
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from local_rag.index.store.store import Store
 
 MOST = 4
@@ -134,15 +132,12 @@ class DocumentNames:
     def _entries(self, store: Store) -> Sequence[_Entry]:
         generation = store.read(reads.meta)["generation"]
         if self._known[0] != generation:
-            self._known = generation, tuple(store.read(_read_entries))
+            self._known = generation, tuple(_read_entries(store.read(reads.titles_of_files)))
         return self._known[1]
 
 
-def _read_entries(db: Connection) -> Iterator[_Entry]:
+def _read_entries(rows: Iterable[tuple[int, str, str]]) -> Iterator[_Entry]:
     """An entry per file; where its documents have several titles, one for each of these besides."""
-    rows = db.execute(
-        "SELECT file, path, title FROM documents JOIN files ON files.id = file GROUP BY file, title ORDER BY file"
-    )
     for (file, path), group in groupby(rows, key=itemgetter(0, 1)):
         titles = [title for _, _, title in group]
         yield _entry(file, path, path, titles[0] if len(titles) == 1 else "", None)
