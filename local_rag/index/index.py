@@ -14,11 +14,10 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
 from local_rag.index import narrowed, outline, passages, recipes, status
 from local_rag.index import search as searches
-from local_rag.index.document_names import DocumentNames
 from local_rag.index.exact_words import ExactWords
 from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.preference import Preference, preference
+from local_rag.index.preference import Preferences
 from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, forgetting, reads, writes
@@ -51,7 +50,7 @@ class Index:
         self._catalog: tuple[str, Catalog] | None = None
         self._content: tuple[str, str] | None = None
         self._narrowed = narrowed.Narrowed(store)
-        self._names = DocumentNames()
+        self._preferences = Preferences(store, embedder)
 
     @classmethod
     def open(
@@ -318,28 +317,12 @@ class Index:
         narrowing = Narrowing.of(within)
         chosen, wanted = self._narrowed.selection(narrowing), ExactWords.of(narrowing)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
-        vector = self._embedded(query)
-        naming = self._names.in_question(self._store, query)
-
-        def prefer(deep: int, left_out: Collection[int]) -> Preference:
-            return preference(self._store, naming, query, vector, self._embedded, deep, chosen, left_out)
-
+        vector = self.embedder.embed_queries([query])[0]
+        prefer = self._preferences.of(query, vector, chosen)
         return searches.search(
-            self._store,
-            query,
-            vector,
-            k,
-            mode=mode,
-            chosen=chosen,
-            wanted=wanted,
-            exclude=exclude,
-            repeats=repeats,
-            prefer=prefer,
-        )
-
-    def _embedded(self, query: str) -> Vectors:
-        vector: Vectors = self.embedder.embed_queries([query])[0]
-        return vector
+            self._store, query, vector, k,
+            mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats, prefer=prefer,
+        )  # fmt: skip
 
     def unknown(self, narrowing: Narrowing) -> list[str]:
         """What this index cannot know of a narrowing's conditions, in a line each."""

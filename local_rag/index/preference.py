@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from local_rag.index.document_names import NamedDocument, Naming
+from local_rag.index.document_names import DocumentNames, NamedDocument, Naming
 from local_rag.index.store import reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.selection import Selection
@@ -20,7 +20,7 @@ from local_rag.index.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local_rag.core.protocols import Vectors
+    from local_rag.core.protocols import Embedder, Vectors
 
 ABOUT_ITSELF = 1.5
 """Weight of the ranking, in units of the others' sum, for a question about a document itself: its head comes first."""
@@ -53,38 +53,53 @@ class Preference:
     said: dict[int, str] = field(default_factory=dict)
 
 
-def preference(
-    store: Store,
-    naming: Naming,
-    query: str,
-    vector: Vectors,
-    embed: Callable[[str], Vectors],
-    deep: int,
-    chosen: Selection | None = None,
-    exclude: Collection[int] = (),
-) -> Preference:
-    """What a search prefers: of each named document its head, where that is asked for, then what fits the question.
+class Preferences:
+    """What the searches of one index prefer. Any thread may ask."""
 
-    What a document says of something is looked for by the words for that alone. `vector` (d,) is the query, `deep` how
-    many chunks of each document are ranked; `chosen` and `exclude` narrow the search.
-    """
-    if not naming.documents:
-        return Preference()
-    form = naming.form
-    if form is not None and form.topic:
-        query, vector = form.topic, embed(form.topic)
-    of_head = form is not None and form.asks != "topic"
-    each = []
-    for named in naming.documents:
-        front = list(_front(store, named, form.asks == "content")) if form is not None and of_head else []
-        inside = _inside(store, named, query, vector, deep, exclude)
-        chunks = [chunk for chunk in dict.fromkeys([*front, *inside]) if chunk not in exclude]
-        held = store.read(chosen.holds, chunks) if chosen else [True] * len(chunks)
-        each.append([chunk for chunk, holds in zip(chunks, held, strict=True) if holds])
-    ranking = tuple(dict.fromkeys(chunk for row in zip_longest(*each) for chunk in row if chunk is not None))
-    said = {chunk: named.said for named, chunks in zip(naming.documents, each, strict=True) for chunk in chunks}
-    sure = max(named.sure for named in naming.documents)
-    return Preference(ranking, (ABOUT_ITSELF if of_head else 1.0) * sure, said)
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self._store, self._embedder = store, embedder
+        self._names = DocumentNames()
+
+    def of(self, query: str, vector: Vectors, chosen: Selection | None) -> Callable[[int, Collection[int]], Preference]:
+        """What a search for a query, with its vector (d,), prefers among the chosen chunks.
+
+        It is asked with the number of chunks to rank in each document, and those that are not wanted.
+        """
+        naming = self._names.in_question(self._store, query)
+
+        def prefer(deep: int, exclude: Collection[int]) -> Preference:
+            return self._of(naming, query, vector, deep, chosen, exclude) if naming.documents else Preference()
+
+        return prefer
+
+    def _of(
+        self,
+        naming: Naming,
+        query: str,
+        vector: Vectors,
+        deep: int,
+        chosen: Selection | None,
+        exclude: Collection[int],
+    ) -> Preference:
+        """Of each named document its head, where that is asked for, then what fits the question.
+
+        What a document says of something is looked for by the words for that alone.
+        """
+        form, store = naming.form, self._store
+        if form is not None and form.topic:
+            query, vector = form.topic, self._embedder.embed_queries([form.topic])[0]
+        of_head = form is not None and form.asks != "topic"
+        each = []
+        for named in naming.documents:
+            front = list(_front(store, named, form.asks == "content")) if form is not None and of_head else []
+            inside = _inside(store, named, query, vector, deep, exclude)
+            chunks = [chunk for chunk in dict.fromkeys([*front, *inside]) if chunk not in exclude]
+            held = store.read(chosen.holds, chunks) if chosen else [True] * len(chunks)
+            each.append([chunk for chunk, holds in zip(chunks, held, strict=True) if holds])
+        ranking = tuple(dict.fromkeys(chunk for row in zip_longest(*each) for chunk in row if chunk is not None))
+        said = {chunk: named.said for named, chunks in zip(naming.documents, each, strict=True) for chunk in chunks}
+        sure = max(named.sure for named in naming.documents)
+        return Preference(ranking, (ABOUT_ITSELF if of_head else 1.0) * sure, said)
 
 
 def _inside(
