@@ -19,9 +19,19 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def make_pdf(
-    path: Path, pages: list[str], *, title: str = "", password: str | None = None, drawn: bool = False
+    path: Path,
+    pages: list[str],
+    *,
+    title: str = "",
+    password: str | None = None,
+    drawn: bool = False,
+    properties: dict[str, str] | None = None,
+    large: int = 0,
 ) -> Path:
-    """A PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text."""
+    """A PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text.
+
+    The first `large` lines of a page stand in twice the size of the others; `properties` are those beside the title.
+    """
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -39,13 +49,14 @@ def make_pdf(
         page = writer.add_blank_page(595, 842)
         fonts = DictionaryObject({NameObject("/F1"): reference})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-        shown = "".join(f"({line.translate(ESCAPES)}) Tj T*\n" for line in text.split("\n") if line)
+        lines = [f"({line.translate(ESCAPES)}) Tj T*\n" for line in text.split("\n") if line]
+        shown = "".join(["/F1 24 Tf\n" * bool(large), *lines[:large], "/F1 12 Tf\n" * bool(large), *lines[large:]])
         ink = "10 10 m 200 200 l S\n" if drawn else ""
         stream = DecodedStreamObject()
         stream.set_data((ink + f"BT /F1 12 Tf 14 TL 72 760 Td\n{shown}ET" * bool(shown)).encode("cp1252"))
         page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001
-    if title:
-        writer.add_metadata({"/Title": title})
+    if known := {"Title": title} | (properties or {}) if title else properties:
+        writer.add_metadata({f"/{name}": value for name, value in known.items()})
     if password is not None:
         writer.encrypt(password, owner_password="owner", algorithm="AES-256")
     with path.open("wb") as file:
@@ -96,14 +107,28 @@ def docx_styles(*names: str) -> bytes:
     return f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>'.encode()
 
 
-def epub_members(chapters: dict[str, str], toc: str = "", extra: dict[str, bytes] | None = None) -> dict[str, bytes]:
-    """A book: file name -> the inside of <body>, in the order of the spine."""
+def docx_core(inside: str) -> dict[str, bytes]:
+    """The core properties of a Word file, as elements of Dublin Core (dc:, dcterms:) and of Word (cp:)."""
+    names = {
+        "cp": "http://schemas.openxmlformats.org/package/2006/metadata/core-properties",
+        "dc": "http://purl.org/dc/elements/1.1/",
+        "dcterms": "http://purl.org/dc/terms/",
+    }
+    spaces = "".join(f' xmlns:{name}="{url}"' for name, url in names.items())
+    return {"docProps/core.xml": f"<cp:coreProperties{spaces}>{inside}</cp:coreProperties>".encode()}
+
+
+def epub_members(
+    chapters: dict[str, str], toc: str = "", extra: dict[str, bytes] | None = None, metadata: str = ""
+) -> dict[str, bytes]:
+    """A book: file name -> the inside of <body>, in the order of the spine; `metadata` is beside the title."""
     items = "".join(f'<item id="{n}" href="{n}" media-type="application/xhtml+xml"/>' for n in chapters)
     refs = "".join(f'<itemref idref="{name}"/>' for name in chapters)
     nav = '<item id="nav" href="nav.xhtml" properties="nav" media-type="application/xhtml+xml"/>' if toc else ""
     package = (
         '<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
-        '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Lamps &amp; Ledgers</dc:title></metadata>'
+        '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Lamps &amp; Ledgers</dc:title>'
+        f"{metadata}</metadata>"
         f"<manifest>{items}{nav}</manifest><spine>{refs}</spine></package>"
     )
     page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, Properties, clean, document
+from local_rag.index.parse.pdf_title import largest_line
 from local_rag.index.parse.properties import stated
 from local_rag.text.display import plural
 
@@ -101,12 +102,24 @@ def _read(path: Path, password: str) -> tuple[Properties, list[Page]]:
         return _read_by_pypdf(path, password)
     try:
         properties = _properties(file.get_metadata_dict())
+        if not properties.title:
+            properties = replace(properties, title=_shown_title(file))
         pages = _limited(_pdfium_page(file, number) for number in range(len(file)))
     finally:
         file.close()
     if pages and all(page.failed for page in pages):
         return _read_by_pypdf(path, password)
     return properties, pages
+
+
+def _shown_title(file: Any) -> str:
+    """The title on the first page, where it is certain."""
+    import pypdfium2
+
+    try:
+        return stated(largest_line(file[0].get_textpage())).title
+    except (pypdfium2.PdfiumError, ValueError, IndexError):
+        return ""
 
 
 def _pdfium_page(file: Any, number: int) -> Page:

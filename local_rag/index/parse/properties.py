@@ -33,7 +33,7 @@ _BY_PROGRAM = re.compile(
 )
 _NO_TITLE = re.compile(
     r"\W*(untitled( document)?|new document|page title|(no )?title|slide|layout|book|document|presentation|blank"
-    r"|print|unknown|none|null|scan(ned document)?|default|home)[\W\d]*",
+    r"|print|unknown|none|null|heading|header|(table of )?contents|scan(ned document)?|default|home)[\W\d]*",
     re.IGNORECASE,
 )
 _NOBODY = frozenset(
