@@ -1,4 +1,7 @@
-"""Write what the code says of itself into README.md and docs/: the diagrams of the graphs and the help of commands."""
+"""Write what the code says of itself into README.md and docs/: the diagrams of the graphs and the help of commands.
+
+Also the help of the program, which `local-rag --help` shows without making it: local_rag/cli/program_help.py.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+HELP = ROOT / "local_rag" / "cli" / "program_help.py"
 BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -44,6 +48,12 @@ def commands() -> dict[str, Any]:
     return known
 
 
+def help_module() -> str:
+    """The source of the module that holds the help of the program."""
+    head = "What `local-rag --help` shows in 80 columns or more; made by `python scripts/update_docs.py`."
+    return f'"""{head}"""\n\nHELP = """\\\n{help_text("")}\n"""\n'
+
+
 def help_text(name: str) -> str:
     """What a command prints with --help in a terminal of 80 columns."""
     path = f"local-rag {name}".strip()
@@ -68,12 +78,13 @@ def cell(value: object) -> str:
 
 
 def main() -> None:
-    """Write each page that has changed."""
+    """Write each page that has changed, and the help of the program."""
     for page in PAGES:
         old = page.read_text(encoding="utf-8")
         new = updated(old)
         if new != old:
             page.write_text(new, encoding="utf-8")
+    HELP.write_text(help_module(), encoding="utf-8")
 
 
 if __name__ == "__main__":

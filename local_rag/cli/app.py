@@ -7,7 +7,6 @@ Stdout gets results, stderr gets progress. Exit codes: 0 grounded (or done), 1 e
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,72 +14,20 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from local_rag.cli.ask import ask
-from local_rag.cli.bundle import bundle_app
-from local_rag.cli.calibrate import calibrate
-from local_rag.cli.chat import chat
-from local_rag.cli.config import config_app
-from local_rag.cli.demo import demo
-from local_rag.cli.doctor import doctor
-from local_rag.cli.eval import eval_app
-from local_rag.cli.files import files
-from local_rag.cli.graph import graph
-from local_rag.cli.index import index
-from local_rag.cli.kept import kept
-from local_rag.cli.models import models_app
+from local_rag.cli import INTERRUPTED, main
+from local_rag.cli.commands import Commands
 from local_rag.cli.options import with_query, with_web
-from local_rag.cli.prompts import prompts_app
-from local_rag.cli.remove import remove
-from local_rag.cli.runs import runs_app
-from local_rag.cli.search import search
-from local_rag.cli.status import status
-from local_rag.cli.threads import threads_app
-from local_rag.core import process
 from local_rag.core.errors import LocalRagError
 
-INTERRUPTED, BROKEN_PIPE = 130, 141
+__all__ = ["INTERRUPTED", "app", "main", "run"]
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Ask your own files, on your own machine. Start with: local-rag index FOLDER, then: local-rag ask QUESTION.",
 )
-for command in (index, ask, chat, search, status, files, remove, kept, calibrate, doctor, graph, demo):
-    app.command()(command)
-for name, group in (
-    ("threads", threads_app),
-    ("runs", runs_app),
-    ("models", models_app),
-    ("prompts", prompts_app),
-    ("eval", eval_app),
-    ("bundle", bundle_app),
-    ("config", config_app),
-):
-    app.add_typer(group, name=name)
-
-
-def main() -> None:
-    """The program `local-rag`.
-
-    It leaves without taking the interpreter down module by module: with PyTorch loaded that takes over a second, and
-    there is nothing left to do once `run` has closed what it opened.
-    """
-    process.prepare_streams()
-    process.prepare_own_process(process.CONVERTING)
-    code = 0
-    try:
-        code = run(sys.argv[1:])
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except process.StreamClosed:
-        code = BROKEN_PIPE
-    except KeyboardInterrupt:  # another Ctrl-C, while the first was being shown
-        code = INTERRUPTED
-        _show_cursor()
-    except LocalRagError as error:
-        code = code or _say(f"error: {error}", error.hint, 1)
-    os._exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -99,23 +46,23 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, Abort):
         goes_on = arguments[:1] in (["index"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
         hint = "the same command continues where it stopped" if goes_on else ""
-        _show_cursor()
-        return _say("stopped", hint, INTERRUPTED)
+        show_cursor()
+        return say("stopped", hint, INTERRUPTED)
     except TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.format_message())
             return 2
         context = getattr(error, "ctx", None)
-        return _say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
+        return say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
     except LocalRagError as error:
-        return _say(f"error: {error}", error.hint, error.exit_code, error if debug else None)
+        return say(f"error: {error}", error.hint, error.exit_code, error if debug else None)
     except Exception as error:
         hint = "" if debug else "the same command with --debug shows where"
-        return _say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
+        return say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
 
 
-def _show_cursor() -> None:
-    """A progress bar hides it, and a second Ctrl-C does not wait for the end of the bar."""
+def show_cursor() -> None:
+    """Show it: a progress bar hides it, and a second Ctrl-C does not wait for the end of the bar."""
     from local_rag.terminal.console import stderr
 
     stderr().show_cursor()
@@ -128,7 +75,8 @@ def _must_be_somewhere() -> None:
         raise LocalRagError("the folder that you are in was deleted", hint="cd ~   then the same command") from error
 
 
-def _say(line: str, hint: str, code: int, traced: Exception | None = None) -> int:
+def say(line: str, hint: str, code: int, traced: Exception | None = None) -> int:
+    """Write an error and its hint to stderr; the exit code."""
     from local_rag.terminal.console import write_error, write_traceback
 
     if traced is not None:

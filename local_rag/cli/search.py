@@ -50,9 +50,9 @@ def search(
     """
     from local_rag.index.exact_words import typed_query
     from local_rag.runtime.opening import open_embedder, open_index
-    from local_rag.runtime.rag import check_question
-    from local_rag.terminal.answers import passages_table
+    from local_rag.runtime.question import check_question
     from local_rag.terminal.console import write_result
+    from local_rag.terminal.passages import passages_table
 
     typed = " ".join(query)
     if not typed.strip():

@@ -36,6 +36,10 @@ OFFLINE: Mapping[str, str] = {
 }
 """Keeps Hugging Face's libraries from looking anything up, and from a warning when a child is started."""
 
+PLUGINS = "pydantic.plugin._loader"
+"""With this module Pydantic looks for plugins in the metadata of every installed package; none is wanted, and looking
+takes as long as Python's own start."""
+
 TELEMETRY = "openvino_telemetry"
 """`import openvino` reports to its maker through this module (its own stub takes its place where it is missing)."""
 
@@ -46,7 +50,8 @@ _lock = threading.RLock()
 
 
 def prepare_own_process(*without: str) -> None:
-    """Set up a process of our own: offline, writing for its owner alone, collecting garbage seldom.
+    """Set up a process of our own: offline, writing for its owner alone, collecting garbage seldom,
+    without plugins of libraries.
 
     The modules that are named are not to be imported.
 
@@ -55,8 +60,16 @@ def prepare_own_process(*without: str) -> None:
     gc.set_threshold(GARBAGE)
     os.umask(0o077)  # what libraries write, too, is for its owner alone
     os.environ.update(OFFLINE)
+    _load_no_plugins()
     for name in without:
         cast("dict[str, ModuleType | None]", sys.modules).setdefault(name, None)
+
+
+def _load_no_plugins() -> None:
+    """Put a module that knows no plugin in the place of Pydantic's; one that is imported already stays."""
+    loader = ModuleType(PLUGINS)
+    vars(loader)["get_plugins"] = tuple
+    sys.modules.setdefault(PLUGINS, loader)
 
 
 class StreamClosed(BaseException):

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, UsageError
 from local_rag.core.progress import Display
-from local_rag.core.protocols import Embedder
-from local_rag.runtime.run import loading
 
 if TYPE_CHECKING:
     from local_rag.core.documents import WebPage
-    from local_rag.core.protocols import WebSearch
+    from local_rag.core.protocols import Embedder, WebSearch
     from local_rag.index.embed.conversion import Precision
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
@@ -46,6 +44,11 @@ def open_embedder(
     spec = models.embedder(name)
     on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
     return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
+
+
+def loading(name: str) -> str:
+    """What a person reads while the weights of an embedder load."""
+    return f"loading the embedding model {name}"
 
 
 def open_index(

@@ -19,6 +19,7 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
 from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_index, open_web, spans_of
+from local_rag.runtime.question import SEE, check_question
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
 from local_rag.text.display import joined
@@ -40,26 +41,8 @@ if TYPE_CHECKING:
     from local_rag.runtime.spans import Spans
     from local_rag.web.second_source import SecondSource
 
-SEE = "docs/python.md says what a program may give"
-
 SEARCHING = ("crag", "adaptive", "")
 """The graphs that go to the web or to a second source in its place; a graph without a name may."""
-
-LONGEST_QUESTION = 4_000
-"""Characters: two pages of text. The embedder reads the first 254 tokens; what a graph does takes longer with each."""
-
-
-def check_question(question: str) -> None:
-    """Raises UsageError for a question that is no text, empty or too long."""
-    if not isinstance(question, str):
-        raise UsageError(f"a question is a text, not {type(question).__name__}", hint=SEE)
-    if not question.strip():
-        raise UsageError("the question is empty", hint='local-rag ask "What does the contract say about notice?"')
-    if len(question) > LONGEST_QUESTION:
-        raise UsageError(
-            f"a question has at most {LONGEST_QUESTION:,} characters, and this one has {len(question):,}",
-            hint="put the text into a file, index it, and ask about it: local-rag ask QUESTION --in FILE",
-        )
 
 
 def _check_parts(corpus: object, reranker: object, prompts: object) -> None:

@@ -25,6 +25,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
+from local_rag.runtime.opening import loading
 from local_rag.text import citations
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
@@ -46,11 +47,6 @@ POLL = 0.2
 
 TITLES = 5
 """Titles by which an abstention says what the index is about."""
-
-
-def loading(name: str) -> str:
-    """What a person reads while the weights of an embedder load."""
-    return f"loading the embedding model {name}"
 
 
 @dataclass

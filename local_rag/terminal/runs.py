@@ -17,8 +17,9 @@ from local_rag.runtime.kept_run import KeptRun, RunSummary
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.runtime.trace_file import Line
 from local_rag.runtime.trace_lines import call_line, usage_line
-from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts, location
+from local_rag.terminal.answers import QUOTE_WIDTH, answer_parts
 from local_rag.terminal.console import PlainTable
+from local_rag.terminal.passages import location
 from local_rag.terminal.verdicts import verdict_text
 from local_rag.text.display import plural, short_path, shorten
 

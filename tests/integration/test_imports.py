@@ -5,12 +5,29 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+from support.garden import enter, notes_in
+
+from local_rag.cli.app import run
+from local_rag.cli.commands import NAMES
+
 
 def loaded_by(code):
     """Names of the modules that a fresh Python has after running the code."""
-    program = f"{code}\nimport sys; print(' '.join(sys.modules))"
+    program = f"{code}\nimport sys; sys.__stdout__.write(' '.join([chr(10), *sys.modules]))"
     return set(
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        .stdout.rpartition("\n")[2]
+        .split()
+    )
+
+
+def loaded_by_command(*arguments):
+    """The same of a command, started as `local-rag` starts it, with exit code 0."""
+    return loaded_by(
+        f"import os, sys; sys.argv[1:] = {list(arguments)!r}\n"
+        "def leave(code):\n    if code: raise SystemExit(code)\n"
+        "os._exit = leave\nfrom local_rag.cli import main; main()"
     )
 
 
@@ -22,11 +39,38 @@ HEAVY = {
     "langgraph",
     "langchain_core",
     "numpy",
+    "openvino",
+    "tokenizers",
     "trafilatura",
 }
+COMMANDS = {f"local_rag.cli.{name}" for name in NAMES}
 
 
-def test_importing_the_package_and_asking_for_help_load_nothing_heavy():
+def test_importing_the_package_loads_nothing_heavy():
     assert not loaded_by("import local_rag") & (HEAVY | {"pydantic", "yaml", "sqlite3"})
-    assert not loaded_by("from local_rag.cli.app import run; run(['--help'])") & HEAVY
-    assert not loaded_by("from local_rag.cli.app import run; run(['config', 'show'])") & HEAVY
+
+
+def test_help_of_the_program_is_not_even_made():
+    loaded = loaded_by_command("--help")
+    assert not loaded & (HEAVY | COMMANDS | {"typer", "pydantic", "rich", "inspect", "dataclasses"})
+
+
+def test_a_command_imports_no_other_command_and_nothing_heavy():
+    for command in (["search", "--help"], ["config", "show"]):
+        loaded = loaded_by_command(*command)
+        assert loaded & COMMANDS == {f"local_rag.cli.{command[0]}"}
+        assert not loaded & HEAVY
+
+
+@pytest.mark.usefixtures("converted")
+def test_a_search_loads_what_embeds_and_nothing_that_answers(monkeypatch, tmp_path):
+    enter(monkeypatch, tmp_path)
+    assert run(["index", str(notes_in(tmp_path))]) == 0
+    loaded = loaded_by_command("search", "How long is the notice period?")
+    assert {"numpy", "openvino", "tokenizers"} <= loaded
+    needless = {"faiss", "langgraph", "langsmith", "torch", "transformers", "importlib.metadata", "email.message"}
+    assert not loaded & needless
+    assert loaded & COMMANDS == {"local_rag.cli.search"}
+    packages = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("local_rag.")}
+    assert not packages & {f"local_rag.{name}" for name in ("engines", "web", "graphs", "evaluation", "diagnostics")}
+    assert not loaded & {"local_rag.runtime.rag", "local_rag.runtime.run", "local_rag.text.citations"}

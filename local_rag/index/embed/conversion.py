@@ -9,7 +9,6 @@ room, no time) is tried again.
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -40,6 +39,7 @@ SECONDS = 600.0
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _LEAST = 10_000_000
 """Bytes for the structure of a model and what else comes with it."""
+_INSTALLED = "openvino-*.dist-info"
 _OLD = 86_400.0
 """Seconds after which a draft is nobody's any more."""
 
@@ -155,12 +155,22 @@ def prospect(cache: Path | None, size: int = 0) -> tuple[str, str]:
 
 
 def version() -> str:
-    """The version of OpenVINO, empty if it is not installed."""
-    if importlib.util.find_spec("openvino") is None:
+    """The version of OpenVINO, empty if it is not installed.
+
+    It is read off the name of the folder that an installation leaves beside the package: `importlib.metadata` parses
+    what lies in there as a mail, with a library that nothing else needs for a search.
+    """
+    spec = importlib.util.find_spec("openvino")
+    if spec is None:
         return ""
+    named = [folder for path in spec.submodule_search_locations or () for folder in Path(path).parent.glob(_INSTALLED)]
+    if len(named) == 1:
+        return named[0].name.removeprefix("openvino-").removesuffix(".dist-info")
+    from importlib import metadata
+
     try:
-        return importlib.metadata.version("openvino")
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version("openvino")
+    except metadata.PackageNotFoundError:
         return ""
 
 

@@ -24,9 +24,10 @@ from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_lines import trace_line, usage_line
-from local_rag.terminal.answers import answer_parts, citation_text, passages_table, sources_table
+from local_rag.terminal.answers import answer_parts, citation_text, sources_table
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
+from local_rag.terminal.passages import passages_table
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.terminal.question_runner import condition_lines, idle_lines

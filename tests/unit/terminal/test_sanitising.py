@@ -28,10 +28,11 @@ from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.run_difference import difference
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.terminal import console as consoles
-from local_rag.terminal.answers import answer_parts, passages_table, sources_table, turns_table
+from local_rag.terminal.answers import answer_parts, sources_table, turns_table
 from local_rag.terminal.console import SafeConsole, write_error, write_json, write_traceback
 from local_rag.terminal.file_list import file_lines
 from local_rag.terminal.index_report import report_parts, status_table
+from local_rag.terminal.passages import passages_table
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.terminal.run_difference import difference_parts

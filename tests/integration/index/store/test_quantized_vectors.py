@@ -31,6 +31,23 @@ def path(tmp_path):
     return tmp_path / "vectors"
 
 
+@pytest.fixture(params=["NumPy", "FAISS"])
+def compared_by(request, monkeypatch):
+    """Both ways to compare vectors, whatever their number."""
+    monkeypatch.setattr(quantized_vectors, "FEW", 0 if request.param == "FAISS" else 10**9)
+
+
+def test_codes_are_those_of_faiss_to_the_bit():
+    import faiss
+
+    vectors, bound = unit_vectors(11, 5_000, 384), 0.2371
+    vectors[0], vectors[1, :3] = 0, (-1, 1, bound)
+    quantizer = faiss.ScalarQuantizer(384, faiss.ScalarQuantizer.QT_8bit_uniform)
+    faiss.copy_array_to_vector(np.array([-bound, 2 * bound], dtype=np.float32), quantizer.trained)
+    assert np.array_equal(quantized(vectors, bound), quantizer.compute_codes(vectors))
+
+
+@pytest.mark.usefixtures("compared_by")
 class TestNearest:
     @pytest.mark.parametrize("dimension", [3, 16, 384])
     def test_a_product_is_off_by_the_rounding_and_no_more(self, dimension):

@@ -1,0 +1,57 @@
+"""The passages of a search in a terminal, and where a passage or a citation stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from local_rag.core.answer import Citation
+from local_rag.terminal.console import PlainTable, link
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts
+from local_rag.text.display import short_path, shorten
+from local_rag.text.urls import is_url
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.index.path_labels import PathLabel
+
+
+def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
+    """The passages of a search: where each stands, its scores, and how it begins."""
+    table = PlainTable(gap=1)
+    for rank, passage in enumerate(passages, start=1):
+        metadata = passage.metadata
+        scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f})"
+        table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
+        table.add_row("", shorten(passage.page_content, 300))
+    return table
+
+
+def citation_of(passage: Document) -> Citation:
+    """A whole passage as a citation."""
+    metadata = passage.metadata
+    names = ("source", "page", "heading", "start", "end", "url")
+    return Citation(number=0, quote=passage.page_content, verified=True, **{name: metadata[name] for name in names})
+
+
+def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
+    """File, and page or heading: notes/plan.pdf, p. 4. The file opens on a click."""
+    shown = citation.url if is_url(citation.url) else label(citation.source)
+    text = link(shown, _address(citation))
+    if citation.page is not None:
+        text.append(f", {texts.page.format(page=citation.page)}")
+    elif citation.heading:
+        text.append(f", § {shorten(citation.heading, 80)}")
+    return text
+
+
+def _address(citation: Citation) -> str:
+    """What a click opens: of a second source the saved page, for which no network is needed."""
+    if citation.url and not (citation.second_source and Path(citation.source).is_absolute()):
+        return citation.url
+    page = f"#page={citation.page}" if citation.page is not None else ""
+    path = Path(citation.source)
+    return (path.as_uri() if path.is_absolute() else str(path)) + page
