@@ -139,7 +139,8 @@ def quantized(matrix: Vectors, bound: float) -> Codes:
 
     least, width, last = np.float32(-bound), np.float32(2 * bound), np.float32(255)
     shares = np.clip((np.asarray(matrix, dtype=np.float32) - least) / width, np.float32(0), np.float32(1))
-    return (shares * last).astype(np.uint8)
+    codes: Codes = (shares * last).astype(np.uint8)
+    return codes
 
 
 def write(path: Path, token: str, ids: Ids, bound: float, batches: Iterable[Codes]) -> None:
