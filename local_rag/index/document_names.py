@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from local_rag.index.name_words import name_words
-from local_rag.index.store import reads
+from local_rag.index.store import full_text, reads
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import content_words, fold, stem, words
@@ -328,5 +328,5 @@ def _weights(matches: Sequence[_Match], spoken: Sequence[str], entries: int) -> 
 
 def _is_rare(store: Store, word: str, matches: Sequence[_Match]) -> bool:
     """Whether the passages of other files hardly hold a word."""
-    outside, chunks = store.read(reads.matches_elsewhere, f'"{word}"', {match.entry.file for match in matches})
+    outside, chunks = store.read(full_text.matches_elsewhere, f'"{word}"', {match.entry.file for match in matches})
     return outside <= ORDINARY * chunks

@@ -320,7 +320,7 @@ class Index:
         vector = self.embedder.embed_queries([query])[0]
         prefer = self._preferences.of(query, vector, chosen)
         return searches.search(
-            self._store, query, vector, k,
+            self._store, query, vector, k, self.embedder,
             mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats, prefer=prefer,
         )  # fmt: skip
 

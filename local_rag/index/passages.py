@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from local_rag.index.search import document
-from local_rag.index.store import reads, writes
+from local_rag.index.store import full_text, reads
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -24,7 +24,7 @@ def vectors(store: Store, documents: Sequence[Document]) -> list[Vectors | None]
     vectors: list[Vectors | None] = []
     for key, given in zip(keys, documents, strict=True):
         digest, blob = known.get(key, (b"", b""))
-        same = digest == writes.digest(given.page_content)
+        same = digest == full_text.digest(given.page_content)
         vectors.append(np.frombuffer(blob, dtype="<f4") if same else None)
     return vectors
 

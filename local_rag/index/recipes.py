@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import checks, folder, reads, writes
+from local_rag.index.store import checks, embedded, folder, reads, writes
 from local_rag.index.store.schema import Passage, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Progress
-
-if TYPE_CHECKING:
-    pass
 
 BATCH = 128
 """Passages that are embedded between two commits of `reembed`."""
@@ -53,7 +49,7 @@ def check_same(store: Store, wanted: Recipe) -> None:
 
 
 def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable[[Progress], None] | None) -> int:
-    """Collect new vectors batch by batch, then put all of them in force in one transaction; the number embedded.
+    """Collect new vectors batch by batch, then put all of them in force in one transaction; the passages embedded.
 
     The caller holds the writer's lock. Raises IndexMismatch if a passage is longer than the embedder reads.
     """
@@ -63,6 +59,7 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
         writes.drop_fresh(db, recipe.fingerprint)
     missing = store.read(reads.not_fresh)
     _embed(store, embedder, missing, progress, writes.add_fresh)
+    _embed_headers(store, embedder, store.read(reads.headers_not_fresh), writes.add_fresh_headers)
     with store.writing(vectors_change=True) as db:
         writes.adopt_fresh(db)
         writes.set_recipe(db, recipe)
@@ -71,12 +68,16 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
 
 
 def _mend(store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> int:
-    """Make the words of the full-text index anew, and the vectors that are missing or none."""
+    """Make the full text anew, and the vectors that are missing or none."""
     with store.writing() as db:
         writes.restore_words(db)
     broken = store.read(checks.unusable_vectors, True)
-    _embed(store, embedder, broken, progress, writes.set_vectors, vectors_change=True)
-    if broken:
+    _embed(store, embedder, broken, progress, writes.set_vectors)
+    headers = store.read(checks.unusable_headers, True)
+    _embed_headers(store, embedder, store.read(reads.headers, headers), writes.set_headers)
+    with store.writing() as db:
+        embedded.take_in(db, reads.chunk_ids(db).tolist())
+    if broken or headers:
         store.refresh()
     return len(broken)
 
@@ -87,22 +88,35 @@ def _embed(
     chunks: Sequence[int],
     progress: Callable[[Progress], None] | None,
     write: Callable[..., None],
-    *,
-    vectors_change: bool = False,
 ) -> None:
-    """Embed these chunks batch by batch, and write each batch."""
+    """Embed the texts of these chunks batch by batch, and write each batch."""
     started = time.monotonic()
     for first in range(0, len(chunks), BATCH):
         cancel.check()
         passages = store.read(reads.passages, chunks[first : first + BATCH])
         _must_fit(store, embedder, passages)
         vectors = embedder.embed_documents([passage.text for passage in passages])
-        with store.writing(vectors_change=vectors_change) as db:
+        with store.writing() as db:
             write(db, [passage.id for passage in passages], vectors)
         if progress is not None:
             done = first + len(passages)
             seconds = time.monotonic() - started
             progress(Progress(done, len(chunks), done, passages[-1].source, seconds, done / len(chunks)))
+
+
+def _embed_headers(
+    store: Store,
+    embedder: Embedder,
+    headers: Sequence[tuple[int, str]],
+    write: Callable[..., None],
+) -> None:
+    """Embed headers (number, text) batch by batch, and write each batch."""
+    for first in range(0, len(headers), BATCH):
+        cancel.check()
+        part = headers[first : first + BATCH]
+        vectors = embedder.embed_documents([text for _, text in part])
+        with store.writing() as db:
+            write(db, [number for number, _ in part], vectors)
 
 
 def _must_fit(store: Store, embedder: Embedder, passages: Sequence[Passage]) -> None:

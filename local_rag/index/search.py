@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.index.preference import Preference
-from local_rag.index.store import reads
+from local_rag.index.store import embedded, full_text, reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
 from local_rag.text.urls import is_page
@@ -15,7 +15,7 @@ from local_rag.text.words import stem, words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Vectors
+    from local_rag.core.protocols import Embedder, Vectors
     from local_rag.index.exact_words import ExactWords
     from local_rag.index.store.schema import Passage
     from local_rag.index.store.selection import Selection
@@ -44,6 +44,7 @@ def search(
     query: str,
     vector: Vectors,
     k: int,
+    embedder: Embedder,
     *,
     mode: Mode = "hybrid",
     chosen: Selection | None = None,
@@ -78,7 +79,8 @@ def search(
         if len(kept) == k or all(len(ranking) < deep for ranking in rankings) or (wanted and deep > DEEPEST):
             break
         deep *= 4
-    cosines = store.cosines(vector, kept)
+    passages = store.read(reads.passages, kept)
+    cosines = _cosines(store, embedder, vector, passages)
     return [
         document(
             passage,
@@ -86,9 +88,23 @@ def search(
             score=cosines[passage.id],
             rank_score=fused[passage.id],
         )
-        for passage in store.read(reads.passages, kept)
-        if passage.id in cosines
+        for passage in passages
     ]
+
+
+def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequence[Passage]) -> dict[int, float]:
+    """The cosine of the query with the vector of each passage, which is made now where it is not embedded yet."""
+    cosines = store.cosines(vector, [passage.id for passage in passages])
+    lacking = [passage for passage in passages if passage.id not in cosines]
+    if lacking:
+        headers = store.read(embedded.headers_of, [passage.id for passage in lacking])
+        rows = embedder.embed_documents([passage.text for passage in lacking])
+        named = [row for row, passage in enumerate(lacking) if passage.id in headers]
+        if named:
+            of_headers = embedder.embed_documents([headers[lacking[row].id] for row in named])
+            rows[named] = embedded.added(rows[named], of_headers)
+        cosines |= {passage.id: float(row @ vector) for passage, row in zip(lacking, rows, strict=True)}
+    return cosines
 
 
 def fuse(rankings: Sequence[Sequence[int]], weights: Sequence[float] | None = None) -> dict[int, float]:
@@ -124,7 +140,7 @@ def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
 def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
     """In how many chunks each term occurs, as a word or as a stem; a term of several words counts as its rarest."""
     parts = {term: [(word, stem(word)) for word in words(term)] for term in terms}
-    known = store.read(reads.frequencies, {form for forms in parts.values() for pair in forms for form in pair})
+    known = store.read(full_text.frequencies, {form for forms in parts.values() for pair in forms for form in pair})
     return {
         term: min((max(known.get(form, 0) for form in pair) for pair in forms), default=0)
         for term, forms in parts.items()
@@ -138,6 +154,8 @@ def document(passage: Passage, named: str = "", **scores: float) -> Document:
     metadata = {
         "source": passage.source,
         "title": passage.title,
+        "author": passage.author,
+        "date": passage.date,
         "page": passage.page,
         "heading": passage.heading,
         "start": passage.start,

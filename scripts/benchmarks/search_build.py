@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
-from local_rag.index.store import writes
+from local_rag.index.store import embedded, reads, writes
 from local_rag.index.store.lock import write_lock
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
@@ -123,7 +123,9 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     document = LoadedDocument("\n\n".join(texts), f"Document {number}", None)
     path = f"/corpus/{number % 100:02}/{number:06}.txt"
     row = FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0)
-    writes.write(db, row, [(document, pieces, list(vectors))])
+    writes.write(db, row, [(document, pieces)])
+    chunks = reads.chunks_at(db, path)
+    embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
 
 
 def chroma(seeds: Seeds, size: int) -> Callable[[Path], None]:

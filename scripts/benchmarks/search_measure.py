@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
 from local_rag.index.index import Index
 from local_rag.index.search import Mode
-from local_rag.index.store import reads, writes
+from local_rag.index.store import full_text, writes
 from local_rag.index.store.bm25 import terms_of
 
 _EVERY_MATCH = 15
@@ -50,7 +50,7 @@ def ours(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[st
     memory = resident()
     words = [terms_of(text) for text in texts]
     few = [number for number, terms in enumerate(words) if terms][:_EVERY_MATCH]
-    every, slow = timed(lambda n: store.read(reads.matching, " OR ".join(words[few[n]]), TOP, None, ()), len(few))
+    every, slow = timed(lambda n: store.read(full_text.matching, " OR ".join(words[few[n]]), TOP, None, ()), len(few))
     quick, fast = timed(lambda n: store.matching(words[few[n]], 50, None, ())[:TOP], len(few))
     return {
         "open": opened,

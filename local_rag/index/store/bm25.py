@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from local_rag.index.store import reads
+from local_rag.index.store import full_text, reads
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD
 
@@ -67,7 +67,7 @@ class Frequencies:
         _, chunks, known = self._known
         for term in terms:
             if term not in known:
-                known[term] = reads.matches(db, term)
+                known[term] = full_text.matches(db, term)
         return chunks, {term: known[term] for term in terms}
 
 
@@ -78,6 +78,7 @@ def best(
     limit: int,
     chosen: Selection | None,
     exclude: Collection[int],
+    weights: Sequence[float] = full_text.WEIGHTS,
 ) -> Ranking:
     """(chunk, BM25) of the best chunks for any of these FTS5 strings, best first; BM25 is negative, less is better.
 
@@ -91,13 +92,14 @@ def best(
     if not share:
         return []
     budget = FIRST if sum(counts.values()) > PLAIN else PLAIN
-    budget = max(budget, int(2 * limit / share))  # else the first matches rarely hold enough of the chosen chunks
+    if chosen is not None:
+        budget = max(budget, int(2 * limit / share))  # else the first matches rarely hold enough of the chosen chunks
     adds = [USUAL * max(1e-6, math.log((chunks - counts[term] + 0.5) / (counts[term] + 0.5))) for term in rarest]
     needed, ranking = 0, Ranking()
     while needed < len(rarest):
         affordable = _affordable([counts[term] for term in rarest], budget)
         if affordable > needed:
-            needed, ranking = affordable, _ranked(db, rarest, affordable, limit, chosen, share, exclude)
+            needed, ranking = affordable, _ranked(db, rarest, affordable, limit, chosen, share, exclude, weights)
         full = len(ranking) == limit
         reached = full and sum(adds[needed:]) <= -ranking[-1][1]
         if reached or (budget >= MOST and (full or chosen is None)):
@@ -124,6 +126,7 @@ def _ranked(
     chosen: Selection | None,
     share: float,
     exclude: Collection[int],
+    weights: Sequence[float],
 ) -> Ranking:
     """The best chunks with one of the first `needed` terms, by all terms.
 
@@ -131,22 +134,28 @@ def _ranked(
     """
     rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
     if needed == len(terms):
-        return _chosen(db, every, limit, chosen, share, exclude)
-    doubled = _chosen(db, f"({rare}) AND ({every})", 4 * limit, chosen, share, exclude)
-    once = reads.scores(db, rare, [chunk for chunk, _ in doubled])
+        return _chosen(db, every, limit, chosen, share, exclude, weights)
+    doubled = _chosen(db, f"({rare}) AND ({every})", 4 * limit, chosen, share, exclude, weights)
+    once = full_text.scores(db, rare, [chunk for chunk, _ in doubled], weights)
     single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
     return sorted(single, key=lambda match: (match[1], match[0]))[:limit]
 
 
 def _chosen(
-    db: Connection, query: str, limit: int, chosen: Selection | None, share: float, exclude: Collection[int]
+    db: Connection,
+    query: str,
+    limit: int,
+    chosen: Selection | None,
+    share: float,
+    exclude: Collection[int],
+    weights: Sequence[float],
 ) -> Ranking:
     """The best of the chosen chunks for an FTS5 query. SQLite is told which they are only where they are few."""
     if chosen is None or len(chosen.chunks(db)) <= FEW:
-        return reads.matching(db, query, limit, None if chosen is None else chosen.json(db), exclude)
+        return full_text.matching(db, query, limit, None if chosen is None else chosen.json(db), exclude, weights)
     deep = int(1.5 * limit / share)
     while True:
-        ranking = reads.matching(db, query, deep, None, exclude)
+        ranking = full_text.matching(db, query, deep, None, exclude, weights)
         held = chosen.holds(db, [chunk for chunk, _ in ranking])
         kept = [match for match, is_chosen in zip(ranking, held, strict=True) if is_chosen]
         if len(kept) >= limit or len(ranking) < deep:

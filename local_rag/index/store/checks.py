@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMissing, LocalRagError
-from local_rag.index.store import reads, schema, writes
+from local_rag.index.store import full_text, reads, schema, shapes, writes
 from local_rag.index.store.connection import Connection
 from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, our_files
 from local_rag.text.display import plural
@@ -41,7 +42,7 @@ def must_be_index(folder: Path) -> None:
 
 def _has_our_tables(folder: Path) -> bool:
     with contextlib.suppress(sqlite3.Error, OSError, LocalRagError):
-        return Connection(folder).snapshot(reads.tables).issuperset(schema.OWN)
+        return Connection(folder).snapshot(shapes.tables).issuperset(schema.OWN)
     return False
 
 
@@ -50,7 +51,7 @@ def damage(db: sqlite3.Connection) -> str:
     check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if check != "ok":
         return check
-    missing = set(schema.NAMES) - reads.tables(db)
+    missing = {*schema.NAMES, shapes.full_text(db)} - shapes.tables(db)
     if missing:
         return f"it lacks the table {min(missing)}"
     if gap := reads.gap(db):
@@ -69,11 +70,16 @@ def derived_damage(db: sqlite3.Connection, unit: bool = False) -> str:
     lost = unusable_vectors(db, unit)
     if lost:
         return f"{plural(len(lost), 'passage')} without a vector, or with one that is none"
-    chunks, words = db.execute("SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM words_docsize)").fetchone()
-    if chunks != words:
-        return f"{plural(chunks, 'passage')}, but {plural(words, 'row')} in the full-text index"
+    lost = unusable_headers(db, unit)
+    if lost:
+        return f"{plural(len(lost), 'header')} without a vector, or with one that is none"
+    table = shapes.full_text(db)
+    sql = f"SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM {table}_docsize)"
+    chunks, rows = db.execute(sql).fetchone()
+    if chunks != rows:
+        return f"{plural(chunks, 'passage')}, but {plural(rows, 'row')} in the full-text index"
     try:  # FTS5 compares its own parts with each other; where nothing may be written it refuses
-        db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
     except sqlite3.DatabaseError as error:
         if (getattr(error, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_CORRUPT:
             return f"the full-text index: {error}"
@@ -81,22 +87,42 @@ def derived_damage(db: sqlite3.Connection, unit: bool = False) -> str:
 
 
 def unusable_vectors(db: sqlite3.Connection, unit: bool = False) -> list[int]:
-    """The chunks without a vector of the right size and of numbers only, and with `unit` of length 1."""
+    """The chunks whose text has a vector that is of another size or no numbers, and with `unit` not of length 1.
+
+    So have those that vector search sees, and that have none. Those that wait for their vectors are no damage.
+    """
+    sql = f"SELECT chunk FROM {shapes.embedded(db)} UNION SELECT chunk FROM vectors ORDER BY 1"
+    return _unusable(db, [row[0] for row in db.execute(sql)], "SELECT chunk, vector FROM vectors WHERE chunk", unit)
+
+
+def unusable_headers(db: sqlite3.Connection, unit: bool = False) -> list[int]:
+    """The same of headers, by their numbers: those with a vector, or that vector search has had one of."""
+    if not shapes.has_table(db, "headers"):
+        return []
+    sql = (
+        "SELECT id FROM headers WHERE vector IS NOT NULL"
+        " UNION SELECT header FROM embedded WHERE header IS NOT NULL ORDER BY 1"
+    )
+    return _unusable(db, [row[0] for row in db.execute(sql)], "SELECT id, vector FROM headers WHERE id", unit)
+
+
+def _unusable(db: sqlite3.Connection, ids: Sequence[int], sql: str, unit: bool) -> list[int]:
+    """Those of these ids under which the query finds no usable vector."""
     import numpy as np
 
     dimension = reads.recipe(db).dimension
     usable: set[int] = set()
-    ids = reads.chunk_ids(db)
     for first in range(0, len(ids), _BATCH):
         cancel.check()
-        part = ids[first : first + _BATCH].tolist()
-        rows = [(chunk, vector) for chunk, vector in reads.vector_blobs(db, part) if len(vector) == 4 * dimension]
+        part = json.dumps(ids[first : first + _BATCH])
+        rows = db.execute(f"{sql} IN (SELECT value FROM json_each(?))", (part,)).fetchall()
+        rows = [(number, vector) for number, vector in rows if vector is not None and len(vector) == 4 * dimension]
         matrix = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.linalg.norm(matrix, axis=1)
             good = np.abs(lengths - 1) <= _UNIT if unit else np.isfinite(lengths)
-        usable.update(chunk for (chunk, _), fine in zip(rows, good.tolist(), strict=True) if fine)
-    return [chunk for chunk in ids.tolist() if chunk not in usable]
+        usable.update(number for (number, _), fine in zip(rows, good.tolist(), strict=True) if fine)
+    return [number for number in ids if number not in usable]
 
 
 def changed_passages(db: sqlite3.Connection) -> list[str]:
@@ -128,7 +154,7 @@ def _stored(db: sqlite3.Connection) -> Iterator[_Stored]:
 
 def _is_as_stored(document: _Stored) -> bool:
     return all(
-        digest == writes.digest(text := document.text[start:end])
+        digest == full_text.digest(text := document.text[start:end])
         and key == writes.key(document.path, document.position, start, end, text)
         for key, digest, start, end in document.chunks
     )

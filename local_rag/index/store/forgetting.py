@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlite3 import Connection
 
-from local_rag.index.store import reads
+from local_rag.index.store import reads, shapes
 
 DUE = "forget"
 """The row of `meta` that stands from a removal until nothing is left of what was removed."""
@@ -27,9 +27,13 @@ def merge(db: Connection, *, first: bool) -> bool:
 
     https://sqlite.org/fts5.html#the_merge_command
     """
-    before = db.total_changes
-    db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (-PAGES if first else PAGES,))
-    return db.total_changes - before >= 2
+    more = False
+    for table in ("full_text", "words"):
+        if shapes.has_table(db, table):
+            before = db.total_changes
+            db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-PAGES if first else PAGES,))
+            more = db.total_changes - before >= 2 or more
+    return more
 
 
 def empty_wal(db: Connection) -> bool:

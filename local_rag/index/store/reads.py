@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from local_rag.index.store import schema
+from local_rag.index.store import schema, shapes
 from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Vectors
     from local_rag.index.store.quantized_vectors import Ids
 
 _IN = "IN (SELECT value FROM json_each(?))"
@@ -26,27 +25,6 @@ def _array(values: Iterable[int | str]) -> str:
 
 
 # --- the index as a whole
-
-
-def columns(db: Connection, table: str) -> list[str]:
-    """The names of the columns of a table: an index of an earlier schema may lack some."""
-    return [row[0] for row in db.execute("SELECT name FROM pragma_table_info(?)", (table,))]
-
-
-def is_behind(db: Connection) -> bool:
-    """Whether the index is of an earlier schema, or lacks a column that later indexes of the same schema have."""
-    lacking = any(column not in columns(db, table) for table, column, _ in schema.NEW_COLUMNS)
-    return lacking or meta(db).get("schema") != str(schema.VERSION)
-
-
-def _column(db: Connection, table: str, name: str) -> str:
-    """The column in SQL, or 0 where the index lacks it."""
-    return name if name in columns(db, table) else f"0 AS {name}"
-
-
-def tables(db: Connection) -> set[str]:
-    """The names of all tables."""
-    return {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
 def meta(db: Connection) -> dict[str, str]:
@@ -89,7 +67,7 @@ def content(db: Connection) -> str:
 
 
 def roots(db: Connection) -> list[Root]:
-    since_2 = ", ".join(_column(db, "roots", name) for name in ("follow_links", "links_reported"))
+    since_2 = ", ".join(shapes.column(db, "roots", name) for name in ("follow_links", "links_reported"))
     rows = db.execute(f"SELECT path, excludes, secrets, {since_2} FROM roots ORDER BY path")
     return [
         Root(path, tuple(json.loads(excludes)), bool(secrets), bool(follow), bool(links_reported))
@@ -122,7 +100,7 @@ def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
 
 
 def _file_rows(db: Connection, where: str, values: Sequence[str]) -> list[FileRow]:
-    since_2 = ", ".join(_column(db, "files", name) for name in ("ctime_ns", "inode"))
+    since_2 = ", ".join(shapes.column(db, "files", name) for name in ("ctime_ns", "inode"))
     names = f"path, root, sha256, size, mtime_ns, warnings, indexed_at, id, {since_2}"
     sql = f"SELECT {names} FROM files {where} ORDER BY path"
     return [
@@ -138,7 +116,7 @@ def paths(db: Connection) -> list[str]:
 
 def header_version(db: Connection) -> int:
     """The smallest version of a header that any document has; 0 for none, and for an index of an earlier schema."""
-    if "header_version" not in columns(db, "documents"):
+    if "header_version" not in shapes.columns(db, "documents"):
         return 0
     # of an index of SQLite the least and the greatest are looked up; -n is a header of version n from stored texts
     read = db.execute("SELECT min(header_version) FROM documents WHERE header_version >= 0").fetchone()[0]
@@ -159,7 +137,7 @@ def named(db: Connection) -> list[str]:
 
 def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
     """Where these files were saved from, as far as that is known."""
-    if "url" not in columns(db, "documents"):
+    if "url" not in shapes.columns(db, "documents"):
         return {}
     sql = f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {_IN}"
     return dict(db.execute(sql, (_array(paths),)))
@@ -198,16 +176,18 @@ def chunk_ids(db: Connection, after: int = -1) -> Ids:
     return np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
 
 
-def extent(db: Connection, last: int) -> tuple[int, int]:
-    """How many chunks have an id above `last`, and how many there are."""
-    sql = "SELECT (SELECT count(*) FROM chunks WHERE id > ?), (SELECT count(*) FROM chunks)"
-    numbers: tuple[int, int] = db.execute(sql, (last,)).fetchone()
-    return numbers
-
-
 def chunks_of(db: Connection, files: Collection[int]) -> list[int]:
     """The chunks of these files."""
     return [row[0] for row in db.execute(_OF_FILES, (_array(files),))]
+
+
+def chunks_at(db: Connection, path: str) -> list[int]:
+    """The chunks of the file under this path, in the order of its text."""
+    sql = (
+        "SELECT chunks.id FROM files JOIN documents ON documents.file = files.id"
+        " JOIN chunks ON chunks.document = documents.id WHERE path = ? ORDER BY chunks.id"
+    )
+    return [row[0] for row in db.execute(sql, (path,))]
 
 
 def chunks_by_file(db: Connection) -> dict[int, list[int]]:
@@ -279,10 +259,13 @@ def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
         f" WHERE chunks.id {_IN}",
         (_array(ids),),
     ).fetchall()
-    sql = f"SELECT id, text FROM documents WHERE id {_IN}"
-    texts: dict[int, str] = dict(db.execute(sql, (_array({row[0] for row in rows}),)))
+    told = ", ".join(shapes.column(db, "documents", name, "''") for name in ("author", "date"))
+    sql = f"SELECT id, text, {told} FROM documents WHERE id {_IN}"
+    texts = {number: (text, *rest) for number, text, *rest in db.execute(sql, (_array({row[0] for row in rows}),))}
     by_id = {
-        number: Passage(number, key, path, title, page, heading, start, end, texts[document][start:end])
+        number: Passage(
+            number, key, path, title, page, heading, start, end, texts[document][0][start:end], *texts[document][1:]
+        )
         for document, number, key, path, title, page, heading, start, end in rows
     }
     return [by_id[number] for number in ids if number in by_id]
@@ -313,30 +296,14 @@ def sample(db: Connection, limit: int) -> list[int]:
 # --- vectors
 
 
-def chunk_vectors(db: Connection, ids: Collection[int], dimension: int) -> tuple[Ids, Vectors]:
-    """Ids (n,), ascending, and vectors (n, d) of these chunks.
-
-    Raises ValueError for a vector of another size, or one that holds what is no number.
-    """
-    import numpy as np
-
-    rows = vector_blobs(db, ids)
-    if any(len(vector) != 4 * dimension for _, vector in rows):
-        raise ValueError("a vector of another size")
-    matrix = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
-    if not np.isfinite(matrix).all():
-        raise ValueError("a vector that is no numbers")
-    return np.fromiter((chunk for chunk, _ in rows), dtype=np.int64), matrix
-
-
 def vector_blobs(db: Connection, ids: Collection[int]) -> list[tuple[int, bytes]]:
-    """(chunk, vector as it is stored) of these chunks, by chunk."""
+    """(chunk, vector of its text as it is stored) of these chunks, by chunk."""
     sql = f"SELECT chunk, vector FROM vectors WHERE chunk {_IN} ORDER BY chunk"
     return db.execute(sql, (_array(ids),)).fetchall()
 
 
 def vectors_named(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
-    """(digest of the text, vector) of the chunks with these keys."""
+    """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
     sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE key {_IN}"
     return {key: (digest, vector) for key, digest, vector in db.execute(sql, (_array(keys),))}
 
@@ -346,51 +313,18 @@ def not_fresh(db: Connection) -> list[int]:
     return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
 
 
-# --- words
+def headers(db: Connection, numbers: Collection[int]) -> list[tuple[int, str]]:
+    """(header, text) of these headers."""
+    return db.execute(f"SELECT id, text FROM headers WHERE id {_IN} ORDER BY id", (_array(numbers),)).fetchall()
 
 
-def matching(
-    db: Connection, query: str, limit: int, chosen: str | None, exclude: Collection[int]
-) -> list[tuple[int, float]]:
-    """(chunk, BM25) of the best chunks for an FTS5 query, best first; SQLite's BM25 is negative, less is better.
-
-    `chosen` are ids as JSON, None for all. The + keeps SQLite from asking FTS5 once per chosen chunk: 66 s instead of
-    0.1 s for 50,000 of them.
-    """
-    wheres, values = ["words MATCH ?"], [query]
-    if chosen is not None:
-        wheres.append(f"+rowid {_IN}")
-        values.append(chosen)
-    if exclude:
-        wheres.append(f"rowid NOT {_IN}")
-        values.append(_array(exclude))
-    sql = f"SELECT rowid, bm25(words) AS score FROM words WHERE {' AND '.join(wheres)} ORDER BY score, rowid LIMIT ?"
-    return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
+def headers_not_fresh(db: Connection) -> list[tuple[int, str]]:
+    """(header, text) of those that have no vector of the new embedder yet."""
+    sql = "SELECT id, text FROM headers WHERE id NOT IN (SELECT header FROM fresh_headers) ORDER BY id"
+    return db.execute(sql).fetchall()
 
 
-def scores(db: Connection, query: str, chunks: Collection[int]) -> dict[int, float]:
-    """The BM25 of those of these chunks that an FTS5 query matches."""
-    sql = f"SELECT rowid, bm25(words) FROM words WHERE words MATCH ? AND +rowid {_IN}"
-    return dict(db.execute(sql, (query, _array(chunks))))
-
-
-def matches(db: Connection, query: str) -> int:
-    """How many chunks an FTS5 query matches."""
-    return int(db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (query,)).fetchone()[0])
-
-
-def matches_elsewhere(db: Connection, query: str, files: Collection[int]) -> tuple[int, int]:
-    """How many chunks of other files an FTS5 query matches, and how many there are of other files."""
-    own = len(chunks_of(db, files))
-    sql = f"SELECT count(*) FROM words WHERE words MATCH ? AND +rowid NOT IN ({_OF_FILES})"
-    (outside,) = db.execute(sql, (query, _array(files))).fetchone()
-    return outside, chunk_count(db) - own
-
-
-def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
-    """In how many chunks each stem occurs; stems that occur nowhere are left out."""
-    sql = "SELECT term, doc FROM vocabulary WHERE term = ?"
-    return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
+# --- titles
 
 
 def titles(db: Connection, limit: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-OLDEST, VERSION = 1, 2
+OLDEST, VERSION = 1, 3
 """The schemas that open, and that of a new index. The next command that writes to an older one adds what it lacks."""
 
 TABLES = """
@@ -35,9 +35,15 @@ CREATE TABLE documents (
     title TEXT NOT NULL,
     page INTEGER,
     text TEXT NOT NULL,
-    url TEXT NOT NULL DEFAULT ''
+    url TEXT NOT NULL DEFAULT '',
+    author TEXT NOT NULL DEFAULT '',
+    date TEXT NOT NULL DEFAULT '',
+    subject TEXT NOT NULL DEFAULT '',
+    name TEXT NOT NULL DEFAULT '',
+    folders TEXT NOT NULL DEFAULT '',
+    header TEXT NOT NULL DEFAULT '',
+    header_version INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX documents_of_file ON documents (file);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -45,20 +51,21 @@ CREATE TABLE chunks (
     digest BLOB NOT NULL,
     start INTEGER NOT NULL,
     end INTEGER NOT NULL,
-    heading TEXT NOT NULL
+    heading TEXT NOT NULL,
+    header INTEGER
 );
 CREATE INDEX chunks_of_document ON chunks (document);
 CREATE TABLE vectors (chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, vector BLOB NOT NULL);
 CREATE TABLE fresh (chunk INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE, vector BLOB NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5(text, heading, title, content='', tokenize='porter unicode61');
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 """
-"""The tables of schema 1, with the columns of today.
+"""The tables of schema 1 but for its full text, with the columns of today.
 
 Ids of chunks are never used twice (AUTOINCREMENT): a vector in memory stays true while its id exists.
 
-`words` is contentless: its text is the span [start, end) of documents.text, and must be given again to delete a row.
-`fresh` collects the vectors of another embedder until all are there.
+`vectors` are those of the texts alone; a chunk may lack one. `fresh` collects those of another embedder until all are
+there. `documents.name` and `documents.folders` are words of the path as the full text was given them.
+`documents.header_version` is 0 where nothing has a header yet, and negative where the header was made of what was
+stored, because the file could not be read again: it is read again once it can be.
 """
 
 NEW_COLUMNS = (
@@ -67,13 +74,21 @@ NEW_COLUMNS = (
     ("files", "ctime_ns", "INTEGER NOT NULL DEFAULT 0"),
     ("files", "inode", "INTEGER NOT NULL DEFAULT 0"),
     ("documents", "url", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "author", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "date", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "subject", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "name", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "folders", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "header", "TEXT NOT NULL DEFAULT ''"),
+    ("documents", "header_version", "INTEGER NOT NULL DEFAULT 0"),
+    ("chunks", "header", "INTEGER"),
 )
-"""(table, column, declaration) of the columns that schema 1, and early indexes of schema 2, lack."""
+"""(table, column, declaration) of the columns that indexes of earlier schemas lack."""
 
-NAMES = ("meta", "roots", "files", "documents", "chunks", "vectors", "fresh", "words", "vocabulary")
-"""The tables that every schema has."""
+NAMES = ("meta", "roots", "files", "documents", "chunks", "vectors", "fresh")
+"""The tables that every schema has, besides that of its full text."""
 
-OWN = ("meta", "files", "documents", "chunks", "words")
+OWN = ("meta", "files", "documents", "chunks", "vectors")
 """Those that tell an index from the databases of other programs."""
 
 NUMBERS = ("dimension", "size", "overlap")
@@ -93,13 +108,47 @@ CREATE TABLE IF NOT EXISTS reported (
     PRIMARY KEY (path, reason)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS excluded (path TEXT PRIMARY KEY, excludes TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS headers (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, vector BLOB);
+CREATE TABLE IF NOT EXISTS fresh_headers (
+    header INTEGER PRIMARY KEY REFERENCES headers ON DELETE CASCADE,
+    vector BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS embedded (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk INTEGER NOT NULL UNIQUE REFERENCES chunks ON DELETE CASCADE,
+    header INTEGER
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS full_text USING fts5(
+    text, heading, title, name, folders, author, date, subject, content='', tokenize='porter unicode61'
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5vocab(full_text, row);
+CREATE INDEX IF NOT EXISTS chunks_of_digest ON chunks (digest);
+CREATE INDEX IF NOT EXISTS chunks_of_header ON chunks (header);
+DROP INDEX IF EXISTS documents_of_file;
+CREATE INDEX IF NOT EXISTS documents_by_file ON documents (file, header_version, date, author);
+CREATE INDEX IF NOT EXISTS documents_by_header_version ON documents (header_version);
 """
-"""The tables that schema 1 lacks.
+"""What schema 1 lacks.
 
 `failures` are files whose content a version of the parser cannot read, each with the reason. `reported` is what earlier
 syncs reported as skipped. `excluded` is what a person excluded from roots that were forgotten since: where one is
 indexed again it holds as before.
+
+`headers` are the headers of chunks with their vectors, NULL until they are embedded. `embedded` are the chunks that
+vector search sees, in the order in which their vectors came; its `header` is the one whose vector was there then. Both
+numbers and what they stand for never change: a chunk that gets another header, or the vector of its header, gets
+another `seq`.
+
+`full_text` is contentless: its text is the span [start, end) of documents.text, and all of a row must be given again to
+delete it. The columns of `documents` that lie behind its text are read through indexes: to reach them SQLite would read
+the text.
 """
+
+EARLIER_WORDS = """
+CREATE VIRTUAL TABLE words USING fts5(text, heading, title, content='', tokenize='porter unicode61');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+"""
+"""The full text of schemas 1 and 2, which answers until `full_text` holds all chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +218,8 @@ class Passage:
     start: int
     end: int
     text: str
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

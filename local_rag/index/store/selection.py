@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
-from local_rag.index.store import reads
+from local_rag.index.store import shapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ class Selection:
     def __init__(self, where: Sequence[str] = (), values: Sequence[object] = (), phrases: str = "") -> None:
         self._where, self._values, self._phrases = list(where), list(values), phrases
         self._chunks: Ids | None = None
+        self._seqs: Ids | None = None
         self._marks: NDArray[np.bool_] | None = None
 
     def chunks(self, db: Connection) -> Ids:
@@ -37,9 +38,20 @@ class Selection:
         import numpy as np
 
         if self._chunks is None:
-            rows = db.execute(self._sql("chunks.id"), self._parameters)
+            rows = db.execute(self._sql(db, "chunks.id"), self._parameters)
             self._chunks = np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
         return self._chunks
+
+    def seqs(self, db: Connection) -> Ids:
+        """Their numbers in `embedded`, ascending; those without a vector have none."""
+        import numpy as np
+
+        if self._seqs is None:
+            rows = db.execute(
+                self._sql(db, "e.seq", f" JOIN {shapes.embedded(db)} AS e ON e.chunk = chunks.id"), self._parameters
+            )
+            self._seqs = np.sort(np.fromiter((row[0] for row in rows), dtype=np.int64))
+        return self._seqs
 
     def json(self, db: Connection) -> str:
         """Their ids as a parameter of SQL."""
@@ -64,12 +76,14 @@ class Selection:
     def _parameters(self) -> list[object]:
         return [*self._values, *([self._phrases] if self._phrases else [])]
 
-    def _sql(self, column: str) -> str:
-        matched = "SELECT rowid FROM words WHERE words MATCH ?"
+    def _sql(self, db: Connection, column: str, joined: str = "") -> str:
+        table = shapes.full_text(db)
+        matched = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
         where = [*self._where, *([f"chunks.id IN ({matched})"] if self._phrases else [])]
         if not self._where:
-            return f"SELECT {column} FROM chunks{' WHERE ' if where else ''}{''.join(where)}"
-        return f"SELECT {column} FROM documents d JOIN chunks ON chunks.document = d.id WHERE {' AND '.join(where)}"
+            return f"SELECT {column} FROM chunks{joined}{' WHERE ' if where else ''}{''.join(where)}"
+        documents = f"documents d JOIN chunks ON chunks.document = d.id{joined}"
+        return f"SELECT {column} FROM {documents} WHERE {' AND '.join(where)}"
 
 
 def of_files(files: Collection[int]) -> tuple[str, list[object]]:
@@ -104,7 +118,7 @@ def dated(db: Connection, first: str, last: str, moments: tuple[float, float]) -
 
 def knows_origin(db: Connection) -> bool:
     """Whether the index has room for authors and dates of documents; earlier schemas have none."""
-    return {"author", "date"}.issubset(reads.columns(db, "documents"))
+    return {"author", "date"}.issubset(shapes.columns(db, "documents"))
 
 
 def authors(db: Connection) -> list[str]:
@@ -119,7 +133,7 @@ def before_origin(db: Connection) -> tuple[int, int]:
     if not knows_origin(db):
         count = int(db.execute("SELECT count(*) FROM documents").fetchone()[0])
         return count, count
-    sql = "SELECT count(*) FILTER (WHERE header_version = 0), count(*) FROM documents"
+    sql = "SELECT count(*) FILTER (WHERE header_version <= 0), count(*) FROM documents"
     counts: tuple[int, int] = db.execute(sql).fetchone()
     return counts
 

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
-from local_rag.index.store import bm25, forgetting, quantized_vectors, reads, schema, vector_index, writes
+from local_rag.index.store import (
+    bm25,
+    embedded,
+    forgetting,
+    full_text,
+    quantized_vectors,
+    reads,
+    schema,
+    shapes,
+    vector_index,
+    writes,
+)
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.connection import Connections, create_database
 from local_rag.index.store.errors import damaged, translated_errors
@@ -92,7 +103,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Be the only writer of this index, which gets today's schema. Raises IndexBusy."""
         with write_lock(self.folder):
-            if self.read(reads.is_behind):
+            if self.read(shapes.is_behind):
                 with self._transaction() as db:
                     writes.upgrade(db)
             yield
@@ -159,13 +170,21 @@ class Store:
         return ranking
 
     def matching(
-        self, terms: Sequence[str], k: int, chosen: Selection | None, exclude: Collection[int]
+        self,
+        terms: Sequence[str],
+        k: int,
+        chosen: Selection | None,
+        exclude: Collection[int],
+        weights: Sequence[float] = full_text.WEIGHTS,
     ) -> list[tuple[int, float]]:
-        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of the chosen ones."""
-        return self.read(bm25.best, self._frequencies, terms, k, chosen, exclude)
+        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of the chosen ones.
+
+        `weights` are those of the columns, see `full_text.COLUMNS`.
+        """
+        return self.read(bm25.best, self._frequencies, terms, k, chosen, exclude, weights)
 
     def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        """The cosine of a unit vector (d,) to these chunks; chunks that are gone are left out."""
+        """The cosine of a unit vector (d,) to these chunks; those that are gone or have no vector are left out."""
         with self._lost_vectors_are_damage():
             return self.read(vector_index.cosines, query, chunks)
 
@@ -224,7 +243,7 @@ class Store:
         """Whether opening reads vectors from their file, and few besides."""
         token = self.read(reads.meta).get("base", "")
         rows, last = quantized_vectors.extent(vectors_file(self.folder, token))
-        return not vector_index.overgrown(rows, *self.read(reads.extent, last))
+        return not vector_index.overgrown(rows, *self.read(embedded.extent, last))
 
     def _write_vectors_file(self) -> None:
         """Write a file, then name it in the database; nothing if it cannot be written."""

@@ -9,7 +9,7 @@ import json
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.index.store import reads
+from local_rag.index.store import embedded, reads, shapes
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -21,15 +21,15 @@ TOPICS = 24
 SAMPLE = 20_000
 """Vectors that the centres are made of, spread evenly over a larger index: k-means over them takes half a second."""
 CHANGED = 0.1
-"""Share of the chunks that came or went since, from which topics are made anew."""
+"""Share of the vectors that came or went since, from which topics are made anew."""
 _ROUNDS, _SEED = 10, 5
 
 
 class Topics(NamedTuple):
-    """Ids of chunks, of the largest cluster first; `chunks` and `last` are count and highest id when they were made."""
+    """Ids of chunks, of the largest cluster first; count and highest number of the vectors they were made of."""
 
     ids: tuple[int, ...]
-    chunks: int
+    vectors: int
     last: int
 
     @property
@@ -42,8 +42,8 @@ def kept(db: Connection) -> Topics | None:
     row = reads.meta(db).get(ROW)
     if row is None:
         return None
-    ids, chunks, last = json.loads(row)
-    return Topics(tuple(ids), chunks, last)
+    ids, vectors, last = json.loads(row)
+    return Topics(tuple(ids), vectors, last)
 
 
 def are_due(db: Connection) -> bool:
@@ -51,18 +51,18 @@ def are_due(db: Connection) -> bool:
     topics = kept(db)
     if topics is None:
         return True
-    new, chunks = reads.extent(db, topics.last)
-    gone = topics.chunks + new - chunks
-    return new + gone > CHANGED * topics.chunks
+    new, there = embedded.extent(db, topics.last)
+    gone = topics.vectors + new - there
+    return new + gone > CHANGED * topics.vectors
 
 
 def made(db: Connection, dimension: int) -> Topics:
     """Made of the vectors of this snapshot. Raises ValueError for vectors that cannot be used."""
-    sample = reads.sample(db, SAMPLE)
-    ids, vectors = reads.chunk_vectors(db, sample, dimension)
-    chunks = reads.chunk_count(db)
-    last = db.execute("SELECT max(id) FROM chunks").fetchone()[0]
-    return Topics(tuple(int(ids[row]) for row in representatives(vectors)), chunks, -1 if last is None else last)
+    vectors = embedded.combined(db, embedded.sample(db, SAMPLE), dimension)
+    _, count = embedded.extent(db, -1)
+    last = db.execute(f"SELECT max(seq) FROM {shapes.embedded(db)}").fetchone()[0]
+    ids = tuple(int(vectors.chunks[row]) for row in representatives(vectors.matrix))
+    return Topics(ids, count, -1 if last is None else last)
 
 
 def representatives(vectors: Vectors) -> list[int]:

@@ -1,5 +1,7 @@
 """Nearest vectors of an index: quantized vectors name candidates, the database says how near they are.
 
+Vectors go by the numbers of `embedded`, which says what they are made of.
+
 All quantized vectors are compared: 20 ms for 1,000,000 passages on one core, and the ten nearest are the exact ones.
 FAISS's IVF and HNSW take 2.2 and 0.8 ms for a recall of .98, train or build for minutes, and cannot be narrowed to
 some files.
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.errors import IndexMismatch
-from local_rag.index.store import quantized_vectors, reads
+from local_rag.index.store import embedded, quantized_vectors, reads
 from local_rag.index.store.folder import vectors_file
 from local_rag.index.store.quantized_vectors import QuantizedVectors, bound_of, quantized
 
@@ -34,7 +36,7 @@ FEW = 2000
 """Chunks whose vectors are read one by one faster than all quantized ones are compared."""
 
 TAIL, SHARE = 1000, 16
-"""Chunks that the file may lack, or hold though they are gone: 1,000 and 1/16 of its rows. To quantize 1,000 vectors
+"""Vectors that the file may lack, or hold though they are gone: 1,000 and 1/16 of its rows. To quantize 1,000 vectors
 takes 2 to 10 ms; a new file of 1,000,000, due after 63,500 others, takes 1.5 s."""
 
 OLD_ENOUGH = 20_000
@@ -46,10 +48,10 @@ _PROBES = 64
 
 
 class VectorIndex(NamedTuple):
-    """The chunks of `base`, which lies in the file of that token, and the later ones of `tail`, up to a commit.
+    """The vectors of `base`, which lies in the file of that token, and the later ones of `tail`, up to a commit.
 
-    Chunks that are gone may still be in both: the database does not give their vectors. Within an epoch a chunk never
-    changes its vector, and no id is used twice.
+    Vectors that are gone may still be in both: the database does not give them. Within an epoch no number changes its
+    vector, and none is used twice.
     """
 
     generation: str
@@ -60,16 +62,16 @@ class VectorIndex(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The highest id of a chunk in it."""
+        """The highest number in it."""
         return max((int(part.ids[-1]) for part in (self.base, self.tail) if part), default=-1)
 
 
-def overgrown(based: int, later: int, chunks: int) -> bool:
-    """Whether a new file pays: too many chunks are not in it (`later`), or are in it (`based`) and gone.
+def overgrown(based: int, later: int, there: int) -> bool:
+    """Whether a new file pays: too many vectors are not in it (`later`), or are in it (`based`) and gone.
 
-    `chunks` is the number of those that the database has.
+    `there` is the number of those that the database has.
     """
-    return later + max(0, based + later - chunks) > TAIL + based // SHARE
+    return later + max(0, based + later - there) > TAIL + based // SHARE
 
 
 def load(db: Connection, folder: Path, old: VectorIndex | None, whole: bool = False) -> VectorIndex | None:
@@ -84,20 +86,20 @@ def load(db: Connection, folder: Path, old: VectorIndex | None, whole: bool = Fa
         return _extended(db, meta, old)
     base = _base(db, folder, token, int(meta["dimension"]))
     last = int(base.ids[-1]) if base else -1
-    if not whole and overgrown(len(base.ids) if base else 0, *reads.extent(db, last)):
+    if not whole and overgrown(len(base.ids) if base else 0, *embedded.extent(db, last)):
         return None
     return _extended(db, meta, VectorIndex("", "", token, base, None))
 
 
 def _extended(db: Connection, meta: Mapping[str, str], old: VectorIndex) -> VectorIndex:
-    """The old one with all later chunks."""
+    """The old one with all later vectors."""
     import numpy as np
 
     dimension = int(meta["dimension"])
-    later = reads.chunk_ids(db, old.last)
+    later = embedded.seqs(db, old.last)
     base, tail = old.base, old.tail
     if not base and tail and len(later) > len(tail.ids):  # the bound of a few says little of many
-        tail, later = None, reads.chunk_ids(db)
+        tail, later = None, embedded.seqs(db)
     if len(later):
         known = base or tail
         bound = known.bound if known else _bound(db, later, dimension)
@@ -129,16 +131,17 @@ def nearest(
             f"the index has vectors of {meta['dimension']} dimensions, the query of {len(query)}",
             hint="type the same command again: another process has just embedded it anew",
         )
+    left_out = embedded.of_chunks(db, exclude) if exclude else []
     allowed: NDArray[np.bool_] | None = None
     if chosen is not None:
-        inside = chosen.chunks(db)
+        inside = chosen.seqs(db)
         if len(inside) <= FEW:
-            return _exact(db, query, set(inside.tolist()).difference(exclude))[:k]
+            return _exact(db, query, set(inside.tolist()).difference(left_out))[:k]
         allowed = _marked(vectors, inside)
-    elif exclude:
+    elif left_out:
         allowed = ~_marked(vectors, ())
-    if allowed is not None and exclude:
-        allowed &= ~_marked(vectors, exclude)
+    if allowed is not None and left_out:
+        allowed &= ~_marked(vectors, left_out)
     wanted = k + max(SPARE, k // 2)
     while True:
         candidates = _candidates(vectors, query, wanted, allowed)
@@ -149,24 +152,25 @@ def nearest(
 
 
 def cosines(db: Connection, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
-    """The inner product of a vector (d,) with those of these chunks; chunks that are gone are left out.
+    """The inner product of a vector (d,) with those of these chunks; chunks without a vector are left out."""
+    return _products(embedded.combined_of(db, chunks, len(query)), query)
 
-    It is summed in float64, so that it is the same whichever chunks it is computed with.
-    """
-    ids, matrix = reads.chunk_vectors(db, chunks, len(query))
-    products = (matrix.astype("f8") @ query.astype("f8")).astype("f4")
-    return dict(zip(ids.tolist(), products.tolist(), strict=True))
+
+def _products(vectors: embedded.Combined, query: Vectors) -> dict[int, float]:
+    """By chunk; summed in float64, so that each is the same whichever chunks it is computed with."""
+    products = (vectors.matrix.astype("f8") @ query.astype("f8")).astype("f4")
+    return dict(zip(vectors.chunks.tolist(), products.tolist(), strict=True))
 
 
 def save(db: Connection, folder: Path, token: str) -> str:
-    """Write all chunks to a file with this token; gives the epoch of their vectors.
+    """Write all vectors to a file with this token; gives the epoch of their vectors.
 
     The codes of an older file are taken over if it is large enough to know a bound: to read the vectors of 1,000,000
     chunks takes 12 s instead of 1.5 s. Raises OSError, and ValueError if a chunk has no whole vector.
     """
     meta = reads.meta(db)
     dimension = int(meta["dimension"])
-    ids = reads.chunk_ids(db)
+    ids = embedded.seqs(db)
     base = _base(db, folder, meta.get("base", ""), dimension)
     if base is not None and len(base.ids) >= OLD_ENOUGH:
         bound, batches = base.bound, _with_old_codes(db, ids, base, dimension)
@@ -195,16 +199,16 @@ def _base(db: Connection, folder: Path, token: str, dimension: int) -> Quantized
     if base is None:
         return None
     probes = np.linspace(0, len(base.ids) - 1, _PROBES).astype(np.int64)  # np.unique would import numpy.ma: 20 ms
-    ids, matrix = reads.chunk_vectors(db, base.ids[probes].tolist(), dimension)
-    codes = base.codes[np.searchsorted(base.ids, ids)]
-    return base if np.array_equal(codes, quantized(matrix, base.bound)) else None
+    probed = embedded.combined(db, base.ids[probes].tolist(), dimension)
+    codes = base.codes[np.searchsorted(base.ids, probed.seqs)]
+    return base if np.array_equal(codes, quantized(probed.matrix, base.bound)) else None
 
 
 def gone(db: Connection, folder: Path) -> int:
-    """How many chunks are in the file that the database names, and gone."""
+    """How many vectors are in the file that the database names, and gone."""
     rows, last = quantized_vectors.extent(vectors_file(folder, reads.meta(db).get("base", "")))
-    later, chunks = reads.extent(db, last)
-    return rows + later - chunks
+    later, there = embedded.extent(db, last)
+    return rows + later - there
 
 
 def file_is_whole(db: Connection, folder: Path, deep: bool = False) -> bool:
@@ -216,7 +220,7 @@ def file_is_whole(db: Connection, folder: Path, deep: bool = False) -> bool:
     base = _base(db, folder, token, dimension)
     if base is None or not deep:
         return base is not None or not token
-    alive = base.ids[np.isin(base.ids, reads.chunk_ids(db))]
+    alive = base.ids[np.isin(base.ids, embedded.seqs(db))]
     rows = np.searchsorted(base.ids, alive)
     return all(
         np.array_equal(base.codes[rows[number * _BATCH :][: len(batch)]], quantized(batch, base.bound))
@@ -226,40 +230,41 @@ def file_is_whole(db: Connection, folder: Path, deep: bool = False) -> bool:
 
 def _bound(db: Connection, ids: Ids, dimension: int) -> float:
     sample = ids[:: max(1, len(ids) // _BATCH)].tolist()
-    return bound_of(reads.chunk_vectors(db, sample, dimension)[1])
+    return bound_of(embedded.combined(db, sample, dimension).matrix)
 
 
 def _matrices(db: Connection, ids: Ids, dimension: int) -> Iterator[Vectors]:
-    """The vectors of all these chunks, in batches. Raises ValueError if one has none."""
+    """The vectors under all these numbers, in batches. Raises ValueError if there is none under one."""
     for first in range(0, len(ids), _BATCH):
         part = ids[first : first + _BATCH].tolist()
-        known, matrix = reads.chunk_vectors(db, part, dimension)
-        if len(known) != len(part):
-            raise ValueError(f"{len(part) - len(known)} chunks have no vector")
-        yield matrix
+        known = embedded.combined(db, part, dimension)
+        if len(known.seqs) != len(part):
+            raise ValueError(f"{len(part) - len(known.seqs)} chunks have no vector")
+        yield known.matrix
 
 
-def _marked(vectors: VectorIndex, chunks: Collection[int] | Ids) -> NDArray[np.bool_]:
-    """(last id + 1,): these chunks, as far as they are in the index."""
+def _marked(vectors: VectorIndex, numbers: Collection[int] | Ids) -> NDArray[np.bool_]:
+    """(last number + 1,): these, as far as they are in the index."""
     import numpy as np
 
     marks = np.zeros(vectors.last + 1, dtype=np.bool_)
-    numbers = chunks if isinstance(chunks, np.ndarray) else np.fromiter(chunks, dtype=np.int64)
-    marks[numbers[numbers < len(marks)]] = True
+    marked = numbers if isinstance(numbers, np.ndarray) else np.fromiter(numbers, dtype=np.int64)
+    marks[marked[marked < len(marks)]] = True
     return marks
 
 
 def _candidates(vectors: VectorIndex, query: Vectors, k: int, allowed: NDArray[np.bool_] | None) -> list[int]:
-    """Up to k chunks that are probably the nearest."""
+    """The numbers of up to k vectors that are probably the nearest."""
     import numpy as np
 
     parts = [part.nearest(query, min(k, len(part.ids)), allowed) for part in (vectors.base, vectors.tail) if part]
     if not parts:
         return []
     ids, products = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return [int(chunk) for chunk in ids[np.argsort(-products, kind="stable")[:k]]]
+    return [int(number) for number in ids[np.argsort(-products, kind="stable")[:k]]]
 
 
-def _exact(db: Connection, query: Vectors, chunks: Collection[int]) -> list[tuple[int, float]]:
-    """(chunk, cosine), best first; chunks that are gone are left out."""
-    return sorted(cosines(db, query, chunks).items(), key=lambda item: (-item[1], item[0]))
+def _exact(db: Connection, query: Vectors, numbers: Collection[int]) -> list[tuple[int, float]]:
+    """(chunk, cosine), best first; numbers that are gone are left out."""
+    products = _products(embedded.combined(db, numbers, len(query)), query)
+    return sorted(products.items(), key=lambda item: (-item[1], item[0]))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from local_rag.index.store import forgetting, schema
-from local_rag.index.store.reads import columns
+from local_rag.index.header import HEADER_VERSION, document_header, passage_header
+from local_rag.index.name_words import folder_words, name_text
+from local_rag.index.store import embedded, forgetting, full_text, schema, shapes
+from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
 if TYPE_CHECKING:
@@ -18,16 +21,22 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
     from local_rag.text.chunking import Chunk
 
-    NewDocument = tuple[LoadedDocument, Sequence[Chunk], Iterable[Vectors]]
+    NewDocument = tuple[LoadedDocument, Sequence[Chunk]]
 
 
 def upgrade(db: Connection) -> None:
-    """Add the columns and tables that an index of an earlier schema lacks; nothing of it is lost."""
+    """Add the columns and tables that an index of an earlier schema lacks; nothing of it is lost.
+
+    Its vectors keep their numbers, so that the file of quantized vectors stays good.
+    """
     for table, column, declaration in schema.NEW_COLUMNS:
-        if column not in columns(db, table):
+        if column not in shapes.columns(db, table):
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
+    had_numbers = shapes.has_table(db, "embedded")
     for statement in filter(str.strip, schema.NEW_TABLES.split(";")):
         db.execute(statement)
+    if not had_numbers:
+        db.execute("INSERT INTO embedded (seq, chunk) SELECT chunk, chunk FROM vectors ORDER BY chunk")
     set_meta(db, {"schema": str(schema.VERSION), forgetting.DUE: "1"})  # earlier removals left words behind
 
 
@@ -73,34 +82,111 @@ def forget_failures(db: Connection, paths: Iterable[str]) -> None:
     db.executemany("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
 
 
-def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> None:
-    """Store a file in place of what was stored under its path.
+def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> int:
+    """Store a file in place of what was stored under its path; how many of its chunks have the vector of their text.
 
-    A document comes with its chunks and a vector (d,) for each of them.
+    A document comes with its chunks. A chunk whose text the index has already, in this file or another, gets the vector
+    of that; the vectors of the others come later (`embedded.set_vectors`).
     """
-    remove(db, [file.path])
+    known = _vectors_of(db, file.path)
+    left = _remove(db, [file.path])
     stored = (file.path, file.root, file.sha256, json.dumps(file.warnings), *_state(file))
     sql = (
         "INSERT INTO files (path, root, sha256, warnings, size, mtime_ns, ctime_ns, inode, indexed_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     number = db.execute(sql, stored).lastrowid
-    for position, document in enumerate(documents):
-        _write_document(db, number, file.path, position, document)
+    name, folders = name_text(file.path), " ".join(folder_words(_below_root(file)))
+    numbers = [
+        _write_document(db, number, file.path, position, document, (name, folders))
+        for position, document in enumerate(documents)
+    ]
+    full_text.add(db, numbers)
+    chunks = _chunks_of(db, numbers)
+    reused = _reuse_vectors(db, chunks, known)
+    embedded.take_in(db, [chunk for chunk, _ in chunks])
+    _drop_unused_headers(db, left)
+    return reused
 
 
-def _write_document(db: Connection, file: int | None, path: str, position: int, new: NewDocument) -> None:
-    document, chunks, vectors = new
-    sql = "INSERT INTO documents (file, title, page, text, url) VALUES (?, ?, ?, ?, ?)"
-    number = db.execute(sql, (file, document.title, document.page, document.text, document.url)).lastrowid
-    for chunk, vector in zip(chunks, vectors, strict=True):
+def _write_document(
+    db: Connection, file: int | None, path: str, position: int, new: NewDocument, words: tuple[str, str]
+) -> int:
+    document, chunks = new
+    header = document_header(path, document.title)
+    values = {
+        "file": file,
+        "title": document.title,
+        "page": document.page,
+        "text": document.text,
+        "url": document.url,
+        "author": document.author,
+        "date": document.date,
+        "subject": document.subject,
+        "name": words[0],
+        "folders": words[1],
+        "header": header,
+        "header_version": HEADER_VERSION,
+    }
+    sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+    number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
+    headers = _numbers_of_headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
+    sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    for chunk, named in zip(chunks, headers, strict=True):
         text = document.text[chunk.start : chunk.end]
-        named = key(path, position, chunk.start, chunk.end, text)
-        sql = "INSERT INTO chunks (document, key, digest, start, end, heading) VALUES (?, ?, ?, ?, ?, ?)"
-        row = db.execute(sql, (number, named, digest(text), chunk.start, chunk.end, chunk.heading)).lastrowid
-        db.execute("INSERT INTO vectors VALUES (?, ?)", (row, _blob(vector)))
-        sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
-        db.execute(sql, (row, text, chunk.heading, document.title))
+        name = key(path, position, chunk.start, chunk.end, text)
+        db.execute(sql, (number, name, digest(text), chunk.start, chunk.end, chunk.heading, named))
+    return number
+
+
+def _below_root(file: FileRow) -> str:
+    """The path from its root on, whose own name belongs to it: what lies above says nothing about the file."""
+    path, root = Path(file.path), Path(file.root)
+    return str(Path(root.name, path.relative_to(root))) if path != root and path.is_relative_to(root) else file.path
+
+
+def _numbers_of_headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
+    """The numbers of headers, new ones where needed; None for an empty one."""
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
+    sql = "SELECT text, id FROM headers WHERE text IN (SELECT value FROM json_each(?))"
+    numbers: dict[str, int] = dict(db.execute(sql, (json.dumps(distinct),)))
+    return [numbers.get(text) for text in texts]
+
+
+def _drop_unused_headers(db: Connection, headers: Collection[int]) -> None:
+    """Forget those of these headers that no chunk has any more."""
+    unused = "NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)"
+    db.executemany(f"DELETE FROM headers WHERE id = ? AND {unused}", [(number,) for number in headers])
+
+
+def _chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
+    """(chunk, digest) of all chunks of these documents, in their order."""
+    sql = "SELECT id, digest FROM chunks WHERE document IN (SELECT value FROM json_each(?)) ORDER BY id"
+    return db.execute(sql, (json.dumps(documents),)).fetchall()
+
+
+def _vectors_of(db: Connection, path: str) -> dict[bytes, bytes]:
+    """The vectors of a file's texts, by their digests."""
+    sql = (
+        "SELECT digest, vector FROM files JOIN documents ON documents.file = files.id"
+        " JOIN chunks ON chunks.document = documents.id JOIN vectors ON vectors.chunk = chunks.id WHERE path = ?"
+    )
+    return dict(db.execute(sql, (path,)))
+
+
+def _reuse_vectors(db: Connection, chunks: Sequence[tuple[int, bytes]], known: Mapping[bytes, bytes]) -> int:
+    """Give chunks (id, digest) the vectors of equal texts, from `known` or of any chunk; how many got one."""
+    sql = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ? LIMIT 1"
+    reused = 0
+    for chunk, of_text in chunks:
+        vector = known.get(of_text)
+        if vector is None and (row := db.execute(sql, (of_text,)).fetchone()):
+            vector = row[0]
+        if vector is not None:
+            db.execute("INSERT INTO vectors VALUES (?, ?)", (chunk, vector))
+            reused += 1
+    return reused
 
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:
@@ -116,59 +202,52 @@ def _state(file: FileRow) -> tuple[float, ...]:
 
 def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them."""
-    certain = True
+    _drop_unused_headers(db, _remove(db, paths))
+
+
+def _remove(db: Connection, paths: Iterable[str]) -> set[int]:
+    """Take files out, but not the headers that they had: the numbers of these."""
+    certain, headers = True, set[int]()
     for path in paths:
-        for document in db.execute(f"{_DOCUMENTS} WHERE files.path = ?", (path,)).fetchall():
-            certain = _remove_words(db, *document) and certain
+        sql = "SELECT documents.id FROM documents JOIN files ON files.id = documents.file WHERE path = ?"
+        documents = [row[0] for row in db.execute(sql, (path,))]
+        certain = full_text.remove(db, documents) and certain
+        sql = "SELECT DISTINCT header FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
+        headers |= {row[0] for row in db.execute(sql, (json.dumps(documents),)) if row[0] is not None}
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
         if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
             set_meta(db, {forgetting.DUE: "1"})
     if not certain:
         restore_words(db)
-
-
-_DOCUMENTS = """SELECT documents.id, CAST(title AS BLOB), CAST(text AS BLOB)
-FROM documents JOIN files ON files.id = documents.file"""
-"""As bytes: a damaged text may be none."""
-
-
-def _remove_words(db: Connection, document: int, title: bytes, text: bytes) -> bool:
-    """FTS5 needs the words again to forget them; False if they are not those that were stored."""
-    rows = list(_words(db, document, title, text))
-    if any(digest(chunk) != stored for _, chunk, _, _, stored in rows):
-        return False
-    sql = "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', ?, ?, ?, ?)"
-    db.executemany(sql, [row[:-1] for row in rows])
-    return True
-
-
-def _words(db: Connection, document: int, title: bytes, text: bytes) -> Iterator[tuple[int, str, str, str, bytes]]:
-    """(chunk, text, heading, title, stored digest) of each chunk of a document."""
-    whole, name = text.decode("utf-8", "replace"), title.decode("utf-8", "replace")
-    sql = "SELECT id, start, end, CAST(heading AS BLOB), digest FROM chunks WHERE document = ?"
-    for row, start, end, heading, stored in db.execute(sql, (document,)).fetchall():
-        yield row, whole[start:end], heading.decode("utf-8", "replace"), name, stored
+    return headers
 
 
 def restore_words(db: Connection) -> None:
     """Make the full-text index anew from the stored texts."""
     set_meta(db, {forgetting.DUE: "1"})
-    db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-    sql = "INSERT INTO words (rowid, text, heading, title) VALUES (?, ?, ?, ?)"
-    for document in db.execute(f"{_DOCUMENTS} ORDER BY documents.id"):
-        db.executemany(sql, [row[:-1] for row in _words(db, *document)])
+    full_text.restore(db)
 
 
-def set_vectors(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
-    """Store vectors in the place of those that these chunks had, if they had any."""
-    rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
-    db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+def set_vectors(db: Connection, chunks: Sequence[int], vectors: Vectors) -> None:
+    """Store vectors of texts in the place of those that these chunks had, if they had any."""
+    embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
+
+
+def set_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> None:
+    """The same for headers, by their numbers."""
+    embedded.set_vectors(db, (), {}, dict(zip(headers, vectors, strict=True)))
 
 
 def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
     """Keep vectors of another embedder until all are there."""
-    rows = [(number, _blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
+    rows = [(number, embedded.blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
     db.executemany("INSERT OR REPLACE INTO fresh VALUES (?, ?)", rows)
+
+
+def add_fresh_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> None:
+    """The same for headers, by their numbers."""
+    rows = [(number, embedded.blob(vector)) for number, vector in zip(headers, vectors, strict=True)]
+    db.executemany("INSERT OR REPLACE INTO fresh_headers VALUES (?, ?)", rows)
 
 
 def drop_fresh(db: Connection, fingerprint: str) -> None:
@@ -176,6 +255,7 @@ def drop_fresh(db: Connection, fingerprint: str) -> None:
     known = db.execute("SELECT value FROM meta WHERE name = 'fresh'").fetchone()
     if known != (fingerprint,):
         db.execute("DELETE FROM fresh")
+        db.execute("DELETE FROM fresh_headers")
         set_meta(db, {"fresh": fingerprint})
 
 
@@ -183,7 +263,11 @@ def adopt_fresh(db: Connection) -> None:
     """Put the collected vectors in the place of the old ones."""
     db.execute("DELETE FROM vectors")
     db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
+    db.execute("UPDATE headers SET vector = (SELECT vector FROM fresh_headers WHERE header = headers.id)")
     db.execute("DELETE FROM fresh")
+    db.execute("DELETE FROM fresh_headers")
+    db.execute("DELETE FROM embedded")
+    embedded.take_in(db, [row[0] for row in db.execute("SELECT id FROM chunks ORDER BY id")])
     db.execute("DELETE FROM meta WHERE name = 'fresh'")
 
 
@@ -192,15 +276,5 @@ def key(path: str, position: int, start: int, end: int, text: str) -> str:
     return _hash(f"{path}\0{position}\0{start}\0{end}\0{text}").hex()
 
 
-def digest(text: str) -> bytes:
-    """What tells texts apart, white space aside."""
-    return _hash(" ".join(text.split()))
-
-
 def _hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
-
-
-def _blob(vector: Any) -> bytes:
-    blob: bytes = vector.astype("<f4").tobytes()
-    return blob

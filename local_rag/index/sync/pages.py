@@ -17,6 +17,7 @@ from local_rag.index.parse import parsed_file
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
+from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.read_files import cut
 from local_rag.index.sync.report import GrowingReport
 from local_rag.text.urls import normal
@@ -83,10 +84,10 @@ class PageSync:
         chunks = cut(document, self.embedder, self.recipe)
         if not chunks:
             raise FileSkipped("has no text in it")
-        vectors = self.embedder.embed_documents([document.text[chunk.start : chunk.end] for chunk in chunks])
         with self.store.writing() as db:
             writes.remove(db, left)
-            writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks, list(vectors))])
+            writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks)])
+        embed(self.store, self.embedder)
         self._report.chunks += len(chunks)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:

@@ -16,9 +16,10 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
-from local_rag.index.store import reads, writes
+from local_rag.index.store import embedded, reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
+from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged, size_of
 from local_rag.index.sync.prefetch import Ahead
@@ -29,7 +30,7 @@ from local_rag.index.sync.walked import Walk
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
-    from local_rag.index.store.writes import NewDocument
+    from local_rag.core.protocols import Vectors
 
 _SLICE = 64
 """Chunks that are embedded at once, those of small files together."""
@@ -90,6 +91,7 @@ class Sync:
         try:
             self._take_in(walked, prune)
             self._take_out(walked, roots, prune)
+            embed(self._store, self._embedder)
             self._conclude(roots)
         finally:
             if not cancel.current().stopped:  # the next search does without
@@ -176,13 +178,15 @@ class Sync:
             self._tell(files[-1].path)
         rows = iter(vectors)
         for file in files:
-            documents = [(document, chunks, [next(rows) for _ in chunks]) for document, chunks in file.documents]
-            self._unwritten.append((file.path, writer.submit(self._write, file.row, documents)))
+            of_file = [next(rows) for _ in range(file.chunk_count)]
+            self._unwritten.append((file.path, writer.submit(self._write, file, of_file)))
         self._note_written(_UNWRITTEN)
 
-    def _write(self, row: FileRow, documents: Sequence[NewDocument]) -> None:
+    def _write(self, file: ReadFile, vectors: Sequence[Vectors]) -> None:
         with self._store.writing() as db:
-            writes.write(db, row, documents)
+            writes.write(db, file.row, file.documents)
+            chunks = reads.chunks_at(db, file.path)
+            embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
 
     def _note_written(self, left: int) -> None:
         """Wait until no more than so many files are unwritten. Raises DiskFull and IndexBusy."""

@@ -12,6 +12,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
+from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.pages import digest
 from local_rag.index.sync.read_files import cut
 from local_rag.index.sync.report import GrowingReport, Progress
@@ -62,11 +63,10 @@ class TextSync:
 
     def _store_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        passages = [text.text[chunk.start : chunk.end] for _, text, chunks in waiting for chunk in chunks]
-        vectors = iter(self.embedder.embed_documents(passages))
         with self.store.writing() as db:
             for name, text, chunks in waiting:
                 size = len(text.text.encode())
                 row = FileRow(name, name, digest(text), size, mtime_ns=0, indexed_at=time.time())
-                writes.write(db, row, [(text, chunks, [next(vectors) for _ in chunks])])
-        self._report.chunks += len(passages)
+                writes.write(db, row, [(text, chunks)])
+        embed(self.store, self.embedder)
+        self._report.chunks += sum(len(chunks) for _, _, chunks in waiting)

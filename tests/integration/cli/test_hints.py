@@ -69,7 +69,7 @@ HARMS = {
     "vectors are no numbers": (lambda index: sql(index, NAN), ["search", "rent"]),
     "vectors are missing": (lambda index: sql(index, "DELETE FROM vectors"), ["search", "rent"]),
     "words are malformed": (
-        lambda index: sql(index, "DELETE FROM words_data WHERE id > 10"),
+        lambda index: sql(index, "DELETE FROM full_text_data WHERE id > 10"),
         ["search", "greenhouse"],
     ),
     "text is not UTF-8": (lambda index: sql(index, "UPDATE documents SET text = CAST(x'ff' AS TEXT)"), ["search", "a"]),

@@ -18,13 +18,14 @@ from support.fakes_index import HashingEmbedder, remembering_minilm
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, Stopped, UsageError
+from local_rag.index.header import HEADER_WEIGHT, document_header, passage_header
 from local_rag.index.index import Index
 from local_rag.index.search import fuse
 from local_rag.index.within import matching
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-KEYS = "source title page heading start end chunk_id named score rank_score origin url".split()
+KEYS = "source title author date page heading start end chunk_id named score rank_score origin url".split()
 
 NOTES = {
     "light.md": "# Lighthouse\n\n## Lamp\n\nThe keeper lights the lamp at dusk and puts it out at dawn.\n\n"
@@ -82,6 +83,11 @@ def index(tmp_path, notes, built):
         yield made
 
 
+def headers_of(index):
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as db:
+        return db.execute("SELECT count(*) FROM headers").fetchone()[0]
+
+
 def names(documents):
     return [Path(document.metadata["source"]).name for document in documents]
 
@@ -114,7 +120,11 @@ class TestSearch:
         documents = real.search(question, 4, mode=mode)
         query = remembering_minilm().embed_queries([question])[0]
         for document in documents:
-            cosine = float(remembering_minilm().embed_documents([document.page_content])[0] @ query)
+            name = document.metadata
+            header = passage_header(document_header(name["source"], name["title"]), name["heading"])
+            text, named = remembering_minilm().embed_documents([document.page_content, header])
+            vector = text + HEADER_WEIGHT * named
+            cosine = float(vector / np.linalg.norm(vector) @ query)
             assert document.metadata["score"] == pytest.approx(cosine, abs=1e-4)
         ranks = [document.metadata["rank_score"] for document in documents]
         assert documents and ranks == sorted(ranks, reverse=True)
@@ -341,8 +351,8 @@ class TestReembedding:
         with open_at(tmp_path, other, reembed=True) as opened:
             with pytest.raises(IndexMismatch):
                 opened.search("boat", 4)
-            assert opened.reembed(seen.append) == other.embedded == index_size(opened)
-            assert seen[-1].done == seen[-1].total == other.embedded
+            assert opened.reembed(seen.append) == index_size(opened) == other.embedded - headers_of(opened)
+            assert seen[-1].done == seen[-1].total == index_size(opened)
             documents = opened.search("rescue boat", 4)
             assert opened.reembed() == 0 and opened.status().fingerprint == other.fingerprint
         with pytest.raises(IndexMismatch):
@@ -398,11 +408,34 @@ def test_the_stored_vector_of_a_passage_is_known_by_its_text(tmp_path):
 
 
 SCHEMA_1 = """
+DROP INDEX documents_by_file;
+DROP INDEX documents_by_header_version;
+DROP INDEX chunks_of_digest;
+DROP INDEX chunks_of_header;
+CREATE INDEX documents_of_file ON documents (file);
+ALTER TABLE documents DROP COLUMN author;
+ALTER TABLE documents DROP COLUMN date;
+ALTER TABLE documents DROP COLUMN subject;
+ALTER TABLE documents DROP COLUMN name;
+ALTER TABLE documents DROP COLUMN folders;
+ALTER TABLE documents DROP COLUMN header;
+ALTER TABLE documents DROP COLUMN header_version;
 ALTER TABLE roots DROP COLUMN follow_links;
 ALTER TABLE roots DROP COLUMN links_reported;
 ALTER TABLE files DROP COLUMN ctime_ns;
 ALTER TABLE files DROP COLUMN inode;
 ALTER TABLE documents DROP COLUMN url;
+ALTER TABLE chunks DROP COLUMN header;
+CREATE VIRTUAL TABLE words USING fts5(text, heading, title, content='', tokenize='porter unicode61');
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+INSERT INTO words (rowid, text, heading, title)
+    SELECT chunks.id, substr(text, start + 1, end - start), heading, title FROM chunks
+    JOIN documents ON documents.id = document;
+DROP TABLE stems;
+DROP TABLE full_text;
+DROP TABLE embedded;
+DROP TABLE fresh_headers;
+DROP TABLE headers;
 DROP TABLE failures;
 DROP TABLE reported;
 DROP TABLE excluded;
@@ -433,7 +466,7 @@ class TestAnIndexOfSchema1:
         report = old.sync()
         assert (report.unchanged, report.new, report.updated) == (len(NOTES), (), ())
         with closing(sqlite3.connect(old.path / "index.sqlite")) as db:
-            assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("2",)
+            assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("3",)
             db.execute("SELECT path, sha256, parser, reason FROM failures")
 
     def test_an_early_index_of_schema_2_gets_the_column_that_it_lacks(self, old):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support import storing
 
 from local_rag.core.documents import LoadedDocument
-from local_rag.index.store import bm25, reads, writes
+from local_rag.index.store import bm25, full_text, reads
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
@@ -36,7 +37,7 @@ def opened(tmp_path_factory):
         for number in range(CHUNKS // 10):
             texts = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(10)]
             ranking = [(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector]) for text in texts]
-            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), ranking)
+            storing.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), ranking)
     yield made
     made.close()
 
@@ -50,7 +51,7 @@ def small(monkeypatch):
 
 def every_match(opened, query, limit, files=None, exclude=()):
     terms = " OR ".join(bm25.terms_of(query))
-    return opened.read(reads.matching, terms, limit, files, exclude)
+    return opened.read(full_text.matching, terms, limit, files, exclude)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -68,8 +69,9 @@ def test_files_and_passages_narrow_it(opened, monkeypatch, query):
     monkeypatch.setattr(bm25, "USUAL", 2.2)
     files = [file.id for file in opened.read(reads.files)][::3]
     left_out = [chunk for chunk, _ in every_match(opened, query, 5)]
-    ranking = opened.matching(bm25.terms_of(query), 10, files, left_out)
-    assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in every_match(opened, query, 10, files, left_out)]
+    ranking = opened.matching(bm25.terms_of(query), 10, storing.of_files(files), left_out)
+    inside = opened.read(storing.of_files(files).json)
+    assert [chunk for chunk, _ in ranking] == [chunk for chunk, _ in every_match(opened, query, 10, inside, left_out)]
 
 
 def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
@@ -79,8 +81,8 @@ def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
         ranked.append(query)
         return plain(db, query, *rest)
 
-    plain = reads.matching
-    monkeypatch.setattr(reads, "matching", matching)
+    plain = full_text.matching
+    monkeypatch.setattr(full_text, "matching", matching)
     terms = bm25.terms_of("waa wab wac wee wff")
     ranking = opened.matching(terms, 50, None, ())[:10]
     assert ranked and all(query.startswith('("w') and ") AND (" in query for query in ranked)
@@ -104,6 +106,6 @@ def test_frequencies_follow_the_index(tmp_path):
         text = "a lamp"
         with made.writing() as db:
             document = (LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])
-            writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+            storing.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
         assert made.read(frequencies.of, ['"lamps"', '"boat"']) == (number, {'"lamps"': number, '"boat"': 0})
     made.close()

@@ -102,12 +102,12 @@ def test_vectors_that_are_none_are_found_and_made_anew(index, harm):
 @pytest.mark.parametrize(
     ("harm", "found"),
     [
-        ("DELETE FROM words_docsize WHERE id = 1", "rows in the full-text index"),
-        ("UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10", "the full-text index"),
-        ("DELETE FROM words_idx", ""),
-        ("INSERT INTO words (words) VALUES ('delete-all')", "0 rows in the full-text index"),
+        ("DELETE FROM full_text_docsize WHERE id = 1", "rows in the full-text index"),
+        ("UPDATE full_text_data SET block = zeroblob(length(block)) WHERE id > 10", "the full-text index"),
+        ("DELETE FROM full_text_idx", ""),
+        ("INSERT INTO full_text (full_text) VALUES ('delete-all')", "0 rows in the full-text index"),
         (
-            "INSERT INTO words (words, rowid, text, heading, title) VALUES ('delete', 2, 'b', 'b', 'b')",
+            "INSERT INTO full_text (full_text, rowid, text, heading, title) VALUES ('delete', 2, 'b', 'b', 'b')",
             "full-text index",
         ),
     ],
@@ -125,7 +125,9 @@ def test_words_are_made_anew_from_the_texts(index, harm, found):
 
 
 def test_words_that_belong_to_no_passage(index):
-    change(index, "INSERT INTO words (rowid, text) VALUES (999, 'boat'); DELETE FROM words_docsize WHERE id = 999")
+    change(
+        index, "INSERT INTO full_text (rowid, text) VALUES (999, 'boat'); DELETE FROM full_text_docsize WHERE id = 999"
+    )
     with pytest.raises(IndexDamaged) as caught:
         again(index).search("boat", 3)
     assert caught.value.hint == f"local-rag index --reembed --index {index.path}"

@@ -82,7 +82,8 @@ def test_the_word_is_gone_from_all_files(index, notes, how):
 
 def test_codes_of_removed_passages_are_gone(index, notes):
     with closing(sqlite3.connect(index.path / "index.sqlite")) as db:
-        sql = "SELECT chunks.id FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
+        sql = "SELECT seq FROM embedded JOIN chunks ON chunks.id = chunk"
+        sql += " JOIN documents ON documents.id = document JOIN files ON files.id = file"
         removed = {row[0] for row in db.execute(f"{sql} WHERE path = ?", (str(diary(notes)),))}
     assert removed <= set(codes_of(index))
     index.remove([diary(notes)])
@@ -97,7 +98,7 @@ def codes_of(index):
 def test_older_versions_of_sqlite_can_read_it(index, notes):
     index.remove([diary(notes)])
     with closing(sqlite3.connect(index.path / "index.sqlite")) as db:
-        assert db.execute("SELECT * FROM words_config").fetchall() == [("version", 4)]
+        assert db.execute("SELECT * FROM full_text_config").fetchall() == [("version", 4)]
 
 
 def test_the_writer_after_a_kill_forgets(index, notes):

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support import storing
 from support.fakes_index import HashingEmbedder
 from support.permissions import bound_by_permissions
 
@@ -59,7 +61,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from local_rag.core.documents import LoadedDocument
-from local_rag.index.store import writes
+from support import storing
 from local_rag.index.store.schema import FileRow
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
@@ -74,7 +76,7 @@ for line in sys.stdin:
             for name in range(12):
                 text = f"round {rounds} " * 400
                 chunk = [(LoadedDocument(text, "t", None), [Chunk(0, len(text), "")], [np.ones(4, "f4") / 2])]
-                writes.write(db, FileRow(f"/{name}", "/", str(rounds), 1, 1), chunk)
+                storing.write(db, FileRow(f"/{name}", "/", str(rounds), 1, 1), chunk)
     print(rounds, flush=True)
 """
 
@@ -262,9 +264,13 @@ class TestNoMessageDeletesAHealthyIndex:
 
 
 def harm(folder):
-    """All pages but the first are overwritten."""
-    data = (folder / "index.sqlite").read_bytes()
-    (folder / "index.sqlite").write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    """The table of files is overwritten."""
+    with closing(sqlite3.connect(folder / "index.sqlite")) as db:
+        pages = db.execute("SELECT rootpage FROM sqlite_schema WHERE tbl_name = 'files'").fetchall()
+    data = bytearray((folder / "index.sqlite").read_bytes())
+    for (page,) in pages:
+        data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    (folder / "index.sqlite").write_bytes(data)
 
 
 def test_a_reader_of_a_file_row_that_came_later(tmp_path):
@@ -288,7 +294,7 @@ def later(folder, writer):
         folder.chmod(0o700)
         (folder / "index.sqlite").chmod(0o600)
         with writer.writing() as db:
-            writes.write(db, FileRow("/a", "/", "hash", 1, 1), [])
+            storing.write(db, FileRow("/a", "/", "hash", 1, 1), [])
         writer.close()
 
     thread = threading.Thread(target=write)

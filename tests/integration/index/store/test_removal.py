@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import storing
 from support.permissions import bound_by_permissions
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexMissing, LocalRagError
-from local_rag.index.store import reads, vector_index, writes
+from local_rag.index.store import reads, vector_index
 from local_rag.index.store.checks import is_index
 from local_rag.index.store.folder import has_database
 from local_rag.index.store.removal import destroy
@@ -52,7 +53,7 @@ def put(opened, text):
     row = np.array([1, 0, 0, 0], dtype=np.float32)
     with opened.writing() as db:
         document = (LoadedDocument(text, "t", None), [Chunk(0, len(text), "")], [row])
-        writes.write(db, FileRow(f"/{text}", "/", "hash", 1, 1), [document])
+        storing.write(db, FileRow(f"/{text}", "/", "hash", 1, 1), [document])
 
 
 def test_exact_names_only(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support import storing
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import (
@@ -22,7 +24,7 @@ from local_rag.core.errors import (
     LocalRagError,
     UsageError,
 )
-from local_rag.index.store import bm25, checks, connection, reads, schema, vector_index, writes
+from local_rag.index.store import bm25, checks, connection, full_text, reads, schema, vector_index, writes
 from local_rag.index.store.folder import VECTORS
 from local_rag.index.store.lock import write_lock
 from local_rag.index.store.removal import destroy
@@ -46,7 +48,7 @@ def put(opened, path, *texts, rows=None, page=None):
         for text, row in zip(texts, rows, strict=True)
     ]
     with opened.writing() as db:
-        writes.write(db, FileRow(path, "/", "hash", 1, 1), documents)
+        storing.write(db, FileRow(path, "/", "hash", 1, 1), documents)
 
 
 def hash_of(text, i):
@@ -61,7 +63,7 @@ def opened(tmp_path):
 
 
 def ids_of(opened, query):
-    return [chunk for chunk, _ in opened.read(reads.matching, " OR ".join(bm25.terms_of(query)), 10, None, ())]
+    return [chunk for chunk, _ in opened.read(full_text.matching, " OR ".join(bm25.terms_of(query)), 10, None, ())]
 
 
 def texts(opened, ids):
@@ -90,7 +92,7 @@ def test_writing_a_file_again_replaces_it_everywhere(opened):
     put(opened, "/a", "the new lamp")
     assert ids_of(opened, "old") == ids_of(opened, "boat") == []
     assert sorted(texts(opened, ids_of(opened, "lamp"))) == ["another lamp", "the new lamp"]
-    assert opened.read(reads.frequencies, ["lamp", "old", "boat"]) == {"lamp": 2}
+    assert opened.read(full_text.frequencies, ["lamp", "old", "boat"]) == {"lamp": 2}
     assert len(opened.nearest(unit(1, 1, 1, 1), 9, None, ())) == 2
     with opened.writing() as db:
         writes.remove(db, ["/a"])
@@ -112,13 +114,13 @@ def test_narrowing_by_file_and_by_passage(opened):
     numbers = {file.path: file.id for file in opened.read(reads.files)}
     ids = opened.read(reads.chunks_of, [numbers["/b"]])
     for ranking in (
-        opened.nearest(unit(1, 1, 1, 1), 9, [numbers["/b"]], ()),
-        opened.read(reads.matching, "lamp OR boat", 9, [numbers["/b"]], ()),
+        opened.nearest(unit(1, 1, 1, 1), 9, storing.of_files([numbers["/b"]]), ()),
+        opened.read(full_text.matching, "lamp OR boat", 9, json.dumps(ids), ()),
     ):
         assert sorted(chunk for chunk, _ in ranking) == sorted(ids)
     for ranking in (
         opened.nearest(unit(1, 1, 1, 1), 9, None, ids),
-        opened.read(reads.matching, "lamp OR boat", 9, None, ids),
+        opened.read(full_text.matching, "lamp OR boat", 9, None, ids),
     ):
         assert len(ranking) == 4 and not {chunk for chunk, _ in ranking} & set(ids)
 
@@ -144,7 +146,7 @@ class TestQueries:
         query = " OR ".join(bm25.terms_of(text))
         with memory() as db:
             if query:
-                reads.matching(db, query, 5, None, ())
+                full_text.matching(db, query, 5, None, ())
 
     def test_stop_words_count_only_when_there_is_nothing_else(self):
         assert " OR ".join(bm25.terms_of("What is the lamp?")) == '"lamp"'
@@ -169,8 +171,8 @@ _MEMORY = {}
 def memory():
     if "db" not in _MEMORY:
         _MEMORY["db"] = sqlite3.connect(":memory:", check_same_thread=False)
-        _MEMORY["db"].executescript(schema.TABLES)
-        _MEMORY["db"].execute("INSERT INTO words (rowid, text) VALUES (1, 'lamp boat')")
+        _MEMORY["db"].executescript(schema.TABLES + schema.NEW_TABLES)
+        _MEMORY["db"].execute("INSERT INTO full_text (rowid, text) VALUES (1, 'lamp boat')")
     return _MEMORY["db"]
 
 
@@ -249,7 +251,7 @@ class TestTrouble:
         opened.close()
         file = opened.folder / "index.sqlite"
         data = file.read_bytes()
-        file.write_bytes(data[:20_000] + b"\xff" * (len(data) - 24_000) + data[-4_000:])
+        file.write_bytes(data[:160_000] + b"\xff" * (len(data) - 164_000) + data[-4_000:])
         again = Store(opened.folder)
         with pytest.raises(IndexDamaged):
             again.read(reads.passages, list(range(1, 50)))

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import storing
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexDamaged
-from local_rag.index.store import connection, quantized_vectors, reads, vector_index, writes
+from local_rag.index.store import connection, embedded, quantized_vectors, reads, vector_index, writes
 from local_rag.index.store.folder import VECTORS, vectors_file
 from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
 from local_rag.index.store.schema import FileRow, Recipe
@@ -41,7 +42,7 @@ def put(opened, number, count=PER_FILE):
     chunks = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
     document = (LoadedDocument(text, f"file {number}", None), chunks, list(rows_of(number + 1, count)))
     with opened.writing() as db:
-        writes.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+        storing.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
 
 
 def remove(opened, *numbers):
@@ -119,10 +120,10 @@ class TestNearest:
         monkeypatch.setattr(vector_index, "FEW", few)
         files = [file.id for file in large.read(reads.files)][::2]
         left_out = [chunk for chunk, _ in by_all_vectors(large, 9)]
-        assert large.nearest(QUERY, 30, files, ()) == by_all_vectors(large, 30, files)
-        assert large.nearest(QUERY, 30, files, left_out) == by_all_vectors(large, 30, files, left_out)
+        assert large.nearest(QUERY, 30, storing.of_files(files), ()) == by_all_vectors(large, 30, files)
+        assert large.nearest(QUERY, 30, storing.of_files(files), left_out) == by_all_vectors(large, 30, files, left_out)
         assert large.nearest(QUERY, 30, None, left_out) == by_all_vectors(large, 30, None, left_out)
-        assert large.nearest(QUERY, 30, [], ()) == []
+        assert large.nearest(QUERY, 30, storing.of_files([]), ()) == []
 
     def test_another_embedder_leaves_nothing_of_the_old_codes(self, large):
         reader = Store(large.folder)
@@ -214,9 +215,9 @@ class TestFile:
         monkeypatch.setattr(vector_index, "TAIL", 10)
         large.refresh()
         after = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION)
-        ids = large.read(reads.chunk_ids)
-        assert after.bound == before.bound and after.ids.tolist() == ids.tolist()
-        _, matrix = large.read(reads.chunk_vectors, ids.tolist(), DIMENSION)
+        numbers = large.read(embedded.seqs)
+        assert after.bound == before.bound and after.ids.tolist() == numbers.tolist()
+        matrix = large.read(embedded.combined, numbers.tolist(), DIMENSION).matrix
         assert (after.codes == quantized(matrix, before.bound)).all()
 
     def test_all_passages_gone(self, large):
@@ -291,9 +292,10 @@ class TestFile:
         assert not verify(large) and verify(large, deep=True)
 
     def test_a_deep_check_compares_all_codes(self, large):
-        ids = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION).ids
+        numbers = QuantizedVectors.mapped(vectors_file(large.folder, token(large)), token(large), DIMENSION).ids
+        chunk = int(large.read(embedded.combined, [int(numbers[700])], DIMENSION).chunks[0])
         with large.writing() as db:
-            writes.set_vectors(db, [int(ids[700])], rows_of(9999, 1))
+            db.execute("UPDATE vectors SET vector = ? WHERE chunk = ?", (rows_of(9999, 1)[0].tobytes(), chunk))
         assert verify(large) and not verify(large, deep=True) and verify(large, deep=True)
 
     def test_a_copy_of_the_folder_goes_its_own_way(self, large, tmp_path):
