@@ -81,13 +81,9 @@ def search(
         deep *= 4
     passages = store.read(reads.passages, kept)
     cosines = _cosines(store, embedder, vector, passages)
+    said = preferred.said
     return [
-        document(
-            passage,
-            preferred.said.get(passage.id, ""),
-            score=cosines[passage.id],
-            rank_score=fused[passage.id],
-        )
+        document(passage, said.get(passage.id, ""), score=cosines[passage.id], rank_score=fused[passage.id])
         for passage in passages
     ]
 
