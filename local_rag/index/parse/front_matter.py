@@ -15,6 +15,9 @@ LONGEST = 20_000
 HEAD = 6_000
 """Characters at the head of a text in which it says what it is. The longest head of 43 PEPs has 1,500."""
 
+_BRACKETS = 200
+"""In front matter that is parsed: brackets in brackets take quadratic time."""
+
 _LONG_LINE = 2000
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -41,6 +44,8 @@ def _yaml(front: str) -> Mapping[Any, Any] | None:
     """Plain values, every scalar as the text it is: a title of 2023 or Yes stays one, a date is as precise as it is."""
     import yaml
 
+    if front.count("[") + front.count("{") > _BRACKETS:
+        return None
     try:
         value = yaml.load(front, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError, AttributeError):
