@@ -28,6 +28,7 @@ class Citation:
     `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
     (a PDF page is one document). `verified`: see `citations.check`. `second_source` names the folder or index that was
     searched in place of the web, where the passage is of that; `url` is then that of the saved page, or its path.
+    `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     """
 
     number: int
@@ -44,6 +45,9 @@ class Citation:
     located: QuoteMatch = "words"
     why: str = ""
     second_source: str = ""
+    title: str = ""
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,12 +101,15 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What a page of the web says. `url` is its last one, redirects followed; `date` is YYYY-MM-DD or empty."""
+    """What a page of the web says. `url` is its last one, redirects followed; `date` is YYYY-MM-DD or empty,
+    `author` names or empty.
+    """
 
     url: str
     title: str
     text: str
     date: str = ""
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)

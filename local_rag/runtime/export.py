@@ -11,7 +11,7 @@ from local_rag.core.answer import Answer, Citation
 from local_rag.core.serialization import from_plain
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
-from local_rag.text.display import plural, printable
+from local_rag.text.display import plural, printable, shorten
 
 Turn = Mapping[str, Any]
 """What the memory of a graph keeps of a question; see `graphs.memory`."""
@@ -73,7 +73,14 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
 def _source(citation: Citation, texts: AnswerTexts) -> str:
     doubt = "" if citation.verified else f" ({texts.not_verified})"
     where = location(citation, escaped, texts)
-    return f"- \\[{citation.number}\\] {where}: “{escaped(citation.quote)}”{doubt}"
+    document = f" ({escaped(said)})" if (said := said_of_itself(citation)) else ""
+    return f"- \\[{citation.number}\\] {where}{document}: “{escaped(citation.quote)}”{doubt}"
+
+
+def said_of_itself(citation: Citation) -> str:
+    """Title, author and date of the cited document in one line, as far as it says them and its heading does not."""
+    title = "" if citation.heading.startswith(citation.title) else citation.title
+    return ", ".join(shorten(part, 100) for part in (title, citation.author, citation.date) if part)
 
 
 def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:

@@ -9,7 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
-from local_rag.runtime.export import location
+from local_rag.runtime.export import location, said_of_itself
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def _description(rag: Rag) -> str:
 
 
 def _source(citation: Citation) -> str:
-    return f'{location(citation, _one_line)}: "{_one_line(citation.quote)}"'
+    document = f" ({_one_line(said)})" if (said := said_of_itself(citation)) else ""
+    return f'{location(citation, _one_line)}{document}: "{_one_line(citation.quote)}"'
 
 
 def _one_line(text: str) -> str:

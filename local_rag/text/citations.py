@@ -336,4 +336,7 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         sentence=shorten(sentence, 400),
         origin="web" if metadata.get("origin") == "web" else "files",
         second_source=str(metadata.get("second_source", "")),
+        title=str(metadata.get("title") or ""),
+        author=str(metadata.get("author") or ""),
+        date=str(metadata.get("date") or ""),
     )

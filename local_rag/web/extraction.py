@@ -1,10 +1,10 @@
-"""A fetched page -> title, date and readable text.
+"""A fetched page -> title, date, author and readable text.
 
 HTML is read in a process of its own, `python -m local_rag.web.extraction`, with limits on time and memory: 100,000
 attributes in one tag, or quotes in a script, keep lxml and trafilatura busy for minutes, and neither can be interrupted
 on a thread. The process gets one request, {"kind": …, "charset": …, "seconds": …} on a line and then the body, and
-replies {"title": …, "date": …, "text": …} or {"refused": reason}. Nothing on a page is run, and nothing it names is
-fetched.
+replies {"title": …, "date": …, "author": …, "text": …} or {"refused": reason}. Nothing on a page is run, and nothing
+that it names is fetched.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def extract(fetched: FetchedPage, seconds: float = SECONDS) -> WebPage:
     if "refused" in reply:
         raise FetchRefused(reply["refused"])
     title = reply["title"] or shorten(fetched.final_url.partition("://")[2], 80)
-    return WebPage(fetched.final_url, title, reply["text"], reply["date"])
+    return WebPage(fetched.final_url, title, reply["text"], reply["date"], reply["author"])
 
 
 def main() -> None:
@@ -80,10 +80,10 @@ def main() -> None:
 
 
 def read(body: bytes, kind: str, charset: str) -> dict[str, str]:
-    """The `title`, `date` and `text` of a body, or why it is `refused`."""
+    """The `title`, `date`, `author` and `text` of a body, or why it is `refused`."""
     try:
         source = printable(decode(body, charset, declared_charset(body))) if body.strip() else ""
-        page = _html(source) if kind in _HTML else {"title": "", "date": "", "text": source}
+        page = _html(source) if kind in _HTML else {"title": "", "date": "", "author": "", "text": source}
     except FileSkipped:
         return {"refused": f"says that it is {kind}, and is not text"}
     except MemoryError:
@@ -93,7 +93,8 @@ def read(body: bytes, kind: str, charset: str) -> dict[str, str]:
     text = printable(page["text"]).strip()
     if not text:
         return {"refused": "no readable text"}
-    return {"title": shorten(printable(page["title"]), _TITLE), "date": page["date"], "text": text}
+    title, author = (shorten(printable(page[name]), _TITLE) for name in ("title", "author"))
+    return {"title": title, "date": page["date"], "author": author, "text": text}
 
 
 def _html(source: str) -> dict[str, str]:
@@ -105,7 +106,7 @@ def _html(source: str) -> dict[str, str]:
     source = _DECLARATION.sub("", source)
     tree = etree.fromstring(source, parser) if source.strip() else None
     if tree is None:
-        return {"title": "", "date": "", "text": ""}
+        return {"title": "", "date": "", "author": "", "text": ""}
     main: Any = bare_extraction(
         source,
         include_comments=False,
@@ -120,7 +121,8 @@ def _html(source: str) -> dict[str, str]:
     etree.strip_elements(tree, *_AROUND, with_tail=False)
     if len(words(text)) < MAIN_SHARE * len(words(_text(tree))):
         text = visible
-    return {"title": (main and main.title) or title, "date": (main and main.date) or "", "text": text}
+    known = {name: (main and getattr(main, name)) or "" for name in ("title", "date", "author")}
+    return known | {"title": known["title"] or title, "text": text}
 
 
 def _text(tree: Any) -> str:

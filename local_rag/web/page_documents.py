@@ -26,7 +26,7 @@ THREADS = 3
 TEXT = 100_000
 """Characters of a page that are used."""
 
-METADATA = set("source title page heading start end chunk_id score rank_score origin url date".split())
+METADATA = set("source title page heading start end chunk_id score rank_score origin url date author".split())
 
 GRACE = 2.0
 """Seconds that reading may take above its own limit: a parser cannot be interrupted, but it is not waited for."""
@@ -56,7 +56,7 @@ def documents(
 
 
 def _document(result: SearchResult, page: WebPage | None, rank: int) -> Document | None:
-    """The metadata are those of every passage, and `date`; `score` is nothing, for no cosine was taken."""
+    """The metadata are those of every passage; `score` is nothing, for no cosine was taken."""
     from langchain_core.documents import Document
 
     text = printable(page.text if page else result.body).strip()[:TEXT]
@@ -76,6 +76,7 @@ def _document(result: SearchResult, page: WebPage | None, rank: int) -> Document
         "origin": "web",
         "url": url,
         "date": one_line(page.date, 40) if page else "",
+        "author": one_line(page.author, TITLE) if page else "",
     }
     return Document(page_content=text, metadata=metadata)
 

@@ -163,7 +163,8 @@ def _restored(kept: float, value: Any) -> WebResults | None:
     from langchain_core.documents import Document
 
     try:
-        documents = tuple(Document(page_content=row["text"], metadata=row["metadata"]) for row in value["documents"])
+        rows = [(row["text"], {"author": "", **row["metadata"]}) for row in value["documents"]]  # once there was none
+        documents = tuple(Document(page_content=text, metadata=metadata) for text, metadata in rows)
         notes = tuple(map(str, value["notes"]))
         usable = all(document.metadata.keys() == page_documents.METADATA for document in documents)
     except (KeyError, TypeError, ValueError):

@@ -14,6 +14,7 @@ from local_rag.core.documents import LoadedDocument, Skipped, SyncReport, WebPag
 from local_rag.core.errors import FileSkipped, IndexBusy
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse import parsed_file
+from local_rag.index.parse.properties import stated
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
@@ -62,7 +63,8 @@ class PageSync:
     def _take_in(self, root: str, page: WebPage) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
-        document = parsed_file.document(parsed_file.clean(page.text), page.title or url)
+        said = stated(page.title, [page.author], page.date)
+        document = parsed_file.document(parsed_file.clean(page.text), page.title or url, properties=said)
         with self.locked():
             known = {row.path: row for row in self.store.read(reads.pages, (root, url))}
             left = [path for path, row in known.items() if row.root == root and path != url]

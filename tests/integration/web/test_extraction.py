@@ -54,7 +54,12 @@ def test_a_page_without_a_title_is_called_by_its_address():
 @pytest.mark.parametrize("kind", ["text/plain", "text/markdown"])
 def test_plain_text_is_taken_as_it_is(kind):
     text = "# Title\r\n\r\n<b>not</b> *markup*\n"
-    assert read(text.encode(), kind, "") == {"title": "", "date": "", "text": "# Title\n\n<b>not</b> *markup*"}
+    assert read(text.encode(), kind, "") == {
+        "title": "",
+        "date": "",
+        "author": "",
+        "text": "# Title\n\n<b>not</b> *markup*",
+    }
 
 
 def test_xhtml_with_its_declaration():
