@@ -11,8 +11,9 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded, Support
 
 Status = Literal["grounded", "partial", "ungrounded", "abstained", "direct"]
-QuoteMatch = Literal["exact", "near", "words"]
-"""How a quote was found: the sentence stands there; nearly so, letter by letter; or by the words that they share."""
+QuoteMatch = Literal["exact", "near", "words", "property"]
+"""How a quote was found: the sentence stands there; nearly so, letter by letter; by the words that they share; or the
+quote is a property of the file, such as its author, and not of its text."""
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and bounds; the wall clock is the fourth bound."""
 OUT_OF_TIME = "out of time"
@@ -26,8 +27,9 @@ class Citation:
     """Where a sentence of the answer stands. `number` is its mark [n] in the text, one per passage.
 
     `quote` is cut from the passage by code; `start` and `end` are its code points in the stored text of the document
-    (a PDF page is one document). `verified`: see `citations.check`. `second_source` names the folder or index that was
-    searched in place of the web, where the passage is of that; `url` is then that of the saved page, or its path.
+    (a PDF page is one document); of a property of the file both are the start of the passage. `verified`: see
+    `citations.check`. `second_source` names the folder or index that was searched in place of the web, where the
+    passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
     """
 

@@ -6,7 +6,7 @@ What is named is preferred and nothing is left out: a document that was recognis
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Embedder, Vectors
 
-ABOUT_ITSELF = 1.5
-"""Weight of the ranking, in units of the others' sum, for a question about a document itself: its head comes first."""
+HEAD = 2.5
+"""Weight of the passages that say what a document is, in units of the sum of the other rankings' weights, where that is
+asked: more than all others together (1) and the ranking inside of the document (1), so that they come first."""
 
-FRONT = 2
+FRONT = 3
 """Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
 
 _OPENING = 30
@@ -43,13 +44,12 @@ _NUMBERED = re.compile(r"[\d.]+\s+")
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Chunks of named documents, best first; `weight` is in units of the sum of the other rankings' weights.
+    """Rankings of the chunks of named documents, best first, each with its weight.
 
-    `said` are the words that name them, by chunk.
+    Weights are in units of the sum of the other rankings' weights. `said` are the words that name a chunk's document.
     """
 
-    ranking: tuple[int, ...] = ()
-    weight: float = 0.0
+    rankings: tuple[tuple[float, tuple[int, ...]], ...] = ()
     said: dict[int, str] = field(default_factory=dict)
 
 
@@ -88,18 +88,30 @@ class Preferences:
         form, store = naming.form, self._store
         if form is not None and form.topic:
             query, vector = form.topic, self._embedder.embed_queries([form.topic])[0]
-        of_head = form is not None and form.asks != "topic"
-        each = []
-        for named in naming.documents:
-            front = list(_front(store, named, form.asks == "content")) if form is not None and of_head else []
-            inside = _inside(store, named, query, vector, deep, exclude)
-            chunks = [chunk for chunk in dict.fromkeys([*front, *inside]) if chunk not in exclude]
-            held = store.read(chosen.holds, chunks) if chosen else [True] * len(chunks)
-            each.append([chunk for chunk, holds in zip(chunks, held, strict=True) if holds])
-        ranking = tuple(dict.fromkeys(chunk for row in zip_longest(*each) for chunk in row if chunk is not None))
-        said = {chunk: named.said for named, chunks in zip(naming.documents, each, strict=True) for chunk in chunks}
         sure = max(named.sure for named in naming.documents)
-        return Preference(ranking, (ABOUT_ITSELF if of_head else 1.0) * sure, said)
+        ranked: list[tuple[float, list[list[int]]]] = []
+        if form is not None and form.asks != "topic":
+            fronts = [list(_front(store, named, form.asks == "content")) for named in naming.documents]
+            ranked.append((HEAD * sure, fronts))
+        ranked.append((sure, [_inside(store, named, query, vector, deep, exclude) for named in naming.documents]))
+
+        def allowed(chunks: Sequence[int]) -> list[int]:
+            held = store.read(chosen.holds, chunks) if chosen else [True] * len(chunks)
+            return [chunk for chunk, holds in zip(chunks, held, strict=True) if holds and chunk not in exclude]
+
+        said: dict[int, str] = {}
+        rankings = []
+        for weight, each in ranked:
+            each = [allowed(chunks) for chunks in each]
+            rankings.append((weight, tuple(_in_turns(each))))
+            for named, chunks in zip(naming.documents, each, strict=True):
+                said |= dict.fromkeys(chunks, named.said)
+        return Preference(tuple(rankings), said)
+
+
+def _in_turns(each: Sequence[Sequence[int]]) -> dict[int, None]:
+    """The first of each, then the second of each, and so on; every chunk once."""
+    return dict.fromkeys(chunk for row in zip_longest(*each) for chunk in row if chunk is not None)
 
 
 def _inside(
@@ -116,19 +128,17 @@ def _inside(
     return list(fuse([[chunk for chunk, _ in ranking] for ranking in rankings]))
 
 
-def _front(store: Store, named: NamedDocument, content: bool) -> Iterator[int]:
-    """The passages that say what a document is: its first, and for its content the abstract and the second."""
+def _front(store: Store, named: NamedDocument, content: bool) -> list[int]:
+    """The passages that say what a document is: its first, and for its content the abstract, else what follows."""
     opening = store.read(reads.opening, named.file, named.title, _OPENING)
-    yield from (chunk for chunk, _ in opening[:1])
-    if content:
-        yield from _abstract(opening)
-        yield from (chunk for chunk, _ in opening[1:FRONT])
+    first = [chunk for chunk, _ in opening]
+    return list(dict.fromkeys([*first[:1], *_abstract(opening), *first[1:]]))[:FRONT] if content else first[:1]
 
 
-def _abstract(opening: Sequence[tuple[int, str]]) -> Iterable[int]:
-    """The first passage under a heading such as Abstract or, where there is none, such as Introduction."""
+def _abstract(opening: Sequence[tuple[int, str]]) -> list[int]:
+    """The passages under the first heading such as Abstract or, where there is none, such as Introduction."""
     for pattern in _ABSTRACTS:
-        for chunk, heading in opening:
+        for _, heading in opening:
             if pattern.match(_NUMBERED.sub("", heading.rpartition(" > ")[2])):
-                return [chunk]
+                return [chunk for chunk, other in opening if other == heading]
     return []

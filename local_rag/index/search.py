@@ -71,8 +71,11 @@ def search(
             rankings.append(store.matching(terms, deep, chosen, left_out))
         weights = [1.0] * len(rankings)
         fused = fuse(
-            [*([chunk for chunk, _ in ranking] for ranking in rankings), preferred.ranking],
-            [*weights, preferred.weight * sum(weights)],
+            [
+                *([chunk for chunk, _ in ranking] for ranking in rankings),
+                *(ranking for _, ranking in preferred.rankings),
+            ],
+            [*weights, *(weight * sum(weights) for weight, _ in preferred.rankings)],
         )
         ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
         kept = ranked[:k] if repeats else _distinct(store, ranked, k)

@@ -99,8 +99,8 @@ def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     table, texts = PlainTable(gap=1), texts_in(answer.language)
     for citation in sorted(answer.citations, key=lambda citation: citation.number):
         how = texts.located[citation.located] if citation.verified else texts.not_verified
-        characters = f", characters {citation.start:,} to {citation.end:,} ({how})"
-        table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(characters, "dim"))
+        characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
+        table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
         table.add_row("", f'"{" ".join(citation.quote.split())}"')
     return table
 
@@ -111,8 +111,8 @@ def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Te
         web = texts.from_second_source.format(name=short_path(citation.second_source))
     web = f" ({web})" if web else ""
     text = Text.assemble((f'"{shorten(citation.quote, QUOTE_WIDTH)}"{web}', "dim"))
-    if doubts and citation.located == "near":
-        text.append(f" ({texts.located['near']})", "dim")
+    if (doubts and citation.located == "near") or citation.located == "property":
+        text.append(f" ({texts.located[citation.located]})", "dim")
     if doubts and not citation.verified:
         text.append(f" ({texts.not_verified})", "yellow")
     return text

@@ -79,6 +79,10 @@ class AnswerTexts:
     located: Mapping[QuoteMatch, str]
     not_verified: str
 
+    names_author: str
+    bears_date: str
+    is_titled: str
+
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
         return texts[n != 1].format(n=f"{n:,}", **values)
@@ -150,8 +154,16 @@ ENGLISH = AnswerTexts(
     web_page="web page",
     from_second_source="from the second source {name}",
     doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
-    located={"exact": "word for word", "near": "nearly word for word", "words": "by the words that they share"},
+    located={
+        "exact": "word for word",
+        "near": "nearly word for word",
+        "words": "by the words that they share",
+        "property": "a property of the file",
+    },
     not_verified="not verified",
+    names_author="{file} names {value} as its author.",
+    bears_date="{file} bears the date {value}.",
+    is_titled="The title of {file} is {value}.",
 )
 
 GERMAN = AnswerTexts(
@@ -224,8 +236,16 @@ GERMAN = AnswerTexts(
         "partially": "steht nur zum Teil in den Textstellen",
         "unparsed": "nicht geprüft",
     },
-    located={"exact": "wörtlich", "near": "fast wörtlich", "words": "nach gemeinsamen Wörtern"},
+    located={
+        "exact": "wörtlich",
+        "near": "fast wörtlich",
+        "words": "nach gemeinsamen Wörtern",
+        "property": "eine Eigenschaft der Datei",
+    },
     not_verified="nicht bestätigt",
+    names_author="{file} nennt {value} als Verfasser.",
+    bears_date="{file} trägt das Datum {value}.",
+    is_titled="Der Titel von {file} lautet {value}.",
 )
 
 TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}

@@ -17,9 +17,10 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
 from local_rag.text.marks import begins_item, leads, marks, without_bullet, without_marks
 from local_rag.text.parts import heading_at
+from local_rag.text.properties import properties
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.tables import blanked, tables
-from local_rag.text.verification import evidence
+from local_rag.text.verification import evidence, supports
 from local_rag.text.words import content_stems, words
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
 
     A citation is verified when the passage says the sentence word for word, in whole sentences of its own, or when
     every number and name of the sentence stands in the quote, in the same order, the two are close, and neither denies
-    or turns what the other says: see `verification`.
+    or turns what the other says: see `verification`. A property of the file carries a sentence in the same way.
     """
     known, dropped = _known_marks(text, documents, range(1, len(documents) + 1))
     text, placed = _written(text, known)
@@ -293,10 +294,20 @@ def _cite(sentence: str, number: int, document: Document) -> Citation:
     def closeness(citation: Citation) -> tuple[bool, int, int]:
         return citation.verified, _CLOSER[citation.located], len(stems & set(content_stems(citation.quote)))
 
-    return max(citations, key=closeness)
+    closest = max(citations, key=closeness)
+    return closest if closest.verified else _of_property(sentence, number, document) or closest
 
 
-_CLOSER = {"exact": 2, "near": 1, "words": 0}
+_CLOSER = {"exact": 2, "near": 1, "words": 0, "property": 0}
+
+
+def _of_property(sentence: str, number: int, document: Document) -> Citation | None:
+    """The property of the file that says a sentence, "Author: Ada Quill"; None where none does."""
+    for known in properties(document):
+        if supports([known.sentence], sentence):
+            citation = _citation(number, document, Span(0, 0), verified=True, sentence=sentence)
+            return replace(citation, quote=known.quote, page=None, heading="", located="property")
+    return None
 
 
 def _strips(document: Document) -> list[Document]:

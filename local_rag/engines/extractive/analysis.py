@@ -79,7 +79,9 @@ class Analysis:
         analyses: Analyses,
     ) -> None:
         corpus = analyses.corpus
-        question = questions.topic(question, [f"{head(document)} {document.page_content}" for document in documents])
+        passages = [f"{head(document)} {document.page_content}" for document in documents]
+        named = any(document.metadata.get("named") for document in documents)
+        question = questions.topic(question, passages, named=named)
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
         self.documents = documents

@@ -18,15 +18,18 @@ from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabe
 from local_rag.engines.extractive import questions, reasoning, routing
 from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answerability import Answerability, shipped
-from local_rag.engines.extractive.quotes import as_written
+from local_rag.engines.extractive.document_answers import SCORE, document_answers, of_named
+from local_rag.engines.extractive.quotes import as_written, head
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_texts import is_refusal, texts_in
 from local_rag.text.display import joined, shorten
+from local_rag.text.languages import code_of
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.parts import stored
+from local_rag.text.properties import properties
 from local_rag.text.words import content_stems, stem
 from local_rag.text.words import words as words_of
 
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus, Embedder
     from local_rag.core.verdicts import Support
 
-SCORES = 2
+SCORES = 3
 """Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
 RELEVANT = 0.5
 """Probability from which a passage is relevant; see `analysis.PASSAGE_WEIGHTS`."""
@@ -124,12 +127,15 @@ class ExtractiveEngine:
         if not documents:
             return []
         analysis = self._analyses().of(question, documents)
+        telling = {answer.passage for answer in document_answers(question, documents)}
         verdicts = []
         for number, logit in enumerate(analysis.passages):
-            score = probability(logit)
+            score, why = probability(logit), _why(analysis, number)
+            if number in telling:
+                score, why = max(score, SCORE), f"it says this of its document; {why}"
             label: RelevanceLabel = "relevant" if score >= self._relevant else "irrelevant"
             usage = _usage(started) if number == 0 else Usage()
-            verdicts.append(Relevance(label, score, _why(analysis, number), usage))
+            verdicts.append(Relevance(label, score, why, usage))
         return verdicts
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
@@ -143,20 +149,32 @@ class ExtractiveEngine:
         sentences: list[str] = []
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
-            following = reasoning.next_need(question, attempt.written).query if attempt.written else ""
-            queries = [following or question, *reasoning.last_query(question, attempt.thoughts)]
-            passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
+            sentences = _of_documents(question, documents, attempt, failed) or self._quoted(
+                question, documents, attempt, failed
+            )
+        quotes = list(dict.fromkeys(sentences))
+        if quotes:
+            yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
+        else:
+            yield AnswerDelta(attempt.shape.refusal, usage=_usage(started))
+
+    def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
+        """The best sentences with their marks; of what a question names alone, where that answers."""
+        following = reasoning.next_need(question, attempt.written).query if attempt.written else ""
+        queries = [following or question, *reasoning.last_query(question, attempt.thoughts)]
+        every = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
+        named = [every[place] for place in of_named(question, [passage for passage, _ in every])]
+        sentences: list[str] = []
+        for passages in filter(None, (named, every)):
             for query in queries:
                 analysis = self._analyses().of(query, [passage for passage, _ in passages])
                 sentences += [
                     f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
                     for quote in choose(analysis, failed, self._answerability, self._answers, attempt.shape.sentences)
                 ]
-        quotes = list(dict.fromkeys(sentences))
-        if quotes:
-            yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
-        else:
-            yield AnswerDelta(attempt.shape.refusal, usage=_usage(started))
+            if sentences:
+                break
+        return sentences
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The sentence that leads on, and a query for what it names; see `reasoning`."""
@@ -173,7 +191,7 @@ class ExtractiveEngine:
         cancel.check()
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", _usage(started), score=0.0)
-        judged = sentence_supports(generation, [document.page_content for document in documents])
+        judged = sentence_supports(generation, [_with_properties(document) for document in documents])
         supports: tuple[Support, ...] = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
@@ -230,9 +248,32 @@ def _usage(started: float) -> Usage:
     return Usage(seconds=time.perf_counter() - started)
 
 
+def _of_documents(question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
+    """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
+    texts, drafts = texts_in(code_of(attempt.shape.language)), f" {' '.join(words_of(failed))} "
+    passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
+    answers = [
+        answer
+        for answer in document_answers(question, [passage for passage, _ in passages], texts)
+        if f" {' '.join(words_of(answer.text))} " not in drafts
+    ]
+    most = attempt.shape.sentences + sum(answer.alone for answer in answers)
+    marked = [
+        f"{answer.text} [{passages[answer.passage][1]}]{answer.alone * chr(10)}"  # a line of a head has no full stop
+        for answer in answers[:most]
+    ]
+    return [*marked[:-1], *(text.rstrip() for text in marked[-1:])]
+
+
+def _with_properties(document: Document) -> str:
+    """The text of a passage, and what its file says of itself outside of it."""
+    return "\n\n".join([document.page_content, *(known.sentence for known in properties(document))])
+
+
 def _why(analysis: Analysis, number: int) -> str:
     """The evidence for a verdict in plain words."""
-    coverage, missing = covered(analysis.question, analysis.documents[number].page_content)
+    document = analysis.documents[number]
+    coverage, missing = covered(analysis.question, f"{head(document)} {document.page_content}")
     lacking = f"; missing: {joined(map(repr, missing))}" if missing else ""
     return f"{coverage}, similarity {analysis.features[number].cosine:.2f}{lacking}"
 

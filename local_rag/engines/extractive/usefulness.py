@@ -9,6 +9,7 @@ from local_rag.engines.extractive import questions
 from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answer_kind import SHORT_ANSWERS, lacks_kind
 from local_rag.engines.extractive.answerability import Answerability
+from local_rag.engines.extractive.document_answers import SCORE, holds_answer
 from local_rag.engines.extractive.quotes import Quote, as_written, head
 from local_rag.text.display import joined, plural
 from local_rag.text.marks import marks, without_marks
@@ -36,6 +37,8 @@ def usefulness(
     if not documents:
         return 1, 0.0, "no passages"
     plain = " ".join(without_marks(generation).split())
+    if holds_answer(question, documents, plain):
+        return 5, SCORE, "what the document says of itself"
     passages = [part for document in documents for part in stored(document)]
     whole = [Quote(number, 0, Span(0, 0), plain, passage.page_content) for number, passage in enumerate(passages)]
     analysis = Analysis(question, passages, whole, analyses)

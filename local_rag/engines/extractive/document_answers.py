@@ -1,0 +1,200 @@
+"""Answers to questions about a document itself: its author, date, title or another line of its head, and its abstract.
+
+They are quoted where the text says them. What only a property of the file says is a sentence of `text.properties`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from local_rag.engines.extractive.quotes import as_written, head, quotes
+from local_rag.text import properties
+from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts
+from local_rag.text.document_questions import DocumentQuestion, document_question
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import stem, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+SENTENCES = 3
+"""Sentences of an abstract, or of the beginning of a text, that say what it is about."""
+
+HEAD = 4_000
+"""Code points from the beginning of a document in which its head is looked for."""
+
+SCORE = 0.9
+"""Probability that such an answer is right, by the author's judgement of 40 answers about PEPs; see measurements.md."""
+
+_AUTHORS = "authors?|written by|by|(?:e-?mail )?from|sender|editors?|autor(?:en|in|innen)?|verfasser(?:in)?|von"
+_DATES = {
+    "updated": "(?:last[- ]|date )?(?:modified|updated|revised|changed)|aktualisiert(?: am)?|stand",
+    "published": "published(?: on)?|publication date|(?:release|issue) date|released|posted|issued"
+    "|(?:veröffentlicht|erschienen)(?: am)?",
+    "any": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
+}
+_UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
+_PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
+_TITLES = "(?:full )?title|titel|subject|betreff"
+_VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
+_ABSTRACT = re.compile(
+    r"^(?:#{1,6}[ \t]+)?(?:[\d.]+[ \t]+)?(?:abstract|(?:executive )?summary|(?:kurz)?zusammenfassung|kurzfassung"
+    r"|overview|introduction|überblick|einleitung|einführung)[ \t]*:?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NO_PROSE = re.compile(r"\s*(?::?[\w-]+(?: [\w-]+){0,2}:(?:\s|$)|\.\. |\*\*\*)")
+"""Lines of a head, directives of reStructuredText, and rules."""
+
+
+class DocumentAnswer(NamedTuple):
+    """A sentence or a line that answers, without mark, and the passage (from 0) that it is cited from."""
+
+    text: str
+    passage: int
+    alone: bool = False
+
+
+def of_named(question: str, documents: Sequence[Document]) -> list[int]:
+    """The passages (from 0) of the documents that a question in one of the known forms names."""
+    form = document_question(question)
+    return [] if form is None else [n for n, document in enumerate(documents) if _is_named(form, document)]
+
+
+def document_answers(
+    question: str, documents: Sequence[Document], texts: AnswerTexts = ENGLISH
+) -> list[DocumentAnswer]:
+    """What the named documents say of themselves; empty for any other question, or where none of them says it."""
+    form = document_question(question)
+    if form is None or form.asks == "topic":
+        return []
+    named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
+    answer = _ANSWERS[form.asks]
+    return [found for passages in _by_document(named) for found in answer(form, question, passages, texts)]
+
+
+def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:
+    """Whether a text without marks has one of these answers, in any language of this program."""
+    held = _folded(generation)
+    answers = (found for texts in TABLES.values() for found in document_answers(question, documents, texts))
+    return any(_folded(answer.text) in held for answer in answers)
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(words(text))} "
+
+
+Passages = Sequence[tuple[int, "Document"]]
+"""Passages of one document with their numbers (from 0)."""
+
+
+def _is_named(form: DocumentQuestion, document: Document) -> bool:
+    """Whether a passage is of what a question names: by the words that the search found in it, else by its head."""
+    name = {stem(word) for word in words(form.name)}
+    if said := str(document.metadata.get("named") or ""):
+        return {stem(word) for word in words(said)} <= name
+    telling = {stem(word) for word in words(form.name) if word not in STOP_WORDS}
+    return bool(telling) and telling <= {stem(word) for word in words(head(document))}
+
+
+def _by_document(named: Passages) -> Iterator[Passages]:
+    """The passages of each document in the order of its text, the best ranked document first."""
+
+    def document_of(numbered: tuple[int, Document]) -> tuple[str, str]:
+        metadata = numbered[1].metadata
+        return str(metadata.get("source", "")), str(metadata.get("title", ""))
+
+    def place(numbered: tuple[int, Document]) -> tuple[int, int]:
+        metadata = numbered[1].metadata
+        return int(metadata.get("page") or 0), int(metadata.get("start") or 0)
+
+    rank: dict[tuple[str, str], int] = {}
+    for numbered in named:
+        rank.setdefault(document_of(numbered), len(rank))
+    ordered = sorted(named, key=lambda numbered: (rank[document_of(numbered)], place(numbered)))
+    for _, group in groupby(ordered, key=document_of):
+        yield list(group)
+
+
+def _author(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+    return _line_or_property(_AUTHORS, passages, lambda document: properties.author(document, texts))
+
+
+def _title(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+    return _line_or_property(_TITLES, passages, lambda document: properties.title(document, texts))
+
+
+def _field(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+    label = r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field)))
+    return _line_or_property(label, passages, lambda document: "")
+
+
+def _date(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+    """The line for what happened, else one for any date, with its name; a change is no other date."""
+    if _UPDATED.search(question):
+        return _line_or_property(_DATES["updated"], passages, lambda document: "")
+    if _PUBLISHED.search(question) and (line := _line(_DATES["published"], passages)):
+        return [line]
+    return _line_or_property(_DATES["any"], passages, lambda document: properties.date(document, texts))
+
+
+def _content(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+    """The title, then the first sentences of the abstract or, where there is none, of the text."""
+    yield from _title(form, question, passages, texts)
+    yield from _abstract(passages)
+
+
+_ANSWERS: dict[str, Callable[[DocumentQuestion, str, Passages, AnswerTexts], Iterable[DocumentAnswer]]] = {
+    "author": _author,
+    "title": _title,
+    "field": _field,
+    "date": _date,
+    "content": _content,
+}
+
+
+def _line_or_property(labels: str, passages: Passages, property_of: Callable[[Document], str]) -> list[DocumentAnswer]:
+    line = _line(labels, passages)
+    if line:
+        return [line]
+    number, document = passages[0]
+    sentence = property_of(document)
+    return [DocumentAnswer(sentence, number)] if sentence else []
+
+
+def _line(labels: str, passages: Passages) -> DocumentAnswer | None:
+    """The line "Author: …" in the head of a document, with its continuation."""
+    pattern = re.compile(rf"^[ \t>|*_:.-]*(?P<label>{labels})[*_]*[ \t]?:{_VALUE}", re.IGNORECASE | re.MULTILINE)
+    for number, document in passages:
+        room = HEAD - int(document.metadata.get("start") or 0)
+        if int(document.metadata.get("page") or 1) > 1 or room <= 0:
+            continue
+        if match := pattern.search(document.page_content, 0, max(room, 0)):
+            line = document.page_content[match.start("label") : match.end("value")]
+            return DocumentAnswer(" ".join(line.split()).rstrip(" ,;"), number, alone=True)
+    return None
+
+
+def _abstract(passages: Passages) -> list[DocumentAnswer]:
+    """The first sentences below the heading of an abstract, else the first of the text."""
+    plain = [document for _, document in passages]
+    begins = [_begin_of_abstract(document) for document in plain]
+    first = next((place for place, begin in enumerate(begins) if begin is not None), 0)
+    answers = []
+    for quote in quotes(plain[first:]):
+        place = first + quote.document
+        before = begins[place] if place == first else 0
+        if quote.span.start >= (before or 0) and not _NO_PROSE.match(quote.text):
+            answers.append(DocumentAnswer(as_written(quote, set()), passages[place][0]))
+        if len(answers) == SENTENCES:
+            break
+    return answers
+
+
+def _begin_of_abstract(document: Document) -> int | None:
+    """Where the abstract begins in a passage; None where there is none."""
+    heading = str(document.metadata.get("heading") or "").rpartition(" > ")[2]
+    match = _ABSTRACT.search(document.page_content)
+    return match.end() if match else 0 if _ABSTRACT.match(heading) else None
