@@ -17,7 +17,7 @@ _AT_ONCE = 500
 
 
 def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]:
-    """Size, date, passages, path and title of each file, one per line, and below it what could not be read of it."""
+    """Size, change, passages, path, title, author and date of each file, one per line, and what could not be read."""
     if not files:
         yield Text("nothing is indexed")
         return
@@ -29,13 +29,19 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         lines = Text()
         for file, row in zip(files[first : first + _AT_ONCE], rows[first : first + _AT_ONCE], strict=True):
             lines.append(_line(row, widths))
-            if file.title and file.title != row[-1].rpartition("/")[2]:
-                lines.append(f"  {shorten(on_one_line(file.title), 80)}", "dim")
+            if said := _said(file, row[-1]):
+                lines.append(f"  {said}", "dim")
             lines.append("\n")
             for warning in file.warnings:
                 lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
         lines.rstrip()
         yield lines
+
+
+def _said(file: IndexedFile, label: str) -> str:
+    """Title, author and date of a file, without a title that is only its name."""
+    title = "" if file.title == label.rpartition("/")[2] else shorten(on_one_line(file.title), 80)
+    return ", ".join(filter(None, (title, shorten(on_one_line(file.author), 40), file.date)))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

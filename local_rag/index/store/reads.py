@@ -144,15 +144,28 @@ def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
 
 
 def indexed_files(db: Connection) -> list[IndexedFile]:
+    said = ", ".join(["title", *(shapes.column(db, "documents", name, "''") for name in ("author", "date"))])
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
-        " (SELECT title FROM documents WHERE file = files.id ORDER BY id LIMIT 1), mtime_ns FROM files"
+        " first.title, mtime_ns, first.author, first.date FROM files"
+        f" LEFT JOIN (SELECT min(id), file, {said} FROM documents GROUP BY file) AS first ON first.file = files.id"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id GROUP BY files.id ORDER BY path"
     )
     return [
-        IndexedFile(path, size, documents, chunks, at, tuple(json.loads(warnings)), title or "", mtime_ns / 1e9)
-        for path, size, documents, chunks, at, warnings, title, mtime_ns in rows
+        IndexedFile(
+            path,
+            size,
+            documents,
+            chunks,
+            at,
+            tuple(json.loads(warnings)),
+            title or "",
+            mtime_ns / 1e9,
+            author or "",
+            date or "",
+        )
+        for path, size, documents, chunks, at, warnings, title, mtime_ns, author, date in rows
     ]
 
 

@@ -224,7 +224,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index as a person sees it, with the title of its first document.
+    """A file of the index as a person sees it, with what its first document says of itself, empty where it does not.
 
     `indexed_at` and `modified`, 0 for a page of the web, are in seconds since 1970.
     """
@@ -237,6 +237,8 @@ class IndexedFile:
     warnings: tuple[str, ...]
     title: str = ""
     modified: float = 0.0
+    author: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)

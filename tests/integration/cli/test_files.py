@@ -43,6 +43,19 @@ def json_of(command):
     return json.loads(out.getvalue())
 
 
+def test_files_are_listed_with_what_they_say_of_themselves(notes, capsys):
+    letter = "---\ntitle: A letter\nauthor: Ada Keeper\ndate: 2023-03-31\n---\nTulips.\n"
+    (notes / "letter.md").write_text(letter, encoding="utf-8")
+    assert run(["index", "notes"]) == 0
+    (row,) = json_of(["files", "**/letter.md"])
+    assert (row["title"], row["author"], row["date"]) == ("A letter", "Ada Keeper", "2023-03-31")
+    capsys.readouterr()
+    assert run(["files", "**/letter.md"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("A letter, Ada Keeper, 2023-03-31")
+    found = json_of(["search", "Tulips", "--in", "**/letter.md"])[0]
+    assert (found["title"], found["author"], found["date"]) == ("A letter", "Ada Keeper", "2023-03-31")
+
+
 def test_files_are_listed_with_what_is_known_of_them(notes, capsys):
     assert run(["index", "notes"]) == 0
     os.utime(notes / "plan.md", (1_700_000_000, 1_700_000_000))
