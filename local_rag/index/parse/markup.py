@@ -6,13 +6,15 @@ import html
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.entities import html5
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.index.parse.front_matter import fields
 from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree
 from local_rag.index.parse.page_properties import page_properties
-from local_rag.index.parse.parsed_file import clean, document
+from local_rag.index.parse.parsed_file import Properties, clean, document
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.sentences import Span
 from local_rag.text.words import words
@@ -93,7 +95,16 @@ def html_document(source: str) -> LoadedDocument:
     title = whole.headings[0].text if whole.headings else ""
     small = len(whole.parts) <= MAX_PARTS
     text, headings = (small and _main(source, visible, len(words(own.text)))) or (whole.text, whole.headings)
-    return document(text, title, headings=headings, properties=page_properties(tree))
+    return document(text, title, headings=headings, properties=_said(tree, whole.text))
+
+
+def _said(tree: Any, text: str) -> Properties:
+    """What a page says of itself; author and date also by lines at its head, as the books of Project Gutenberg."""
+    properties = page_properties(tree)
+    if properties.author or properties.date:
+        return properties
+    head = fields(text, begin=True)
+    return replace(properties, author=head.author, date=head.date)
 
 
 def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Heading]] | None:

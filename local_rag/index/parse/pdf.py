@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import FileSkipped
+from local_rag.index.parse.page_heading import page_headings
 from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, Properties, clean, document
 from local_rag.index.parse.pdf_title import largest_line
 from local_rag.index.parse.properties import stated
@@ -57,7 +58,12 @@ def load_pdf(path: Path, password: str = "") -> ParsedFile:
         warnings.append(f"{ranges(scanned)} {'have' if len(scanned) > 1 else 'has'} no text layer (scanned?)")
     if failed:
         warnings.append(f"{ranges(failed)} could not be read (damaged)")
-    documents = (document(text, page=number, properties=properties) for number, text in enumerate(texts, 1) if text)
+    numbered = enumerate(zip(texts, page_headings(texts), strict=True), 1)
+    documents = (
+        document(text, page=number, headings=headings, properties=properties)
+        for number, (text, headings) in numbered
+        if text
+    )
     return ParsedFile(tuple(documents), tuple(warnings))
 
 

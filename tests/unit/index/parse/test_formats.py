@@ -186,3 +186,22 @@ def test_mbox_is_one_document_per_message(tmp_path):
 )
 def test_records_are_quotable_lines(tmp_path, name, text, read):
     assert document_of(write(tmp_path, name, text)).text == read
+
+
+def test_a_page_is_headed_by_its_first_line_unless_it_is_a_sentence_or_that_of_other_pages(tmp_path):
+    rest = "\n".join(f"the keeper trims the wick on night {night}." for night in range(3))
+    lines = [
+        "Costs of oil",
+        "Wicks and glass",
+        "Item 3. Repairs.",
+        "It was lit.",
+        "1,200 1,400 1,600 (oil)",
+        "and so on",
+    ]
+    pages = [f"Ledger of the tower, page {number}\n{line}\n{rest}" for number, line in enumerate(lines, 1)]
+    parsed = load(make_pdf(tmp_path / "a.pdf", pages))
+    headings = [document.headings[0].text if document.headings else "" for document in parsed.documents]
+    assert headings == ["Costs of oil", "Wicks and glass", "Item 3. Repairs.", "", "", ""]
+    first = parsed.documents[0]
+    assert first.text[first.headings[0].start :].startswith("Costs of oil")
+    assert not document_of(make_pdf(tmp_path / "b.pdf", [pages[0]])).headings, "a title says as much"
