@@ -117,6 +117,8 @@ def _parsed(folder: Path, manifest_sum: str, data: Any) -> Bundle:
     index = data["contents"].get("index")
     if index and not re.fullmatch(r"[\w.-]+", index["name"]):
         raise ValueError(f"{index['name']!r} is no name of an index")
+    if index and "embedded" in index and not type(index["embedded"]) is type(index["passages"]) is int:
+        raise ValueError("'embedded' and 'passages' must be numbers")
     return Bundle(folder, manifest_sum, str(data["python"]), str(data["platform"]), needs, data["contents"], files)
 
 

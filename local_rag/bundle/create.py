@@ -30,6 +30,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store.checks import must_be_index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime.opening import missing
+from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.written import enter
 from local_rag.text.display import format_bytes
 
@@ -71,10 +72,12 @@ def order(
     index: bool = False,
     models: Sequence[str] = (),
     options: Sequence[str] = (),
+    partial: bool = False,
 ) -> Order:
     """Look for all that is to be carried, before anything is fetched; `index` is whether that of the settings is.
 
-    The embedder is the one that was asked for, else the one that made the index.
+    The embedder is the one that was asked for, else the one that made the index. `partial`: an index that is embedded
+    in part is carried, too.
     Raises IndexMissing, ModelMissing, ConfigError, UsageError.
     """
     status = None
@@ -84,6 +87,9 @@ def order(
             status = Index.inspect(settings.index_path)
         except IndexMissing as error:
             raise missing(settings) from error
+        part_embedded(
+            settings, status, "so the other machine would find the other passages by words only", partial=partial
+        )
     name = settings.values.embedder
     if status and settings.origin["embedder"] == "default":
         name = status.embedder
@@ -121,6 +127,7 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
             "fingerprint": copied.fingerprint,
             "files": copied.files,
             "passages": copied.chunks,
+            **({"embedded": copied.embedded} if copied.embedded < copied.chunks else {}),
         }
         keep.add(path)
     if order.models:

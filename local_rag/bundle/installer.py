@@ -14,7 +14,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from local_rag.bundle.checking import AGAIN, MANIFEST, REQUIREMENTS, Bundle, digest_of, problems, read
 from local_rag.bundle.large_files import Progress, sum_of
@@ -332,11 +332,20 @@ def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
         code = 1 if done.returncode else 0
         show(*(done.stderr if code else done.stdout).decode(errors="replace").splitlines())
         show(f"the index {name} {'cannot be used' if code else 'can be read'}")
+        show(*_partial(bundle.contents["index"], f"{quoted(command)} index --embed-only --index {name}"))
         then = f'{quoted(command)} ask "…" --index {name}'
     else:
         then = f"{quoted(command)} index FOLDER"
     show("installed. Now:", f"  {quoted(command)} demo", f"  {then}")
     return code
+
+
+def _partial(index: dict[str, Any], command: str) -> list[str]:
+    """What to know of an index of which not all passages are embedded."""
+    if "embedded" not in index:
+        return []
+    count = f"{index['embedded']:,} of its {index['passages']:,} passages are embedded"
+    return [f"{count}; the others are found by their words only. To embed them here:", f"  {command}"]
 
 
 def main(arguments: list[str]) -> int:

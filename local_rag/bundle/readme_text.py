@@ -44,6 +44,13 @@ Ask it:
   {program} ask "…" --index {name}
 """
 
+_PARTIAL = """
+Not all of its passages are embedded; the others are found by their words only. To embed them on this machine, which
+needs none of the files:
+
+  {program} index --embed-only --index {name}
+"""
+
 _OLLAMA = """
 The models of Ollama ({models}) are put into its store: OLLAMA_MODELS, else .ollama/models in your home folder. Ollama
 itself is not in the bundle; get its installer from https://ollama.com/download and bring it along.
@@ -64,9 +71,11 @@ def readme(target: Target, needs: dict[str, str], contents: dict[str, Any], whee
     lines += ["  models.yaml"]
     if index:
         files, passages = plural(index["files"], "file"), plural(index["passages"], "passage")
-        lines += [f"  indexes/   {index['name']}: {files}, {passages}"]
+        part = f", {index['embedded']:,} of them embedded" if "embedded" in index else ""
+        lines += [f"  indexes/   {index['name']}: {files}, {passages}{part}"]
     lines += [f"  ollama/    {', '.join(models)}"] if models else []
     notes = _INDEX.format(name=index["name"], program=program) if index else ""
+    notes += _PARTIAL.format(name=index["name"], program=program) if index and "embedded" in index else ""
     notes += _OLLAMA.format(models=", ".join(models)) if models else ""
     oldest = "".join(f", {name} {version} or newer" for name, version in needs.items())
     return _TEXT.format(

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import EmbedderOption, JsonOption, ModelsOption, TrustOption, settings_of, stderr_display
+from local_rag.cli.options import (
+    EmbedderOption,
+    JsonOption,
+    ModelsOption,
+    PartialOption,
+    TrustOption,
+    settings_of,
+    stderr_display,
+)
 from local_rag.core.errors import LocalRagError, UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ def create(
     only_find_links: Annotated[
         bool, typer.Option("--only-find-links", help="Look for wheels only there, as pip with --no-index.")
     ] = False,
+    partial: PartialOption = False,
     json: JsonOption = False,
 ) -> int:
     """Collect wheels, embedding model, models.yaml and, if named, an index and Ollama models, with SHA-256 sums.
@@ -66,7 +75,9 @@ def create(
 
     settings = settings_of(index, models, trust_models_here, embedder=embedder)
     target, options = Target.of(platform, python), _links(find_links or [], only_find_links)
-    wanted = order(settings, target, index=index is not None, models=ollama_models or (), options=options)
+    wanted = order(
+        settings, target, index=index is not None, models=ollama_models or (), options=options, partial=partial
+    )
     created = make(folder.expanduser().absolute(), wanted, stderr_display())
     write_result(created, _created_lines(created), as_json=json)
     return 0

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import EngineOptions, FormatOption, JsonOption, KOption, stderr_display, with_options
+from local_rag.cli.options import (
+    EngineOptions,
+    FormatOption,
+    JsonOption,
+    KOption,
+    PartialOption,
+    stderr_display,
+    with_options,
+)
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
 
@@ -34,6 +42,7 @@ def calibrate(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
     format: FormatOption = None,
+    partial: PartialOption = False,
     json: JsonOption = False,
 ) -> int:
     """Fit the thresholds for relevance and answers to labelled cases; store them for this engine and embedder.
@@ -49,7 +58,7 @@ def calibrate(
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
-    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run)
+    request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run, partial)
     settings = options.settings(k=k, web__enabled="off", web__source="")
     calibration = fit(settings, request, stderr_display())
     plain = {name: value for name, value in to_plain(calibration).items() if name != "kept_in" or value is not None}

@@ -14,6 +14,7 @@ from local_rag.cli.options import (
     FormatOption,
     JsonOption,
     KOption,
+    PartialOption,
     SecondsOption,
     WebFromOption,
     settings_of,
@@ -100,6 +101,7 @@ def run_(
     seconds: SecondsOption = None,
     web_from: WebFromOption = None,
     out: OutOption = None,
+    partial: PartialOption = False,
     json: JsonOption = False,
 ) -> int:
     """Ask every case with each graph and report the figures. The same command continues a stopped run.
@@ -129,7 +131,9 @@ def run_(
         web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    return _evaluate(settings, EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:])), as_json=json)
+    return _evaluate(
+        settings, EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]), partial), as_json=json
+    )
 
 
 def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:

@@ -38,6 +38,7 @@ from local_rag.evaluation.threshold_fit import (
     trade_off,
 )
 from local_rag.graphs.nodes.generation import write as write_answer
+from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.text import citations
 from local_rag.text.answer_texts import is_refusal
@@ -60,7 +61,10 @@ PICTURES = (".png", ".svg", ".pdf")
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """Which cases, and what becomes of the thresholds. `keep`: the share of answerable questions still answered."""
+    """Which cases, and what becomes of the thresholds. `keep`: the share of answerable questions still answered.
+
+    `partial`: with an index that is embedded in part, too.
+    """
 
     paths: tuple[Path, ...]
     format: str | None = None
@@ -70,6 +74,7 @@ class CalibrationRequest:
     keep: float | None = None
     picture: Path | None = None
     dry_run: bool = False
+    partial: bool = False
 
     @property
     def options(self) -> list[str]:
@@ -85,7 +90,7 @@ class Calibration:
 
     `failed` and `unscored` count cases that are in none of the points. `most` is the largest share of answerable
     questions that any threshold answers, `before` the point of the threshold until now, `expected` the cross-fitted
-    one. `kept_in` is None for a dry run.
+    one. `kept_in` is None for a dry run. `embedded` says how much of the index was, where not all of it was.
     """
 
     engine: str
@@ -103,6 +108,7 @@ class Calibration:
     trade_off: list[Point]
     picture: Path | None = None
     kept_in: Path | None = None
+    embedded: str = ""
 
 
 @dataclass
@@ -163,6 +169,8 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
     with Rag.open(replace(settings, values=without)) as rag:
         for line in rag.choice.lines:
             display.say(line)
+        why = "so the thresholds would not hold for the whole index"
+        embedded = part_embedded(settings, rag.index.status(), why, partial=request.partial)
         graded, failed = _graded(rag, used, display)
         relevance = _relevance(graded)
         _answer(rag, graded, relevance.threshold if relevance else None, display)
@@ -186,6 +194,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         most=point_at(scores, 0.0).kept,
         before=point_at(scores, _in_force(settings, fingerprint, engine)),
         keep=request.keep,
+        embedded=embedded,
         expected=cross_fitted(scores, request.keep, request.seed),
         trade_off=trade_off(scores, threshold),
     )
@@ -194,6 +203,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         fitted = Thresholds(relevance=relevance.threshold if relevance else None, answer=threshold)
         origin = {"engine": engine, "cases": len(scores), "from": cases.name, "on": time.strftime("%Y-%m-%d")}
         origin |= {"files": [str(path.expanduser().absolute()) for path in request.paths], "options": request.options}
+        origin |= {"embedded": embedded} if embedded else {}
         calibration.kept_in = keep_thresholds(settings, fingerprint, fitted, origin)
     return calibration
 

@@ -13,6 +13,7 @@ from local_rag.evaluation.difference import Difference, corrected, difference
 from local_rag.evaluation.folder import Key, RunFolder, key_of
 from local_rag.evaluation.manifest import flat
 from local_rag.evaluation.measures import MEASURES, RecordKind
+from local_rag.evaluation.reports.facts import parts_embedded
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, short_path, shorten
 
@@ -61,7 +62,8 @@ class Pairing:
 class Comparison:
     """Two runs over the cases that both hold. `relabelled` of these have other labels in A than in B.
 
-    `alone` names graphs and modes that only one run has, and in which.
+    `partial` says of each run whose index was embedded in part how much was. `alone` names graphs
+    and modes that only one run has, and in which.
     """
 
     a: Path
@@ -71,6 +73,7 @@ class Comparison:
     only_b: int
     relabelled: int
     made: tuple[ManifestDifference, ...]
+    partial: tuple[str, ...]
     alone: tuple[str, ...]
     seed: int
     paired: tuple[Pairing, ...]
@@ -122,6 +125,7 @@ def compare(
         only_a=len(a.cases) - len(common),
         only_b=len(b.cases) - len(common),
         relabelled=sum(a.cases[case] != b.cases[case] for case in common),
+        partial=tuple(_partial(a, b)),
         made=tuple(_manifest_differences(a.folder.manifest, b.folder.manifest)),
         alone=() if graph_a or graph_b else tuple(_alone(a, b, chosen)),
         seed=seed,
@@ -164,6 +168,11 @@ def _chosen(a: _Run, b: _Run, name_a: str | None, name_b: str | None) -> list[tu
 
 
 _NAMED = "local-rag eval compare A B --graph-a NAME --graph-b NAME"
+
+
+def _partial(a: _Run, b: _Run) -> Iterator[str]:
+    for run, side in ((a, "A"), (b, "B")):
+        yield from (f"{side}: {line}" for line in parts_embedded(run.folder.manifest))
 
 
 def _alike(names_a: Sequence[str], names_b: Sequence[str]) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from local_rag.evaluation.matching import lookup
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.runner import Plan, Progress, Runner
 from local_rag.runtime.opening import loading
+from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.written import enter
 from local_rag.text.display import plural, printable, short_path, shorten
@@ -35,13 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents."""
+    """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents.
+
+    `partial`: of an index that is embedded in part, too.
+    """
 
     cases: CaseSet
     plan: Plan
     corpus: bool = False
     out: Path | None = None
     command: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
             display.say(line)
         if plan.graphs and (void := rag.void_calibration):
             display.say(f"note: {void.line}")
+        _check_embedded(rag, request)
         manifest = manifest_of(request.cases, used, plan, rag, request.command)
         folder = _folder(manifest, used, request.out, settings)
         searched = [rag.index, *([rag.second_source.index] if rag.second_source else [])]
@@ -92,6 +98,15 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
     if error is None:
         folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
     return Evaluation(folder, write_reports(folder), error)
+
+
+def _check_embedded(rag: Rag, request: EvaluationRequest) -> None:
+    """Raises UsageError where vectors are searched that are not all there, unless the person wants that."""
+    if not request.plan.graphs and set(request.plan.modes) <= {"words"}:
+        return
+    for index in [rag.index, *([rag.second_source.index] if rag.second_source else [])]:
+        why = "so the figures would not be those of the whole index"
+        part_embedded(rag.settings, index.status(), why, partial=request.partial)
 
 
 def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineError | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Engine
     from local_rag.evaluation.cases import Case, CaseSet
     from local_rag.evaluation.runner import Plan
+    from local_rag.index.status import IndexStatus
     from local_rag.runtime.rag import Rag
 
 _SAME = ("cases", "limit", "seed", "k", "depth", "engine", "index", "settings", "models_yaml", "local-rag")
@@ -69,6 +70,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "chunk_overlap": status.chunk_overlap,
             "content": rag.index.content(),
             "passages": "whole" if plan.whole else "chunks",
+            **embedded_part(status),
         },
         "second_source": _second_source(rag),
         "settings": _settings(settings),
@@ -94,7 +96,13 @@ def _second_source(rag: Rag) -> dict[str, Any] | None:
         "chunks": status.chunks,
         "fingerprint": status.fingerprint,
         "content": index.content(),
+        **embedded_part(status),
     }
+
+
+def embedded_part(status: IndexStatus) -> dict[str, int]:
+    """How many passages were embedded, where not all were: a run over a part says so, and cannot go on with more."""
+    return {"embedded": status.embedded} if status.embedded < status.chunks else {}
 
 
 def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:

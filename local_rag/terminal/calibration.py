@@ -30,9 +30,7 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
     unanswerable = calibration.cases - calibration.answerable
     cases = plural(calibration.cases, "case")
     yield f"{calibration.engine}: {cases}, {calibration.answerable} with an answer and {unanswerable} without"
-    for count, what in ((calibration.failed, "failed"), (calibration.unscored, "got no score")):
-        if count:
-            yield f"note: {count} of them {what} and count for nothing"
+    yield from _left_out(calibration)
     yield ""
     yield _relevance_line(calibration.relevance)
     yield f"answer      {answer.threshold:.2f}"
@@ -70,6 +68,15 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
         origin = origins.get(f"thresholds.{name}", "default")
         if origin != "default":
             yield f"note: thresholds.{name} is set by {origin}, which stays stronger"
+
+
+def _left_out(calibration: Calibration) -> Iterator[str]:
+    """Notes on cases that are in none of the figures, and on passages that no vector search could find."""
+    for count, what in ((calibration.failed, "failed"), (calibration.unscored, "got no score")):
+        if count:
+            yield f"note: {count} of them {what} and count for nothing"
+    if calibration.embedded:
+        yield f"note: fitted with {calibration.embedded} (--partial): fit again once the whole index is"
 
 
 def _relevance_line(point: Point | None) -> str:

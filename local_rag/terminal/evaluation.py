@@ -11,7 +11,7 @@ from rich.text import Text
 from local_rag.evaluation.comparison import Comparison, ManifestDifference, Pairing
 from local_rag.evaluation.difference import SURE, Difference, amount, p_text
 from local_rag.evaluation.measures import MEASURES
-from local_rag.evaluation.reports.facts import failure_head, failure_lines, missing, origin
+from local_rag.evaluation.reports.facts import failure_head, failure_lines, missing, warnings
 from local_rag.evaluation.reports.tables import tables
 from local_rag.terminal.console import NumberTable, indented
 from local_rag.text.display import joined, plural, short_path, shorten
@@ -44,7 +44,7 @@ def _groups(
 ) -> Iterator[list[RenderableType]]:
     if not manifest.get("finished"):
         yield [Text("The run is not finished: the same command continues where it stopped.", "yellow")]
-    if note := origin(cases):
+    for note in warnings(manifest, cases):
         yield [Text(note, "yellow")]
     for table in tables(summary):
         narrow = table.narrowed()
@@ -63,6 +63,8 @@ def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield f"B  {short_path(comparison.b)}"
     yield ""
     yield _common(comparison)
+    for line in comparison.partial:
+        yield Text(line, "yellow")
     yield from _manifest_parts(comparison.made)
     if comparison.alone:
         yield ""

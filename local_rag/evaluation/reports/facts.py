@@ -84,8 +84,21 @@ def failure_head(summary: Mapping[str, Any], first: int) -> str:
     return f"{plural(total, 'failure')}, in none of the figures{more}:"
 
 
-def origin(cases: Sequence[Case]) -> str:
-    """A warning where most cases were made by rules from the files themselves; else empty."""
+def warnings(manifest: Manifest, cases: Sequence[Case]) -> list[str]:
+    """What to know before any figure: how much was embedded, and that most cases were made by rules from the files."""
+    return [*parts_embedded(manifest), *filter(None, [_origin(cases)])]
+
+
+def parts_embedded(manifest: Manifest) -> Iterator[str]:
+    """A sentence for each index of the run of which only a part was embedded."""
+    for name, what in (("index", "the index"), ("second_source", "the second source")):
+        index = manifest.get(name) or {}
+        if "embedded" in index:
+            count = f"{index['embedded']:,} of {plural(index['chunks'], 'passage')} of {what}"
+            yield f"Only {count} were embedded (--partial): the others could be found by their words only."
+
+
+def _origin(cases: Sequence[Case]) -> str:
     by_rules = sum(bool(_BY_RULES.fullmatch(case.note)) for case in cases)
     if 2 * by_rules <= len(cases):
         return ""

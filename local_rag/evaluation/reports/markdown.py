@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, missing, origin, settings_of
+from local_rag.evaluation.reports.facts import facts, failure_head, failure_lines, missing, settings_of, warnings
 from local_rag.evaluation.reports.formatting import WIDTH, one_line
 from local_rag.evaluation.reports.outcomes import OUTCOMES, TITLES, unblamed, worst
 from local_rag.evaluation.reports.tables import Table, tables
@@ -48,7 +48,7 @@ def _head(manifest: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[str]:
         "Retrieval and answers are counted apart, and there is no overall score. A question that failed is counted as\n"
         "failed and enters no figure. – stands for a figure that nothing could be counted for."
     )
-    if warning := origin(cases):
+    for warning in warnings(manifest, cases):
         yield f"**{warning}**"
 
 

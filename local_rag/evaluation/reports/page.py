@@ -23,8 +23,8 @@ from local_rag.evaluation.reports.facts import (
     failure_head,
     failure_lines,
     missing,
-    origin,
     settings_of,
+    warnings,
 )
 from local_rag.evaluation.reports.formatting import block, one_line
 from local_rag.evaluation.reports.outcomes import OUTCOMES, SEARCHED, TITLES, tone, unblamed, urgency, worst
@@ -69,7 +69,7 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
         manifest=manifest,
         first=[(label, value) for label, value in known if label in FIRST],
         later=[(label, value) for label, value in known if label not in FIRST],
-        origin=origin(cases),
+        warnings=warnings(manifest, cases),
         missing=list(missing(manifest, summary)),
         settings=settings_of(manifest),
         models=block((manifest.get("models_yaml") or {}).get("text"), 100_000),

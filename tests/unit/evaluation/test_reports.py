@@ -27,7 +27,7 @@ from support.screen import shown as lines_shown
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.reports import charts, formatting, markdown, page
 from local_rag.evaluation.reports.drawings import save, svg
-from local_rag.evaluation.reports.facts import missing, origin
+from local_rag.evaluation.reports.facts import missing, warnings
 from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
 from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
@@ -199,16 +199,16 @@ def test_cases_that_rules_made_are_told_to_flatter():
         "10 of 10 cases were made by rules from the files' own words: word search looks better than on people's "
         "questions, and foreign questions are easy to refuse."
     )
-    assert origin(cases) == told
+    assert warnings({}, cases) == [told]
     assert " ".join(lines_of(MANIFEST, NOTHING, cases, width=60)).replace("  ", " ") == told
     assert told in markdown.report(MANIFEST, cases, [], summary_of())
     shown = html.document_fromstring(page.report(MANIFEST, cases, [], summary_of()))
     assert told in shown.xpath("//p[@class='warn']/text()")
     others = [replace(case, note=note) for case in cases[:5] for note in ("proposed: ollama/qwen3:4b",)]
-    assert origin([*others, *cases[5:]]) == "", "half of them is not most of them"
-    assert origin([*others[1:], *cases[4:]]).startswith("6 of 10 cases")
-    assert origin([replace(case, note="proposed: figure, edited") for case in cases]) == ""
-    assert origin([]) == ""
+    assert warnings({}, [*others, *cases[5:]]) == [], "half of them is not most of them"
+    assert warnings({}, [*others[1:], *cases[4:]])[0].startswith("6 of 10 cases")
+    assert warnings({}, [replace(case, note="proposed: figure, edited") for case in cases]) == []
+    assert warnings({}, []) == []
 
 
 def test_what_is_empty_is_left_out():
