@@ -79,6 +79,15 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """A file, or a folder with so many files, that is at another place now and keeps what was indexed of it."""
+
+    old: str
+    new: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
