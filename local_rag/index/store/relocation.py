@@ -31,8 +31,8 @@ def relocate(db: Connection, moves: Sequence[tuple[str, FileRow]]) -> None:
         documents = [
             each[0] for each in db.execute("SELECT id FROM documents WHERE file = ? ORDER BY id", (files[old],))
         ]
-        sql = "SELECT DISTINCT header FROM chunks WHERE header IS NOT NULL AND document IN (SELECT value FROM json_each(?))"
-        headers |= {each[0] for each in db.execute(sql, (json.dumps(documents),))}
+        sql = "SELECT DISTINCT header FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
+        headers |= {each[0] for each in db.execute(sql, (json.dumps(documents),)) if each[0] is not None}
         certain = full_text.remove(db, documents) and certain
         _move_file(db, files[old], old, row)
         for position, document in enumerate(documents):

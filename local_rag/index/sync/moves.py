@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def moves(walked: Walk, known: Mapping[str, FileRow]) -> Moves:
 def is_gone(path: str) -> bool:
     """Whether there is certainly nothing under a path; what may not be looked at may still be there."""
     try:
-        os.lstat(path)  # noqa: PTH116 - as cheap as can be
+        os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:

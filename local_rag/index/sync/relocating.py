@@ -1,4 +1,4 @@
-"""Moves as an index takes them over: files and roots under their new paths, with what was excluded and reported there."""
+"""Moves as an index takes them over: files and roots under new paths, with what was excluded and reported there."""
 
 from __future__ import annotations
 
