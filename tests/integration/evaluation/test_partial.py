@@ -34,17 +34,18 @@ def cases(tmp_path):
     (notes / "bakery.txt").write_text("The bakery opens at seven.", "utf-8")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([notes])
-        (notes / "shop.txt").write_text("\n\n".join(f"{what} costs {price}." for what, price in PRICES.items()), "utf-8")
+        text = "\n\n".join(f"{what} costs {price}." for what, price in PRICES.items())
+        (notes / "shop.txt").write_text(text, "utf-8")
         index.sync(embed=False)
         assert index.embedded_count() == (1, 2)
+    shop = {"relevant": [{"file": "shop.txt"}]}
     lines = [
-        {"id": f"{what}{n}", "question": f"What does {what} cost?", "answers": [price], "relevant": [{"file": "shop.txt"}]}
+        {"id": f"{what}{n}", "question": f"What does {what} cost?", "answers": [price]} | shop
         for what, price in PRICES.items()
         for n in range(2)
     ]
-    lines += [
-        {"id": f"u{n}", "question": f"Who was the king of France in {1500 + n}?", "answerable": False} for n in range(10)
-    ]
+    kings = (f"Who was the king of France in {1500 + n}?" for n in range(10))
+    lines += [{"id": f"u{n}", "question": question, "answerable": False} for n, question in enumerate(kings)]
     path = tmp_path / "cases.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
     return path
