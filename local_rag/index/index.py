@@ -106,9 +106,10 @@ class Index:
         Raises what `inspect` raises.
         """
         with closing(Store(path.absolute())) as store:
-            passages = store.read(reads.passages, store.read(reads.chunks_named, keys))
+            named = store.read(reads.chunks_by_key, keys)
+            passages = {passage.id: passage for passage in store.read(reads.passages, list(named.values()))}
             files = frozenset(file.path for file in store.read(reads.files))
-            return Stored(store.read(reads.content), files, {passage.key: passage for passage in passages})
+            return Stored(store.read(reads.content), files, {key: passages[chunk] for key, chunk in named.items()})
 
     @staticmethod
     def destroy(path: Path) -> None:

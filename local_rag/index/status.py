@@ -11,7 +11,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.narrowing import Narrowing
 from local_rag.index.narrowed import selected_paths
 from local_rag.index.outline import about, outline
-from local_rag.index.store import folder, reads
+from local_rag.index.store import embedded, folder, reads
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.text.description import summary
@@ -30,6 +30,7 @@ more exact, and takes 17 s for 1,000,000 passages."""
 class IndexStatus:
     """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
 
+    Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
     `pages` of the web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is
     walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
@@ -51,6 +52,7 @@ class IndexStatus:
     root_options: tuple[Root, ...] = ()
     about: str = ""
     summary: str = ""
+    embedded: int = 0
 
 
 def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
@@ -78,6 +80,7 @@ def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
         root_options=roots,
         about=about(store),
         summary=summary(outline(store)) if outlined else "",
+        embedded=store.read(embedded.counts)[0],
     )
 
 

@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.index.header import HEADER_WEIGHT
-from local_rag.index.store import shapes
+from local_rag.index.store import reuse, shapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -205,7 +205,7 @@ def set_vectors(
     """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see them.
 
     `chunks` are taken in in their order, with what is known of them; so are other chunks with these headers that have
-    a vector. Chunks and headers that are gone by now are left out.
+    a vector, and those of equal texts, which get the same vector. Chunks and headers that are gone by now are left out.
     """
     known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {_IN}", (_array(texts),))}
     rows = [(chunk, blob(vector)) for chunk, vector in texts.items() if chunk in known]
@@ -213,6 +213,7 @@ def set_vectors(
     named = headers or {}
     db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(blob(v), number) for number, v in named.items()])
     changed = [chunk for chunk, _ in rows]
+    changed += reuse.spread(db, changed)
     sharing = db.execute(f"SELECT chunks.id FROM chunks WHERE header {_IN} ORDER BY id", (_array(named),)).fetchall()
     changed += [row[0] for row in sharing]
     db.execute(f"DELETE FROM embedded WHERE chunk {_IN}", (_array(changed),))

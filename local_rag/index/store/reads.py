@@ -233,16 +233,35 @@ def opening(db: Connection, file: int, title: str | None, limit: int) -> list[tu
 
 def chunks_named(db: Connection, keys: Collection[str]) -> list[int]:
     """The ids of the chunks with these keys."""
-    return [row[0] for row in db.execute(f"SELECT id FROM chunks WHERE key {_IN}", (_array(keys),))]
+    return list(chunks_by_key(db, keys).values())
+
+
+def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
+    """The chunks with these keys, also where a key is that of the place that the file was in before it moved."""
+    array = _array(keys)
+    former = f"SELECT key, chunk FROM former_keys WHERE key {_IN}"
+    chunks = dict(db.execute(former, (array,))) if shapes.has_table(db, "former_keys") else {}
+    return chunks | dict(db.execute(f"SELECT key, id FROM chunks WHERE key {_IN}", (array,)))
+
+
+def former_paths(db: Connection, paths: Iterable[str]) -> list[str]:
+    """Where these files were before they moved; what quotes them names these paths."""
+    if not shapes.has_table(db, "former_paths"):
+        return []
+    sql = f"SELECT former_paths.path FROM former_paths JOIN files ON files.id = file WHERE files.path {_IN}"
+    return [row[0] for row in db.execute(sql, (_array(paths),))]
 
 
 def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[int]]:
     """For each of these chunks those of its document in the order of the text, at most `reach` on either side of it."""
-    rows = db.execute(f"SELECT key, id, document FROM chunks WHERE key {_IN}", (_array(keys),)).fetchall()
+    named = chunks_by_key(db, keys)
+    sql = f"SELECT id, document FROM chunks WHERE id {_IN}"
+    documents = dict(db.execute(sql, (_array(named.values()),)))
     before = "SELECT id FROM chunks WHERE document = ? AND id <= ? ORDER BY id DESC LIMIT ?"
     after = "SELECT id FROM chunks WHERE document = ? AND id > ? ORDER BY id LIMIT ?"
     near = {}
-    for key, chunk, document in rows:
+    for key, chunk in named.items():
+        document = documents[chunk]
         first = [row[0] for row in db.execute(before, (document, chunk, reach + 1))]
         near[key] = [*reversed(first), *(row[0] for row in db.execute(after, (document, chunk, reach)))]
     return near
@@ -251,10 +270,11 @@ def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[
 def span(db: Connection, key: str, start: int, end: int) -> str:
     """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
     start, length = max(0, start), max(0, end - max(0, start))
-    document = "FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
-    row = db.execute(f"SELECT substr(text, ?, ?) {document}", (start + 1, length, key)).fetchone()
+    document = "FROM documents JOIN chunks ON chunks.document = documents.id WHERE chunks.id = ?"
+    chunk = chunks_by_key(db, [key]).get(key)
+    row = db.execute(f"SELECT substr(text, ?, ?) {document}", (start + 1, length, chunk)).fetchone()
     if row and len(row[0]) < length:  # the text ends before; or SQLite counts no further than a NUL in it
-        row = db.execute(f"SELECT text {document}", (key,)).fetchone()
+        row = db.execute(f"SELECT text {document}", (chunk,)).fetchone()
         return str(row[0][start : start + length])
     return row[0] if row else ""
 
@@ -317,13 +337,16 @@ def vector_blobs(db: Connection, ids: Collection[int]) -> list[tuple[int, bytes]
 
 def vectors_named(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
     """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
-    sql = f"SELECT key, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE key {_IN}"
-    return {key: (digest, vector) for key, digest, vector in db.execute(sql, (_array(keys),))}
+    named = chunks_by_key(db, keys)
+    sql = f"SELECT id, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE id {_IN}"
+    by_id = {chunk: (digest, vector) for chunk, digest, vector in db.execute(sql, (_array(named.values()),))}
+    return {key: by_id[chunk] for key, chunk in named.items() if chunk in by_id}
 
 
 def not_fresh(db: Connection) -> list[int]:
-    """The chunks that have no vector of the new embedder yet."""
-    return [row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) ORDER BY id")]
+    """The chunks that have no vector of the new embedder yet, one of each text."""
+    sql = "SELECT min(id) FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) GROUP BY digest ORDER BY min(id)"
+    return [row[0] for row in db.execute(sql)]
 
 
 def headers(db: Connection, numbers: Collection[int]) -> list[tuple[int, str]]:

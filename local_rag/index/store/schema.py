@@ -122,6 +122,17 @@ CREATE VIRTUAL TABLE IF NOT EXISTS full_text USING fts5(
     text, heading, title, name, folders, author, date, subject, content='', tokenize='porter unicode61'
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5vocab(full_text, row);
+CREATE TABLE IF NOT EXISTS former_paths (
+    path TEXT NOT NULL,
+    file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE,
+    PRIMARY KEY (path, file)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS former_keys (
+    key TEXT PRIMARY KEY,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS former_paths_of_file ON former_paths (file);
+CREATE INDEX IF NOT EXISTS former_keys_of_chunk ON former_keys (chunk);
 CREATE INDEX IF NOT EXISTS chunks_of_digest ON chunks (digest);
 CREATE INDEX IF NOT EXISTS chunks_of_header ON chunks (header);
 DROP INDEX IF EXISTS documents_of_file;
@@ -132,7 +143,8 @@ CREATE INDEX IF NOT EXISTS documents_by_header_version ON documents (header_vers
 
 `failures` are files whose content a version of the parser cannot read, each with the reason. `reported` is what earlier
 syncs reported as skipped. `excluded` is what a person excluded from roots that were forgotten since: where one is
-indexed again it holds as before.
+indexed again it holds as before. `former_paths` and `former_keys` are those of files that have moved and of their
+chunks: what was written down under them finds what is meant.
 
 `headers` are the headers of chunks with their vectors, NULL until they are embedded. `embedded` are the chunks that
 vector search sees, in the order in which their vectors came; its `header` is the one whose vector was there then. Both

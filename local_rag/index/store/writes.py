@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
 from local_rag.index.name_words import folder_words, name_text
-from local_rag.index.store import embedded, forgetting, full_text, schema, shapes
+from local_rag.index.store import embedded, forgetting, full_text, reuse, schema, shapes
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
@@ -88,7 +88,7 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
     A document comes with its chunks. A chunk whose text the index has already, in this file or another, gets the vector
     of that; the vectors of the others come later (`embedded.set_vectors`).
     """
-    known = _vectors_of(db, file.path)
+    known = reuse.vectors_of(db, file.path)
     left = _remove(db, [file.path])
     stored = (file.path, file.root, file.sha256, json.dumps(file.warnings), *_state(file))
     sql = (
@@ -96,16 +96,15 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     number = db.execute(sql, stored).lastrowid
-    name, folders = name_text(file.path), " ".join(folder_words(_below_root(file)))
+    words = path_words(file)
     numbers = [
-        _write_document(db, number, file.path, position, document, (name, folders))
-        for position, document in enumerate(documents)
+        _write_document(db, number, file.path, position, document, words) for position, document in enumerate(documents)
     ]
     full_text.add(db, numbers)
-    chunks = _chunks_of(db, numbers)
-    reused = _reuse_vectors(db, chunks, known)
+    chunks = chunks_of(db, numbers)
+    reused = reuse.take_over(db, chunks, known)
     embedded.take_in(db, [chunk for chunk, _ in chunks])
-    _drop_unused_headers(db, left)
+    drop_unused_headers(db, left)
     return reused
 
 
@@ -130,7 +129,7 @@ def _write_document(
     }
     sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
-    headers = _numbers_of_headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
+    headers = numbers_of_headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
     sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
     for chunk, named in zip(chunks, headers, strict=True):
         text = document.text[chunk.start : chunk.end]
@@ -139,13 +138,16 @@ def _write_document(
     return number
 
 
-def _below_root(file: FileRow) -> str:
-    """The path from its root on, whose own name belongs to it: what lies above says nothing about the file."""
+def path_words(file: FileRow) -> tuple[str, str]:
+    """The words of a file's name, and those of its folders from its root on: what lies above says nothing about it."""
     path, root = Path(file.path), Path(file.root)
-    return str(Path(root.name, path.relative_to(root))) if path != root and path.is_relative_to(root) else file.path
+    is_below = path != root and path.is_relative_to(root)
+    return name_text(file.path), " ".join(
+        folder_words(str(Path(root.name, path.relative_to(root))) if is_below else file.path)
+    )
 
 
-def _numbers_of_headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
+def numbers_of_headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
     """The numbers of headers, new ones where needed; None for an empty one."""
     distinct = [text for text in dict.fromkeys(texts) if text]
     db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
@@ -154,39 +156,16 @@ def _numbers_of_headers(db: Connection, texts: Sequence[str]) -> list[int | None
     return [numbers.get(text) for text in texts]
 
 
-def _drop_unused_headers(db: Connection, headers: Collection[int]) -> None:
+def drop_unused_headers(db: Connection, headers: Collection[int]) -> None:
     """Forget those of these headers that no chunk has any more."""
     unused = "NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)"
     db.executemany(f"DELETE FROM headers WHERE id = ? AND {unused}", [(number,) for number in headers])
 
 
-def _chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
+def chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
     """(chunk, digest) of all chunks of these documents, in their order."""
     sql = "SELECT id, digest FROM chunks WHERE document IN (SELECT value FROM json_each(?)) ORDER BY id"
     return db.execute(sql, (json.dumps(documents),)).fetchall()
-
-
-def _vectors_of(db: Connection, path: str) -> dict[bytes, bytes]:
-    """The vectors of a file's texts, by their digests."""
-    sql = (
-        "SELECT digest, vector FROM files JOIN documents ON documents.file = files.id"
-        " JOIN chunks ON chunks.document = documents.id JOIN vectors ON vectors.chunk = chunks.id WHERE path = ?"
-    )
-    return dict(db.execute(sql, (path,)))
-
-
-def _reuse_vectors(db: Connection, chunks: Sequence[tuple[int, bytes]], known: Mapping[bytes, bytes]) -> int:
-    """Give chunks (id, digest) the vectors of equal texts, from `known` or of any chunk; how many got one."""
-    sql = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ? LIMIT 1"
-    reused = 0
-    for chunk, of_text in chunks:
-        vector = known.get(of_text)
-        if vector is None and (row := db.execute(sql, (of_text,)).fetchone()):
-            vector = row[0]
-        if vector is not None:
-            db.execute("INSERT INTO vectors VALUES (?, ?)", (chunk, vector))
-            reused += 1
-    return reused
 
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:
@@ -202,7 +181,7 @@ def _state(file: FileRow) -> tuple[float, ...]:
 
 def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them."""
-    _drop_unused_headers(db, _remove(db, paths))
+    drop_unused_headers(db, _remove(db, paths))
 
 
 def _remove(db: Connection, paths: Iterable[str]) -> set[int]:
@@ -239,9 +218,10 @@ def set_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> Non
 
 
 def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
-    """Keep vectors of another embedder until all are there."""
+    """Keep vectors of another embedder until all are there; chunks of equal texts get the same."""
     rows = [(number, embedded.blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
     db.executemany("INSERT OR REPLACE INTO fresh VALUES (?, ?)", rows)
+    reuse.spread(db, ids, "fresh")
 
 
 def add_fresh_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> None:
