@@ -117,23 +117,22 @@ def run_(
     from local_rag.index.search import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    if retrieval_only:
-        _check_ranking(graph=graph, judge=judge, web_from=web_from)
+    _check_ranking(retrieval_only, graph=graph, judge=judge, web_from=web_from)
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
+    source = web_from if web_from is not None or not demo else str(SAVED_PAGES)
     settings = options.settings(
         index=INDEX if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
         k=k,
         limits__seconds=seconds,
         web__enabled="off",
-        web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
+        web__source=source,
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    return _evaluate(
-        settings, EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]), partial), as_json=json
-    )
+    request = EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]), partial)
+    return _evaluate(settings, request, as_json=json)
 
 
 def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
@@ -177,10 +176,10 @@ def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, cor
         raise UsageError("--corpus makes an index, so --index cannot name another", hint="leave one of them out")
 
 
-def _check_ranking(**given: object) -> None:
+def _check_ranking(retrieval_only: bool, **given: object) -> None:
     """Raises UsageError for the options that only answers have, where only passages are ranked."""
     for name, value in given.items():
-        if value:
+        if retrieval_only and value:
             option = name.replace("_", "-")
             raise UsageError(
                 f"--{option} has no effect with --retrieval-only, which answers nothing", hint="leave one of them out"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
@@ -200,12 +200,18 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
     )
     calibration.picture = _picture(scores, calibration, settings, request.picture)
     if not request.dry_run:
-        fitted = Thresholds(relevance=relevance.threshold if relevance else None, answer=threshold)
-        origin = {"engine": engine, "cases": len(scores), "from": cases.name, "on": time.strftime("%Y-%m-%d")}
-        origin |= {"files": [str(path.expanduser().absolute()) for path in request.paths], "options": request.options}
-        origin |= {"embedded": embedded} if embedded else {}
-        calibration.kept_in = keep_thresholds(settings, fingerprint, fitted, origin)
+        calibration.kept_in = _keep(calibration, settings, request, {"cases": len(scores), "from": cases.name})
     return calibration
+
+
+def _keep(calibration: Calibration, settings: Settings, request: CalibrationRequest, about: dict[str, Any]) -> Path:
+    """Keep the thresholds with what they were fitted to, and what the command that fits them anew needs."""
+    relevance = calibration.relevance.threshold if calibration.relevance else None
+    fitted = Thresholds(relevance=relevance, answer=calibration.answer.threshold)
+    origin = {"engine": calibration.engine, **about, "on": time.strftime("%Y-%m-%d")}
+    origin |= {"files": [str(path.expanduser().absolute()) for path in request.paths], "options": request.options}
+    origin |= {"embedded": calibration.embedded} if calibration.embedded else {}
+    return keep_thresholds(settings, calibration.fingerprint, fitted, origin)
 
 
 def _open(request: CalibrationRequest) -> CaseSet:
