@@ -121,18 +121,21 @@ def run_(
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
-    source = web_from if web_from is not None or not demo else str(SAVED_PAGES)
     settings = options.settings(
         index=INDEX if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
         k=k,
         limits__seconds=seconds,
         web__enabled="off",
-        web__source=source,
+        web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
-    request = EvaluationRequest(opened, plan, corpus, out, ("local-rag", *sys.argv[1:]), partial)
-    return _evaluate(settings, request, as_json=json)
+    return _evaluate(settings, EvaluationRequest(opened, plan, corpus, out, _command(), partial), as_json=json)
+
+
+def _command() -> tuple[str, ...]:
+    """As it was typed."""
+    return ("local-rag", *sys.argv[1:])
 
 
 def _evaluate(settings: Settings, request: EvaluationRequest, *, as_json: bool) -> int:
