@@ -30,7 +30,7 @@ def files(
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List the indexed files with size, date, passages, title and what could not be read of them."""
+    """List the indexed files with size, passages, title, author, date and what could not be read of them."""
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
     from local_rag.terminal.console import write_result
