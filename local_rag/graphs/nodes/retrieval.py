@@ -9,6 +9,7 @@ from langchain_core.documents import Document
 
 from local_rag.core.callbacks import retrieval
 from local_rag.core.events import Retrieved
+from local_rag.core.verdicts import Graded
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.state import State, Update, standalone_of
@@ -32,7 +33,18 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
         "documents": passages,
         "shown": [chunk_id(passage) for passage in passages],
         "nearest": nearest([*state.get("nearest", ()), *passages]),
+        "decisions": named_documents(passages),
     }
+
+
+def named_documents(passages: Sequence[Document]) -> list[Graded]:
+    """The documents that the query names and the search therefore preferred, each with the words that name it."""
+    named = {
+        str(passage.metadata.get("source", "")): str(passage.metadata["named"])
+        for passage in passages
+        if passage.metadata.get("named")
+    }
+    return [Graded("document", "named", f"by the words {said!r}", source=source) for source, said in named.items()]
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str]) -> list[Document]:

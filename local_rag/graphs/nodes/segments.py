@@ -22,7 +22,7 @@ from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import in_prompt_order, nearest, search
+from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, nearest, search
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, Update, standalone_of
@@ -79,6 +79,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
         "documents": [*collected, *new],
         "shown": [chunk_id(passage) for passage in new],
         "nearest": nearest([*state.get("nearest", ()), *new]),
+        "decisions": named_documents(new),
     }
     anew: Update = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}
     return update if goes_on else {**update, **anew}

@@ -19,6 +19,8 @@ RULES = {
     "2023-06 Quarterly report.md": "# Quarterly report\n\nThe harbour earned 1,200 crowns from berths and from fog.\n",
     "Mietvertrag_Hafenstr_12.txt": "Die Miete beträgt 700 Kronen. Die Kündigungsfrist ist drei Monate.\n",
     "meeting-notes-northwind.md": "# Meeting with Northwind\n\nThey asked for a longer pier and two more berths.\n",
+    "NORTHPIER_2022_report.md": "# Annual report\n\nNorth Pier earned 400 crowns.\n",
+    "NORTHPIER_2021_report.md": "# Annual report\n\nNorth Pier earned 300 crowns.\n",
     "berths.txt": "A berth is a place for a boat at the pier.\n",
     "pier/boats.md": "Boats lie at the pier. Boats leave at dawn. What boats need is rope and a berth.\n",
     "pier/more.md": "More boats come in June. Such boats need a berth, and boats of guests pay a fee.\n",
@@ -70,6 +72,7 @@ def first(index, question, **options):
         ("Wie hoch ist die Miete in der Hafenstr 12?", "Mietvertrag_Hafenstr_12.txt", "hafenstr 12"),
         ("What did Northwind ask for?", "meeting-notes-northwind.md", "northwind"),
         ("Summarise the Northwind notes", "meeting-notes-northwind.md", "northwind notes"),
+        ("How much did North Pier earn in FY2022?", "NORTHPIER_2022_report.md", "north pier 2022"),
         ("Who sent the mail about the summer feast?", "crew.mbox", "summer feast"),
     ],
 )
@@ -88,8 +91,11 @@ def test_two_documents_are_named(index):
     assert {passage.metadata["named"] for passage in passages[:2]} == {"rule 7", "rule 17"}
 
 
-@pytest.mark.parametrize("question", ["How many boats need a berth?", "What do boats need?", "boats at the pier"])
-def test_an_ordinary_word_that_is_a_name_names_nothing(index, question):
+@pytest.mark.parametrize(
+    "question",
+    ["How many boats need a berth?", "What do boats need?", "boats at the pier", "Is a Meeting dull in fog?"],
+)
+def test_an_ordinary_word_that_is_a_name_or_part_of_a_title_names_nothing(index, question):
     assert {passage.metadata["named"] for passage in index.search(question, 5)} == {""}
 
 

@@ -313,6 +313,14 @@ def test_passages_are_dealt_out(count, candidates, parts):
     assert dealt(count, candidates) == parts
 
 
+@pytest.mark.parametrize("graph", ["plain", "self-rag", "crag", "adaptive"])
+def test_a_document_that_the_question_names_is_a_decision(graph):
+    passages = [passage(1, named="plan"), passage(2, source="/notes/1.md", named="plan"), passage(3)]
+    decisions = [graded for graded in run(graph, corpus=FakeCorpus(passages))[1]["decisions"] if graded.source]
+    (named,) = [graded for graded in decisions if graded.kind == "document"]
+    assert (named.verdict, named.why, named.source) == ("named", "by the words 'plan'", "/notes/1.md")
+
+
 def test_a_draft_is_ranked_by_what_it_was_written_with_after_it_began_anew():
     class Anew(ScriptedEngine):
         def answer(self, question, documents, attempt):
