@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from local_rag.index.document_names import DocumentNames, NamedDocument, Naming
+from local_rag.index.fusion import fuse
 from local_rag.index.store import reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.selection import Selection
@@ -118,8 +119,6 @@ def _inside(
     store: Store, named: NamedDocument, query: str, vector: Vectors, deep: int, exclude: Collection[int]
 ) -> list[int]:
     """The chunks of a document, best first by the sum of their reciprocal ranks, dense and sparse."""
-    from local_rag.index.search import fuse
-
     where, values = ["d.file = ?"], [named.file, *([named.title] if named.title is not None else [])]
     own = Selection([*where, *(["d.title = ?"] if named.title is not None else [])], values)
     rankings = [store.nearest(vector, deep, own, exclude)]

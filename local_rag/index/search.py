@@ -1,14 +1,17 @@
-"""Hybrid search: dense and sparse rankings, fused by reciprocal rank."""
+"""Hybrid search: the passages nearest in meaning and those with the words of the query, in one order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from local_rag.index.fusion import combined, fuse
 from local_rag.index.preference import Preference
 from local_rag.index.store import embedded, full_text, reads
 from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
+from local_rag.text.near_duplicates import Distinct
 from local_rag.text.urls import is_page
 from local_rag.text.words import stem, words
 
@@ -25,18 +28,25 @@ Prefer = Callable[[int, Collection[int]], Preference]
 
 Mode = Literal["hybrid", "dense", "words"]
 
-RRF = 60
-"""The constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
-
 _DEEP = 50
-"""How many candidates of each kind are fused, at least; four times k if that is more."""
+"""How many candidates of each kind are scored, at least; four times k if that is more."""
 
+_DEEP_ENOUGH = 400
+"""Candidates of each kind after which near-duplicates are taken rather than others looked for."""
 
 DEEPEST = 20_000
 """Candidates of each kind among which exact words are looked for, at least."""
 
 _READ = 100
-"""Passages whose texts are read at once to look for exact words."""
+"""Passages whose texts are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What an index has for a query: `scores` by chunk, and whether it has no more than these."""
+
+    scores: Mapping[int, float] = field(default_factory=dict)
+    complete: bool = True
 
 
 def search(
@@ -57,38 +67,53 @@ def search(
 
     `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `chosen`, `wanted` (exact
     words) and `exclude` (keys of passages) narrow the search. Identical texts come once, from the place that ranks
-    first, unless `repeats`. `prefer` ranks the chunks of documents that the query names.
+    first, and near-duplicates of better passages only where there are too few others, unless `repeats`. `prefer` ranks
+    the chunks of documents that the query names.
     """
     left_out = store.read(reads.chunks_named, exclude) if exclude else []
-    terms = terms_of(query) if mode != "dense" else []
     deep = max(_DEEP, 4 * k)
     preferred = prefer(deep, left_out) if prefer else Preference()
     while True:
-        rankings = []
-        if mode != "words":
-            rankings.append(store.nearest(vector, deep, chosen, left_out))
-        if terms:
-            rankings.append(store.matching(terms, deep, chosen, left_out))
-        weights = [1.0] * len(rankings)
-        fused = fuse(
-            [
-                *([chunk for chunk, _ in ranking] for ranking in rankings),
-                *(ranking for _, ranking in preferred.rankings),
-            ],
-            [*weights, *(weight * sum(weights) for weight, _ in preferred.rankings)],
-        )
+        scored = candidates(store, query, vector, deep, mode, chosen, left_out)
+        best = sorted(scored.scores, key=lambda chunk: (-scored.scores[chunk], chunk))
+        weights, rankings = zip((1.0, best), *preferred.rankings, strict=True)
+        fused = fuse(rankings, weights)
         ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
-        kept = ranked[:k] if repeats else _distinct(store, ranked, k)
-        if len(kept) == k or all(len(ranking) < deep for ranking in rankings) or (wanted and deep > DEEPEST):
+        kept, complete = (_read(store, ranked[:k]), True) if repeats else _distinct(store, ranked, k)
+        enough = len(kept) == k and (complete or deep >= _DEEP_ENOUGH)
+        if enough or scored.complete or (wanted and deep > DEEPEST):
             break
         deep *= 4
-    passages = store.read(reads.passages, kept)
-    cosines = _cosines(store, embedder, vector, passages)
+    cosines = _cosines(store, embedder, vector, kept)
     said = preferred.said
     return [
         document(passage, said.get(passage.id, ""), score=cosines[passage.id], rank_score=fused[passage.id])
-        for passage in passages
+        for passage in kept
     ]
+
+
+def candidates(
+    store: Store,
+    query: str,
+    vector: Vectors,
+    deep: int,
+    mode: Mode,
+    chosen: Selection | None,
+    exclude: Collection[int],
+) -> Candidates:
+    """The `deep` best chunks of each kind, scored as `mode` says."""
+    terms = terms_of(query) if mode != "dense" else []
+    dense = store.nearest(vector, deep, chosen, exclude) if mode != "words" else []
+    sparse = store.matching(terms, deep, chosen, exclude) if terms else []
+    complete = len(dense) < deep and len(sparse) < deep
+    highest = (store.highest(terms) if sparse else 0.0) or 1.0
+    shares = {chunk: -score / highest for chunk, score in sparse}
+    if mode == "words":
+        return Candidates(shares, complete)
+    cosines = dict(dense)
+    lacking = [chunk for chunk in shares if chunk not in cosines]
+    cosines |= store.cosines(vector, lacking) if lacking else {}
+    return Candidates(combined(cosines, shares, [chunk for chunk in lacking if chunk not in cosines]), complete)
 
 
 def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequence[Passage]) -> dict[int, float]:
@@ -106,19 +131,6 @@ def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequen
     return cosines
 
 
-def fuse(rankings: Sequence[Sequence[int]], weights: Sequence[float] | None = None) -> dict[int, float]:
-    """Reciprocal rank fusion: the sum of weight / (60 + rank), ranks from 1; best first, ties by the first ranking.
-
-    The weights are 1 where none are given.
-    """
-    scores: dict[int, float] = {}
-    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
-        for rank, chunk in enumerate(ranking, start=1):
-            scores[chunk] = scores.get(chunk, 0.0) + weight / (RRF + rank)
-    first = {chunk: rank for rank, chunk in enumerate(rankings[0])} if rankings else {}
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], first.get(item[0], len(first)), item[0])))
-
-
 def _holding(store: Store, ranked: Sequence[int], wanted: ExactWords) -> list[int]:
     """Those of the chunks that hold what is wanted, in their order."""
     batches = (ranked[first : first + _READ] for first in range(0, len(ranked), _READ))
@@ -126,14 +138,33 @@ def _holding(store: Store, ranked: Sequence[int], wanted: ExactWords) -> list[in
     return [passage.id for passage in passages if wanted.are_in(passage)]
 
 
-def _distinct(store: Store, ranked: Sequence[int], k: int) -> list[int]:
-    """The first k chunks whose texts differ."""
+def _read(store: Store, chunks: Sequence[int]) -> list[Passage]:
+    return store.read(reads.passages, chunks)
+
+
+def _distinct(store: Store, ranked: Sequence[int], k: int) -> tuple[list[Passage], bool]:
+    """The first k passages with different texts, and whether there was no need of near-duplicates of better ones.
+
+    Where the others are fewer than k, the first near-duplicates come after them.
+    """
+    taken, spare, distinct = list[Passage](), list[Passage](), Distinct()
+    for passage in _once(store, ranked, k):
+        if len(taken) == k:
+            break
+        (taken if distinct.takes(passage.text) else spare).append(passage)
+    return [*taken, *spare][:k], len(taken) == k
+
+
+def _once(store: Store, ranked: Sequence[int], k: int) -> Iterator[Passage]:
+    """Passages in their order, of identical texts the first; they are read as they are wanted."""
     digests = store.read(reads.digests, ranked)
-    seen: dict[bytes, int] = {}
+    first: dict[bytes, int] = {}
     for chunk in ranked:
         if chunk in digests:
-            seen.setdefault(digests[chunk], chunk)
-    return list(seen.values())[:k]
+            first.setdefault(digests[chunk], chunk)
+    chunks, size = list(first.values()), min(2 * k, _READ)
+    for start in range(0, len(chunks), size):
+        yield from _read(store, chunks[start : start + size])
 
 
 def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:

@@ -32,6 +32,9 @@ At 1,000,000 passages (60 queries) .985 of the first ten are the same, .948 with
 FEW = 20_000
 """Chosen chunks whose ids SQLite is given; of more of them the ranking of all chunks holds enough."""
 
+LIMIT = 2.2
+"""What a term adds at most to a BM25 score, in units of its idf: k1 + 1, and FTS5's k1 is 1.2."""
+
 _MOST_TERMS = 100
 """FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
 
@@ -82,19 +85,21 @@ def best(
 ) -> Ranking:
     """(chunk, BM25) of the best chunks for any of these FTS5 strings, best first; BM25 is negative, less is better.
 
+    A term counts in what a chunk says and in what its file is called, each with its own idf.
+
     MaxScore (Turtle and Flood, Information Processing & Management 31, 1995): a chunk that has only frequent terms does
     not reach the first `limit` once the sum of what they add is below the last score there. So only chunks with a rarer
     term are ranked, by all terms.
     """
-    chunks, counts = frequencies.of(db, terms)
-    rarest = sorted((term for term in terms if counts[term]), key=lambda term: counts[term])
+    chunks, counts = frequencies.of(db, [field + term for field in full_text.fields(db) for term in terms])
+    rarest = sorted(filter(counts.__getitem__, counts), key=counts.__getitem__)
     share = 1.0 if chosen is None else len(chosen.chunks(db)) / max(1, chunks)
     if not share:
         return []
     budget = FIRST if sum(counts.values()) > PLAIN else PLAIN
     if chosen is not None:
         budget = max(budget, int(2 * limit / share))  # else the first matches rarely hold enough of the chosen chunks
-    adds = [USUAL * max(1e-6, math.log((chunks - counts[term] + 0.5) / (counts[term] + 0.5))) for term in rarest]
+    adds = [USUAL * _idf(chunks, counts[term]) for term in rarest]
     needed, ranking = 0, Ranking()
     while needed < len(rarest):
         affordable = _affordable([counts[term] for term in rarest], budget)
@@ -106,6 +111,18 @@ def best(
             break
         budget *= 4
     return ranking
+
+
+def highest(db: Connection, frequencies: Frequencies, terms: Sequence[str]) -> float:
+    """What the BM25 of a text comes near to that is full of every term that the index has, as a positive number."""
+    content = full_text.fields(db)[0]
+    chunks, counts = frequencies.of(db, [content + term for term in terms])
+    return LIMIT * sum(_idf(chunks, count) for count in counts.values() if count)
+
+
+def _idf(chunks: int, count: int) -> float:
+    """Inverse document frequency as FTS5 computes it; that of a term in more than half of the chunks is about 0."""
+    return max(1e-6, math.log((chunks - count + 0.5) / (count + 0.5)))
 
 
 def _affordable(counts: Sequence[int], budget: int) -> int:

@@ -183,6 +183,10 @@ class Store:
         """
         return self.read(bm25.best, self._frequencies, terms, k, chosen, exclude, weights)
 
+    def highest(self, terms: Sequence[str]) -> float:
+        """What the BM25 of any text for these terms stays below, names of files aside; 0 where none of them occurs."""
+        return self.read(bm25.highest, self._frequencies, terms)
+
     def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
         """The cosine of a unit vector (d,) to these chunks; those that are gone or have no vector are left out."""
         with self._lost_vectors_are_damage():

@@ -1,0 +1,41 @@
+"""Dense and sparse scores of passages as one score; several rankings as one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+SPARSE = 0.6
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1. From .4 to .8 the figures of SciFact,
+Cranfield, FinanceBench and of questions about PEPs change by .02; every one is above that of reciprocal ranks."""
+
+RRF = 60
+"""The constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
+
+
+def combined(cosines: Mapping[T, float], shares: Mapping[T, float], unembedded: Collection[T] = ()) -> dict[T, float]:
+    """The score of each passage: its cosine plus SPARSE times its `shares`, BM25 as a share of the highest possible.
+
+    A convex combination in the sense of Bruch, Gai and Ingber, An Analysis of Fusion Functions for Hybrid Retrieval,
+    TOIS 42, 2023, section 4; BM25 is not divided by the best of the query but by its limit, so that a long question
+    whose words no passage has together leaves the order to the vectors. A passage that is not embedded yet counts with
+    the mean cosine of those that were found by words, and is neither punished nor preferred.
+    """
+    known = [cosines[chunk] for chunk in shares if chunk in cosines]
+    usual = sum(known) / len(known) if known else 0.0
+    dense = {**cosines, **dict.fromkeys(unembedded, usual)}
+    return {chunk: cosine + SPARSE * shares.get(chunk, 0.0) for chunk, cosine in dense.items()}
+
+
+def fuse(rankings: Sequence[Sequence[T]], weights: Sequence[float] | None = None) -> dict[T, float]:
+    """Reciprocal rank fusion: the sum of weight / (60 + rank), ranks from 1; best first, ties by the first ranking.
+
+    The weights are 1 where none are given.
+    """
+    scores: dict[T, float] = {}
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
+        for rank, chunk in enumerate(ranking, start=1):
+            scores[chunk] = scores.get(chunk, 0.0) + weight / (RRF + rank)
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
