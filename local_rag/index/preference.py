@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from local_rag.index.candidates import candidates
 from local_rag.index.document_names import DocumentNames, NamedDocument, Naming
-from local_rag.index.fusion import fuse
 from local_rag.index.store import reads
-from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.selection import Selection
 from local_rag.index.store.store import Store
 
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Vectors
 
 HEAD = 2.5
-"""Weight of the passages that say what a document is, in units of the sum of the other rankings' weights, where that is
-asked: more than all others together (1) and the ranking inside of the document (1), so that they come first."""
+"""Weight of the passages that say what a document is, where that is asked: more than the ranking of all passages (1)
+and that inside of the document (1) together, so that they come first."""
 
 FRONT = 3
 """Passages from the beginning of a document that answer what it is about; for author, date and title the first does."""
@@ -47,7 +46,7 @@ _NUMBERED = re.compile(r"[\d.]+\s+")
 class Preference:
     """Rankings of the chunks of named documents, best first, each with its weight.
 
-    Weights are in units of the sum of the other rankings' weights. `said` are the words that name a chunk's document.
+    The ranking of all passages has the weight 1. `said` are the words that name a chunk's document.
     """
 
     rankings: tuple[tuple[float, tuple[int, ...]], ...] = ()
@@ -118,13 +117,10 @@ def _in_turns(each: Sequence[Sequence[int]]) -> dict[int, None]:
 def _inside(
     store: Store, named: NamedDocument, query: str, vector: Vectors, deep: int, exclude: Collection[int]
 ) -> list[int]:
-    """The chunks of a document, best first by the sum of their reciprocal ranks, dense and sparse."""
+    """The chunks of a document, best first."""
     where, values = ["d.file = ?"], [named.file, *([named.title] if named.title is not None else [])]
     own = Selection([*where, *(["d.title = ?"] if named.title is not None else [])], values)
-    rankings = [store.nearest(vector, deep, own, exclude)]
-    if terms := terms_of(query):
-        rankings.append(store.matching(terms, deep, own, exclude))
-    return list(fuse([[chunk for chunk, _ in ranking] for ranking in rankings]))
+    return candidates(store, query, vector, deep, "hybrid", own, exclude).ranked
 
 
 def _front(store: Store, named: NamedDocument, content: bool) -> list[int]:

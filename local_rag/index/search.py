@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from local_rag.index.fusion import combined, fuse
+from local_rag.index.candidates import Mode, candidates
+from local_rag.index.fusion import fuse
 from local_rag.index.preference import Preference
 from local_rag.index.store import embedded, full_text, reads
-from local_rag.index.store.bm25 import terms_of
 from local_rag.index.store.store import Store
 from local_rag.text.near_duplicates import Distinct
 from local_rag.text.urls import is_page
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 Prefer = Callable[[int, Collection[int]], Preference]
 """(how many chunks to rank, chunks that are not wanted) -> the chunks that a search prefers."""
 
-Mode = Literal["hybrid", "dense", "words"]
-
 _DEEP = 50
 """How many candidates of each kind are scored, at least; four times k if that is more."""
 
@@ -39,14 +36,6 @@ DEEPEST = 20_000
 
 _READ = 100
 """Passages whose texts are read at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What an index has for a query: `scores` by chunk, and whether it has no more than these."""
-
-    scores: Mapping[int, float] = field(default_factory=dict)
-    complete: bool = True
 
 
 def search(
@@ -75,8 +64,7 @@ def search(
     preferred = prefer(deep, left_out) if prefer else Preference()
     while True:
         scored = candidates(store, query, vector, deep, mode, chosen, left_out)
-        best = sorted(scored.scores, key=lambda chunk: (-scored.scores[chunk], chunk))
-        weights, rankings = zip((1.0, best), *preferred.rankings, strict=True)
+        weights, rankings = zip((1.0, scored.ranked), *preferred.rankings, strict=True)
         fused = fuse(rankings, weights)
         ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
         kept, complete = (_read(store, ranked[:k]), True) if repeats else _distinct(store, ranked, k)
@@ -90,30 +78,6 @@ def search(
         document(passage, said.get(passage.id, ""), score=cosines[passage.id], rank_score=fused[passage.id])
         for passage in kept
     ]
-
-
-def candidates(
-    store: Store,
-    query: str,
-    vector: Vectors,
-    deep: int,
-    mode: Mode,
-    chosen: Selection | None,
-    exclude: Collection[int],
-) -> Candidates:
-    """The `deep` best chunks of each kind, scored as `mode` says."""
-    terms = terms_of(query) if mode != "dense" else []
-    dense = store.nearest(vector, deep, chosen, exclude) if mode != "words" else []
-    sparse = store.matching(terms, deep, chosen, exclude) if terms else []
-    complete = len(dense) < deep and len(sparse) < deep
-    highest = (store.highest(terms) if sparse else 0.0) or 1.0
-    shares = {chunk: -score / highest for chunk, score in sparse}
-    if mode == "words":
-        return Candidates(shares, complete)
-    cosines = dict(dense)
-    lacking = [chunk for chunk in shares if chunk not in cosines]
-    cosines |= store.cosines(vector, lacking) if lacking else {}
-    return Candidates(combined(cosines, shares, [chunk for chunk in lacking if chunk not in cosines]), complete)
 
 
 def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequence[Passage]) -> dict[int, float]:
@@ -147,7 +111,9 @@ def _distinct(store: Store, ranked: Sequence[int], k: int) -> tuple[list[Passage
 
     Where the others are fewer than k, the first near-duplicates come after them.
     """
-    taken, spare, distinct = list[Passage](), list[Passage](), Distinct()
+    taken: list[Passage] = []
+    spare: list[Passage] = []
+    distinct = Distinct()
     for passage in _once(store, ranked, k):
         if len(taken) == k:
             break

@@ -20,9 +20,9 @@ WEIGHTS = (1.0,) * len(COLUMNS)
 """What a word counts for in each column (https://sqlite.org/fts5.html#the_bm25_function). Measured with .2 to 2 for the
 last five and for heading and title: 1 is as good as any."""
 
-CONTENT, LABELS = COLUMNS[:3], COLUMNS[3:]
-"""What a passage says, and what its file is called: a word is looked for in each by itself, so that a word of a name
-is rare or frequent among names, and stays as telling in texts as it is there."""
+GROUPS = (COLUMNS[:3], ("name", "author", "date", "subject"), ("folders",))
+"""Columns in which a word is looked for by itself, that of the content first: a word of names is as rare as it is among
+names, one of the folders that all files lie in says nothing, and in texts both stay as telling as they are there."""
 
 _IN = "IN (SELECT value FROM json_each(?))"
 _DROPPED = "earlier_words"
@@ -75,7 +75,7 @@ def _ranked_by(db: Connection, weights: Sequence[float]) -> tuple[str, str]:
 
 def fields(db: Connection) -> list[str]:
     """The column filters, before the FTS5 string, in which a word is looked for: that of the content comes first."""
-    groups = (CONTENT, LABELS) if shapes.full_text(db) == "full_text" else (EARLIER,)
+    groups = GROUPS if shapes.full_text(db) == "full_text" else (EARLIER,)
     return [f"{{{' '.join(columns)}}} : " for columns in groups]
 
 

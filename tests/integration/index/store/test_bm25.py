@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support import storing
@@ -85,10 +88,27 @@ def test_frequent_words_alone_are_not_ranked(opened, monkeypatch):
     monkeypatch.setattr(full_text, "matching", matching)
     terms = bm25.terms_of("waa wab wac wee wff")
     ranking = opened.matching(terms, 50, None, ())[:10]
-    assert ranked and all(query.startswith('("w') and ") AND (" in query for query in ranked)
+    assert ranked and all(query.startswith("({text heading title} : ") and ") AND (" in query for query in ranked)
     assert '"waa"' not in ranked[-1].partition(" AND ")[0]
     expected = plain(opened.connection, " OR ".join(bm25.terms_of("waa wab wac wee wff")), 10, None, ())
     assert len({chunk for chunk, _ in ranking} & {chunk for chunk, _ in expected}) >= 9
+
+
+def test_a_word_of_names_is_as_rare_as_it_is_in_names_and_stays_as_telling_in_texts(tmp_path):
+    """All files lie in a folder "rent", and one is called so: among folders the word says nothing, in texts it does."""
+    vector = np.array([1, 0, 0, 0], dtype=np.float32)
+    texts = {"a": "rent " * 3, "rent": "boats", "b": "cows", "c": "rent and cows", "d": "hay"}
+    with contextlib.closing(Store.create(tmp_path / "index", Recipe("toy", "toy-1", 4, 50, 0))) as store:
+        with store.writing() as db:
+            for name, text in texts.items():
+                documents = [(LoadedDocument(text, "", None), [Chunk(0, len(text), "")], [vector])]
+                storing.write(db, FileRow(f"/rent/{name}.txt", "/rent", "hash", 1, 1), documents)
+        terms = bm25.terms_of("rent")
+        ranking = store.matching(terms, 10, None, ())
+        chunks = {p.id: Path(p.source).stem for p in store.read(reads.passages, [c for c, _ in ranking])}
+        order = [chunks[chunk] for chunk, _ in ranking]
+        assert order[:3] == ["rent", "a", "c"] and set(order[3:]) == {"b", "d"}
+        assert -ranking[1][1] <= store.highest(terms)
 
 
 def test_no_more_is_ranked_than_was_allowed(opened, monkeypatch):
