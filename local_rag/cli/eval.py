@@ -114,7 +114,7 @@ def run_(
     from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
-    from local_rag.index.search import Mode
+    from local_rag.index.candidates import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
     _check_ranking(retrieval_only, graph=graph, judge=judge, web_from=web_from)

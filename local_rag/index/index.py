@@ -14,11 +14,11 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
 from local_rag.index import narrowed, outline, passages, recipes, status
 from local_rag.index import search as searches
+from local_rag.index.candidates import Mode
 from local_rag.index.exact_words import ExactWords
 from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.preference import Preferences
-from local_rag.index.search import Mode
 from local_rag.index.status import IndexStatus
 from local_rag.index.store import folder, forgetting, reads, writes
 from local_rag.index.store.errors import translated_errors

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
+from local_rag.index.candidates import Mode
 from local_rag.index.index import Index
-from local_rag.index.search import Mode
 from local_rag.index.store import full_text, writes
 from local_rag.index.store.bm25 import terms_of
 
