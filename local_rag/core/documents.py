@@ -91,7 +91,8 @@ class Moved:
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
-    `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
+    `upgraded` counts the files, and pages, of an earlier version that were given headers, author and date. `forgotten`
+    are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
     the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.
     """
 
@@ -105,6 +106,7 @@ class SyncReport:
     chunks: int = 0
     seconds: float = 0.0
     forgotten: tuple[Skipped, ...] = ()
+    upgraded: int = 0
     excludes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

@@ -11,7 +11,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.narrowing import Narrowing
 from local_rag.index.narrowed import selected_paths
 from local_rag.index.outline import about, outline
-from local_rag.index.store import embedded, folder, reads
+from local_rag.index.store import embedded, folder, reads, upgrade
 from local_rag.index.store.schema import IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.text.description import summary
@@ -110,3 +110,11 @@ def catalog(store: Store) -> Catalog:
         headings=tuple(dict.fromkeys(name for name in headings if name not in titles))[:_HEADINGS],
         terms=tuple(terms),
     )
+
+
+def upgrade_note(store: Store) -> str:
+    """That an earlier version made the index, and what brings it up to date; "" where none did."""
+    if not store.read(upgrade.is_due):
+        return ""
+    command = f"local-rag index --index {folder.quoted(store.folder)}"
+    return f"this index was made by an earlier version; `{command}` brings it up to date in place"

@@ -152,18 +152,24 @@ def pending(db: Connection, chunks: Collection[int]) -> set[int]:
     return {row[0] for row in db.execute(sql, (_array(chunks),))}
 
 
+_WAITING = """
+SELECT id FROM chunks WHERE NOT EXISTS (SELECT 1 FROM embedded WHERE embedded.chunk = chunks.id)
+UNION SELECT chunk FROM embedded WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.chunk = embedded.chunk)
+UNION SELECT chunks.id FROM headers JOIN chunks ON chunks.header = headers.id WHERE headers.vector IS NULL"""
+"""The chunks that vector search does not see, has lost the vector of, or sees without their header."""
+
+
 def without_vectors(db: Connection) -> tuple[Ids, Ids]:
     """(chunks (n,), lengths (n,) in code points) of those that lack their text's vector or their header's.
 
-    Those of the newest files come first. The length of a chunk that only lacks its header's vector is 0.
+    Those of the newest files come first. The length of a chunk whose text has its vector is 0.
     """
     import numpy as np
 
     rows = db.execute(
-        "SELECT chunks.id, CASE WHEN embedded.chunk IS NULL THEN end - start ELSE 0 END FROM chunks"
-        " LEFT JOIN embedded ON embedded.chunk = chunks.id"
+        "SELECT chunks.id, CASE WHEN EXISTS (SELECT 1 FROM vectors WHERE vectors.chunk = chunks.id)"
+        f" THEN 0 ELSE end - start END FROM ({_WAITING}) AS waiting CROSS JOIN chunks ON chunks.id = waiting.id"
         " JOIN documents ON documents.id = chunks.document JOIN files ON files.id = documents.file"
-        " WHERE embedded.chunk IS NULL OR embedded.header IS NOT chunks.header"
         " ORDER BY files.mtime_ns DESC, files.id, chunks.id"
     ).fetchall()
     chunks, lengths = (np.fromiter((row[part] for row in rows), dtype=np.int64) for part in (0, 1))

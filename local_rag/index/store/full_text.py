@@ -139,6 +139,12 @@ def remove(db: Connection, documents: Collection[int], *, earlier: bool = True) 
     return certain
 
 
+def held(db: Connection, documents: Collection[int]) -> list[int]:
+    """Those of these documents that have a chunk in the new table."""
+    sql = "SELECT DISTINCT document FROM chunks JOIN full_text_docsize AS held ON held.id = chunks.id"
+    return [row[0] for row in db.execute(f"{sql} WHERE document {_IN}", (_array(documents),))]
+
+
 def restore(db: Connection) -> None:
     """Make the full text anew from what is stored."""
     for table in ("vocabulary", "words"):
@@ -148,28 +154,25 @@ def restore(db: Connection) -> None:
         add_columns(db, [document])
 
 
-def drop_earlier(db: Connection) -> None:
-    """Let the new table answer, which must hold all chunks; the rows of the earlier one go in steps."""
-    if shapes.has_table(db, "words"):
-        db.execute("DROP TABLE IF EXISTS vocabulary")
-        db.execute(f"ALTER TABLE words RENAME TO {_DROPPED}")
+def has_earlier(db: Connection) -> bool:
+    """Whether anything of the earlier table is there."""
+    return shapes.has_table(db, "words") or shapes.has_table(db, _DROPPED)
 
 
-def drop_step(db: Connection, rows: int) -> bool:
-    """Delete so many rows of the earlier table; False when nothing of it is left.
+def drop_step(db: Connection, rows: int) -> None:
+    """Let the new table answer, which must hold all chunks; then delete so many rows of the earlier one.
 
     In one transaction SQLite would write every page that it zeroes, gigabytes in a large index, to the WAL.
     """
-    if not shapes.has_table(db, _DROPPED):
-        return False
-    for part, name in (("data", "id"), ("docsize", "id")):
-        table = f"{_DROPPED}_{part}"
-        least = "id > 10" if part == "data" else "1"  # FTS5 keeps its structure in the first rows
-        sql = f"DELETE FROM {table} WHERE {name} IN (SELECT {name} FROM {table} WHERE {least} LIMIT ?)"
+    if shapes.has_table(db, "words"):
+        db.execute("DROP TABLE IF EXISTS vocabulary")
+        db.execute(f"ALTER TABLE words RENAME TO {_DROPPED}")
+        return
+    for table, kept in ((f"{_DROPPED}_data", "id > 10"), (f"{_DROPPED}_docsize", "1")):  # FTS5 reads its first rows
+        sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {kept} LIMIT ?)"
         if db.execute(sql, (rows,)).rowcount:
-            return True
+            return
     db.execute(f"DROP TABLE {_DROPPED}")
-    return False
 
 
 def _insert(db: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:

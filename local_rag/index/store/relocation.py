@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
-from local_rag.index.store import embedded, full_text, writes
+from local_rag.index.store import embedded, full_text, headers, writes
 from local_rag.index.store.schema import FileRow
 
 
@@ -25,21 +24,20 @@ def relocate(db: Connection, moves: Sequence[tuple[str, FileRow]]) -> None:
             db.execute("UPDATE files SET path = '~' || id WHERE id = ?", (number,))
             of_file = "SELECT id FROM documents WHERE file = ?"
             db.execute(f"UPDATE chunks SET key = '~' || key WHERE document IN ({of_file})", (number,))
-    headers: set[int] = set()
+    left: set[int] = set()
     certain = True
     for old, row in moves:
         documents = [
             each[0] for each in db.execute("SELECT id FROM documents WHERE file = ? ORDER BY id", (files[old],))
         ]
-        sql = "SELECT DISTINCT header FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
-        headers |= {each[0] for each in db.execute(sql, (json.dumps(documents),)) if each[0] is not None}
+        left |= headers.of_documents(db, documents)
         certain = full_text.remove(db, documents) and certain
         _move_file(db, files[old], old, row)
         for position, document in enumerate(documents):
             _move_document(db, document, position, old, row)
         full_text.add(db, documents)
         embedded.take_in(db, [chunk for chunk, _ in writes.chunks_of(db, documents)])
-    writes.drop_unused_headers(db, headers)
+    headers.drop_unused(db, left)
     if not certain:
         writes.restore_words(db)
 
@@ -62,7 +60,7 @@ def _move_document(db: Connection, document: int, position: int, old: str, row: 
     title, text = db.execute("SELECT title, text FROM documents WHERE id = ?", (document,)).fetchone()
     if title == Path(old).name:  # the title of what has none
         title = Path(row.path).name
-    name, folders = writes.path_words(row)
+    name, folders = headers.path_words(row.path, row.root)
     header = document_header(row.path, title)
     version = f"CASE WHEN header_version > 0 THEN {HEADER_VERSION} ELSE {-HEADER_VERSION} END"
     db.execute(
@@ -71,7 +69,7 @@ def _move_document(db: Connection, document: int, position: int, old: str, row: 
     )
     sql = "SELECT id, key, start, end, heading FROM chunks WHERE document = ? ORDER BY id"
     chunks = db.execute(sql, (document,)).fetchall()
-    numbers = writes.numbers_of_headers(db, [passage_header(header, heading) for *_, heading in chunks])
+    numbers = headers.numbers(db, [passage_header(header, heading) for *_, heading in chunks])
     for (chunk, key, start, end, _), number in zip(chunks, numbers, strict=True):
         new = writes.key(row.path, position, start, end, text[start:end])
         db.execute("UPDATE chunks SET key = ?, header = ? WHERE id = ?", (new, number, chunk))

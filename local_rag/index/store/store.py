@@ -25,6 +25,7 @@ from local_rag.index.store import (
     reads,
     schema,
     shapes,
+    upgrade,
     vector_index,
     writes,
 )
@@ -105,7 +106,7 @@ class Store:
         with write_lock(self.folder):
             if self.read(shapes.is_behind):
                 with self._transaction() as db:
-                    writes.upgrade(db)
+                    upgrade.add_tables(db)
             yield
 
     @contextmanager

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
-from local_rag.index.name_words import folder_words, name_text
-from local_rag.index.store import embedded, forgetting, full_text, reuse, schema, shapes
+from local_rag.index.store import embedded, forgetting, full_text, headers, reuse, upgrade
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
@@ -22,22 +20,6 @@ if TYPE_CHECKING:
     from local_rag.text.chunking import Chunk
 
     NewDocument = tuple[LoadedDocument, Sequence[Chunk]]
-
-
-def upgrade(db: Connection) -> None:
-    """Add the columns and tables that an index of an earlier schema lacks; nothing of it is lost.
-
-    Its vectors keep their numbers, so that the file of quantized vectors stays good.
-    """
-    for table, column, declaration in schema.NEW_COLUMNS:
-        if column not in shapes.columns(db, table):
-            db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {declaration}")
-    had_numbers = shapes.has_table(db, "embedded")
-    for statement in filter(str.strip, schema.NEW_TABLES.split(";")):
-        db.execute(statement)
-    if not had_numbers:
-        db.execute("INSERT INTO embedded (seq, chunk) SELECT chunk, chunk FROM vectors ORDER BY chunk")
-    set_meta(db, {"schema": str(schema.VERSION), forgetting.DUE: "1"})  # earlier removals left words behind
 
 
 def set_meta(db: Connection, values: Mapping[str, str]) -> None:
@@ -96,7 +78,7 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     number = db.execute(sql, stored).lastrowid
-    words = path_words(file)
+    words = headers.path_words(file.path, file.root)
     numbers = [
         _write_document(db, number, file.path, position, document, words) for position, document in enumerate(documents)
     ]
@@ -104,7 +86,7 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
     chunks = chunks_of(db, numbers)
     reused = reuse.take_over(db, chunks, known)
     embedded.take_in(db, [chunk for chunk, _ in chunks])
-    drop_unused_headers(db, left)
+    headers.drop_unused(db, left)
     return reused
 
 
@@ -129,37 +111,13 @@ def _write_document(
     }
     sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
-    headers = numbers_of_headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
+    numbers = headers.numbers(db, [passage_header(header, chunk.heading) for chunk in chunks])
     sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    for chunk, named in zip(chunks, headers, strict=True):
+    for chunk, named in zip(chunks, numbers, strict=True):
         text = document.text[chunk.start : chunk.end]
         name = key(path, position, chunk.start, chunk.end, text)
         db.execute(sql, (number, name, digest(text), chunk.start, chunk.end, chunk.heading, named))
     return number
-
-
-def path_words(file: FileRow) -> tuple[str, str]:
-    """The words of a file's name, and those of its folders from its root on: what lies above says nothing about it."""
-    path, root = Path(file.path), Path(file.root)
-    is_below = path != root and path.is_relative_to(root)
-    return name_text(file.path), " ".join(
-        folder_words(str(Path(root.name, path.relative_to(root))) if is_below else file.path)
-    )
-
-
-def numbers_of_headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
-    """The numbers of headers, new ones where needed; None for an empty one."""
-    distinct = [text for text in dict.fromkeys(texts) if text]
-    db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
-    sql = "SELECT text, id FROM headers WHERE text IN (SELECT value FROM json_each(?))"
-    numbers: dict[str, int] = dict(db.execute(sql, (json.dumps(distinct),)))
-    return [numbers.get(text) for text in texts]
-
-
-def drop_unused_headers(db: Connection, headers: Collection[int]) -> None:
-    """Forget those of these headers that no chunk has any more."""
-    unused = "NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)"
-    db.executemany(f"DELETE FROM headers WHERE id = ? AND {unused}", [(number,) for number in headers])
 
 
 def chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
@@ -181,24 +139,22 @@ def _state(file: FileRow) -> tuple[float, ...]:
 
 def remove(db: Connection, paths: Iterable[str]) -> None:
     """Take files out, with everything that was made of them."""
-    drop_unused_headers(db, _remove(db, paths))
+    headers.drop_unused(db, _remove(db, paths))
 
 
 def _remove(db: Connection, paths: Iterable[str]) -> set[int]:
     """Take files out, but not the headers that they had: the numbers of these."""
-    certain, headers = True, set[int]()
+    certain, left = True, set[int]()
     for path in paths:
-        sql = "SELECT documents.id FROM documents JOIN files ON files.id = documents.file WHERE path = ?"
-        documents = [row[0] for row in db.execute(sql, (path,))]
+        documents = upgrade.documents_at(db, path)
         certain = full_text.remove(db, documents) and certain
-        sql = "SELECT DISTINCT header FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
-        headers |= {row[0] for row in db.execute(sql, (json.dumps(documents),)) if row[0] is not None}
+        left |= headers.of_documents(db, documents)
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
         if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
             set_meta(db, {forgetting.DUE: "1"})
     if not certain:
         restore_words(db)
-    return headers
+    return left
 
 
 def restore_words(db: Connection) -> None:
@@ -212,9 +168,9 @@ def set_vectors(db: Connection, chunks: Sequence[int], vectors: Vectors) -> None
     embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
 
 
-def set_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> None:
+def set_headers(db: Connection, numbers: Sequence[int], vectors: Vectors) -> None:
     """The same for headers, by their numbers."""
-    embedded.set_vectors(db, (), {}, dict(zip(headers, vectors, strict=True)))
+    embedded.set_vectors(db, (), {}, dict(zip(numbers, vectors, strict=True)))
 
 
 def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
@@ -224,9 +180,9 @@ def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
     reuse.spread(db, ids, "fresh")
 
 
-def add_fresh_headers(db: Connection, headers: Sequence[int], vectors: Vectors) -> None:
+def add_fresh_headers(db: Connection, numbers: Sequence[int], vectors: Vectors) -> None:
     """The same for headers, by their numbers."""
-    rows = [(number, embedded.blob(vector)) for number, vector in zip(headers, vectors, strict=True)]
+    rows = [(number, embedded.blob(vector)) for number, vector in zip(numbers, vectors, strict=True)]
     db.executemany("INSERT OR REPLACE INTO fresh_headers VALUES (?, ?)", rows)
 
 

@@ -37,6 +37,7 @@ class GrowingReport:
     excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
+    upgraded: int = 0
     chunks: int = 0
     started: float = field(default_factory=time.monotonic)
 

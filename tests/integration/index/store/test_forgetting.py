@@ -8,13 +8,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import Stopped
 from local_rag.index.index import Index
 from local_rag.index.store import connection, forgetting, vector_index
@@ -78,6 +79,17 @@ def test_the_word_is_gone_from_all_files(index, notes, how):
     assert holds(index) == set()
     if how in ("the file is gone", "removed by name"):
         assert holds(index, "diary.txt") == set()
+
+
+@pytest.mark.parametrize("column", ["title", "author", "date", "subject", "headings", "url"])
+def test_what_a_file_says_of_itself_is_gone_from_all_files(index, column):
+    rare = "quorvelith"
+    said = (Heading(0, 1, rare),) if column == "headings" else rare
+    told = replace(LoadedDocument("The lamp is lit at dusk."), **{column: said})
+    index.sync_texts([("told", told)])
+    assert holds(index, rare) and (column == "url" or index.search(rare, 1, mode="words"))
+    index.sync_texts([("told", LoadedDocument("The lamp is lit at dawn."))])
+    assert holds(index, rare) == set() and index.verify(deep=True)
 
 
 def test_codes_of_removed_passages_are_gone(index, notes):

@@ -35,14 +35,28 @@ def rows_of(seed, count=PER_FILE):
 QUERY = rows_of(0, 1)[0]
 
 
-def put(opened, number, count=PER_FILE):
-    """A file of so many passages, with vectors that its number decides."""
+def put(opened, number, count=PER_FILE, *, embedded_now=True):
+    """A file of so many passages, with vectors that its number decides, now or later."""
     text = f"{number} " * count
     width = len(f"{number} ")
     chunks = [Chunk(width * n, width * (n + 1), "") for n in range(count)]
     document = (LoadedDocument(text, f"file {number}", None), chunks, list(rows_of(number + 1, count)))
+    row = FileRow(f"/{number}", "/", "hash", 1, 1)
     with opened.writing() as db:
-        storing.write(db, FileRow(f"/{number}", "/", "hash", 1, 1), [document])
+        if embedded_now:
+            storing.write(db, row, [document])
+        else:
+            writes.write(db, row, [document[:2]])
+
+
+def embed_all(opened):
+    """Vectors for all texts and headers that have none, which their ids decide."""
+    chunks, _ = opened.read(embedded.without_vectors)
+    texts, headers = opened.read(embedded.to_embed, chunks.tolist())
+    with opened.writing() as db:
+        rows = {chunk: rows_of(1000 + chunk, 1)[0] for chunk, _ in texts}
+        named = {header: rows_of(9000 + header, 1)[0] for header, _ in headers}
+        embedded.set_vectors(db, chunks.tolist(), rows, named)
 
 
 def remove(opened, *numbers):
@@ -158,7 +172,11 @@ class TestNearest:
         reader.close()
 
     @settings(deadline=None, max_examples=25)
-    @given(st.lists(st.tuples(st.sampled_from("put remove refresh open ask".split()), st.integers(0, 8)), max_size=25))
+    @given(
+        st.lists(
+            st.tuples(st.sampled_from("put remove refresh open ask text embed".split()), st.integers(0, 8)), max_size=25
+        )
+    )
     def test_whatever_came_before(self, tmp_path_factory, steps):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(vector_index, "TAIL", 4)
@@ -170,6 +188,10 @@ class TestNearest:
                     put(opened, number, 6)
                 elif step == "remove":
                     remove(opened, number)
+                elif step == "text":
+                    put(opened, number, 6, embedded_now=False)
+                elif step == "embed":
+                    embed_all(opened)
                 elif step == "refresh":
                     opened.refresh()
                 elif step == "open":
