@@ -50,7 +50,12 @@ class SyncOptions(IndexOptions):
     reembed: Annotated[bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")] = (
         False
     )
-
+    no_embed: Annotated[
+        bool, typer.Option("--no-embed", help="Bring the text up to date and make no vectors: search by words.")
+    ] = False
+    embed_only: Annotated[
+        bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
+    ] = False
     about: Annotated[
         str | None,
         typer.Option(
@@ -82,6 +87,8 @@ class SyncOptions(IndexOptions):
             retry=self.retry,
             passwords=self.passwords,
             reembed=self.reembed,
+            no_embed=self.no_embed,
+            embed_only=self.embed_only,
             about=self.about,
         )
 
@@ -105,11 +112,12 @@ def index(
 ) -> int:
     """Index files, folders and web pages; without any, update all files that were indexed before.
 
-    A web page is fetched only when you name it.
+    Texts come first and are searched by their words at once, then their vectors are made; Ctrl-C loses nothing. A web
+    page is fetched only when you name it.
     """
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
-    from local_rag.runtime.indexing import index_files, named
+    from local_rag.runtime.indexing import command_of, index_files, named
     from local_rag.terminal.console import stderr, write_result
     from local_rag.terminal.index_report import report_parts
     from local_rag.terminal.kept import what_quotes
@@ -121,7 +129,8 @@ def index(
     report, pages_left = index_files(settings, options.request(files, pages), stderr_display(), ask=password_prompt())
     labels = PathLabels(Index.inspect(settings.index_path).roots)
     plain = to_plain(report) | {"pages_left": pages_left}
-    write_result(plain, report_parts(report, pages_left, labels, all_warnings=all_warnings), as_json=json)
+    parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
+    write_result(plain, parts, as_json=json)
     for line in what_quotes(settings, report.removed) if report.removed else ():
         stderr().print(line, soft_wrap=True, highlight=False, markup=False)
     return 0

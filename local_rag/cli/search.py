@@ -53,6 +53,7 @@ def search(
     from local_rag.runtime.question import check_question
     from local_rag.terminal.console import write_result
     from local_rag.terminal.passages import passages_table
+    from local_rag.text.display import waiting_line
 
     typed = " ".join(query)
     if not typed.strip():
@@ -62,6 +63,8 @@ def search(
     narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
     settings, display = options.settings(k=k), stderr_display()
     with open_index(settings, open_embedder(settings, display)) as opened:
+        if line := waiting_line(*opened.embedded_count()):
+            display.say(line)
         for line in opened.unknown(narrowing):
             display.say(f"note: {line}")
         passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)

@@ -19,7 +19,7 @@ from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.diagnostics.check import Check
 from local_rag.index.store.folder import DATABASE
-from local_rag.text.display import format_bytes, joined, plural, short_path
+from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
 
 SET_UP = "python3 scripts/quickstart.py"
 
@@ -197,6 +197,8 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     files = f"{plural(status.files, 'file')}{pages}"
     details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
+    if waiting := waiting_line(status.embedded, status.chunks):
+        yield Check("embedded", "note", waiting, f"local-rag index --index {shlex.quote(str(status.path))}")
     if not codes_are_whole:
         yield Check(
             "vectors",

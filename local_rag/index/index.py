@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
-from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
-from local_rag.core.errors import UsageError
+from local_rag.core.documents import Catalog
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
-from local_rag.index import narrowed, outline, passages, recipes, status
+from local_rag.index import narrowed, passages, recipes, status
 from local_rag.index import search as searches
 from local_rag.index.candidates import Mode
+from local_rag.index.changes import Changes
 from local_rag.index.exact_words import ExactWords
 from local_rag.index.passage_turns import passages_in_turns
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.preference import Preferences
 from local_rag.index.status import IndexStatus
-from local_rag.index.store import folder, forgetting, reads, writes
+from local_rag.index.store import folder, forgetting, reads
 from local_rag.index.store.errors import translated_errors
 from local_rag.index.store.removal import destroy
-from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Root, Stored
+from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Stored
 from local_rag.index.store.store import Store
 from local_rag.index.store.verification import verify
 
@@ -32,21 +32,16 @@ if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
-    from local_rag.index.parse.loaders import Loader
-    from local_rag.index.parse.passwords import Passwords
-    from local_rag.index.sync.pages import ReadPage
-    from local_rag.index.sync.report import Progress
 
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
 
 
-class Index:
+class Index(Changes):
     """One index and the embedder that it was made with. Any thread may search while another one syncs."""
 
     def __init__(self, store: Store, embedder: Embedder, recipe: Recipe) -> None:
-        self.embedder = embedder
-        self._store, self._recipe = store, recipe
+        super().__init__(store, embedder, recipe)
         self._catalog: tuple[str, Catalog] | None = None
         self._content: tuple[str, str] | None = None
         self._narrowed = narrowed.Narrowed(store)
@@ -128,170 +123,6 @@ class Index:
     @property
     def path(self) -> Path:
         return self._store.folder
-
-    # --- changing it
-
-    def sync(
-        self,
-        paths: Sequence[Path] | None = None,
-        *,
-        prune: bool = False,
-        excludes: Sequence[str] = (),
-        no_excludes: Sequence[str] = (),
-        clear_excludes: bool = False,
-        secrets: bool = False,
-        follow_links: bool | None = None,
-        retry: bool = False,
-        passwords: Passwords | None = None,
-        loaders: Mapping[str, Loader] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> SyncReport:
-        """Take in what is new or changed below `paths`, and forget what is gone from there.
-
-        `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
-        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
-        all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
-        again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
-        otherwise waits until its content or the parser changes; `passwords` open encrypted PDFs; `loaders`, functions
-        at the top of a module, read a suffix. One process syncs at a time: another waits `BUSY_SECONDS`, then raises
-        IndexBusy. Raises UsageError for a path or a pattern that says nothing, DiskFull, and Stopped.
-        """
-        from local_rag.index.sync.sync import Sync
-
-        with self._locked():
-            known = self._store.read(reads.roots)
-            roots = self._asked(paths or (), known, excludes, no_excludes, clear_excludes, secrets, follow_links)
-            if not roots and not self._store.read(reads.page_count):
-                raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
-            if roots != known:
-                with self._store.writing() as db:
-                    writes.set_roots(db, roots)
-            work = Sync(
-                self._store, self.embedder, self._recipe, progress, retry=retry, passwords=passwords, loaders=loaders
-            )
-            report = work.run(roots, prune=prune)
-            if prune:
-                with self._store.writing() as db:
-                    writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
-                self._store.refresh()
-            self._settle()
-            return report
-
-    def locked_files(
-        self,
-        paths: Sequence[Path] | None = None,
-        *,
-        excludes: Sequence[str] = (),
-        no_excludes: Sequence[str] = (),
-        clear_excludes: bool = False,
-        secrets: bool = False,
-        follow_links: bool | None = None,
-    ) -> list[str]:
-        """The PDFs that `sync` would take in if it had their passwords; nothing is changed. Raises as `sync` does."""
-        from local_rag.index.sync.locked_files import locked_files
-
-        with self._locked():
-            known = self._store.read(reads.roots)
-            roots = self._asked(paths or (), known, excludes, no_excludes, clear_excludes, secrets, follow_links)
-            return list(locked_files(self._store, roots))
-
-    def _asked(
-        self,
-        paths: Sequence[Path],
-        known: Sequence[Root],
-        excludes: Sequence[str],
-        no_excludes: Sequence[str],
-        clear_excludes: bool,
-        secrets: bool,
-        follow_links: bool | None,
-    ) -> list[Root]:
-        """The roots that a person means."""
-        from local_rag.index.sync.roots import WalkOptions, asked_roots, named_path
-
-        named = [named_path(path, known) for path in paths]
-        taken = True if secrets else False if named else None
-        options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
-        return asked_roots(named, known, self._store.read(reads.excluded), options)
-
-    def sync_pages(self, urls: Iterable[str], read: ReadPage, *, prune: bool = False) -> SyncReport:
-        """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.
-
-        A page is stored under the URL it was found at in the end. One that `read` raises FileSkipped for is reported,
-        and kept if it is in the index, unless `prune`. Raises IndexBusy, DiskFull, and Stopped; each page is written
-        in one step.
-        """
-        from local_rag.index.sync.pages import PageSync
-
-        self._check()
-        return PageSync(self._store, self.embedder, self._recipe, self._locked, self._settle).run(
-            urls, read, prune=prune
-        )
-
-    def sync_texts(
-        self,
-        texts: Sequence[tuple[str, LoadedDocument]],
-        *,
-        whole: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> SyncReport:
-        """Take in texts that are no files, each under a name (its `source`); what is not among them stays.
-
-        `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
-        Raises IndexBusy, DiskFull, and Stopped; what was committed stays.
-        """
-        from local_rag.index.sync.texts import TextSync
-
-        with self._locked():
-            report = TextSync(self._store, self.embedder, self._recipe, whole, progress).run(texts)
-            self._settle()
-            return report
-
-    def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
-        """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
-
-        Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
-        unless `missing_ok`.
-        """
-        from local_rag.index.sync import removal
-
-        with self._store.locked():
-            removed = removal.remove(self._store, paths, missing_ok=missing_ok)
-            self._settle()
-            return removed
-
-    def keep_out(self, paths: Sequence[Path]) -> list[str]:
-        """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.
-
-        What is indexed of them goes with the next sync, or with `remove`.
-        """
-        from local_rag.index.sync import removal
-
-        with self._store.locked():
-            return removal.keep_out(self._store, paths)
-
-    def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
-        """Give every passage a vector of this embedder; the number of passages embedded.
-
-        The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
-        Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
-        """
-        with self._store.locked():
-            made = self._store.read(reads.recipe)
-            if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
-                self._check()
-            count = recipes.reembed(self._store, self.embedder, self._recipe, progress)
-            self._settle()
-            return count
-
-    def set_about(self, about: str) -> None:
-        """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text, and IndexBusy."""
-        with self._store.locked():
-            outline.set_about(self._store, about)
-
-    def _settle(self) -> None:
-        """What a change leaves to do: topics of what is there now, and no byte of what was removed."""
-        outline.renew_topics(self._store, self._recipe.dimension)
-        self._store.forget()
 
     # --- searching it
 
@@ -406,13 +237,3 @@ class Index:
         from local_rag.index.retriever import IndexRetriever
 
         return IndexRetriever(index=self, k=k, within=tuple(within))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._store.locked():
-            self._check()
-            yield
-
-    def _check(self) -> None:
-        """Raises IndexMismatch unless this embedder and this chunking made the index."""
-        recipes.check_same(self._store, self._recipe)

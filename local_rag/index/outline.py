@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import UsageError
-from local_rag.index.store import reads, topics, writes
+from local_rag.index.store import embedded, reads, topics, writes
 from local_rag.index.store.store import Store
 from local_rag.text.description import LONGEST_ABOUT
 from local_rag.text.display import printable
@@ -87,8 +87,12 @@ def set_about(store: Store, about: str) -> None:
 
 
 def renew_topics(store: Store, dimension: int) -> None:
-    """Make the topics anew where much of the index has changed. The caller holds the writer's lock."""
-    if store.read(topics.are_due):
+    """Make the topics anew where much of the index has changed. The caller holds the writer's lock.
+
+    Topics of a part would say too little of the whole: while passages wait for their vectors, the old ones stay.
+    """
+    with_vector, chunks = store.read(embedded.counts)
+    if with_vector == chunks and store.read(topics.are_due):
         made = store.read(topics.made, dimension)
         with store.writing() as db:
             writes.set_meta(db, {topics.ROW: made.row})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from local_rag.index.candidates import Mode, candidates
 from local_rag.index.fusion import fuse
 from local_rag.index.preference import Preference
-from local_rag.index.store import embedded, full_text, reads
+from local_rag.index.store import embedded, full_text, priority, reads
 from local_rag.index.store.store import Store
 from local_rag.text.near_duplicates import Distinct
 from local_rag.text.urls import is_page
@@ -85,6 +85,7 @@ def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequen
     cosines = store.cosines(vector, [passage.id for passage in passages])
     lacking = [passage for passage in passages if passage.id not in cosines]
     if lacking:
+        priority.note(store.folder, [passage.id for passage in reversed(lacking)])
         headers = store.read(embedded.headers_of, [passage.id for passage in lacking])
         rows = embedder.embed_documents([passage.text for passage in lacking])
         named = [row for row, passage in enumerate(lacking) if passage.id in headers]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.documents import SyncReport, WebPage
-from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.core.errors import FileSkipped, IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
-from local_rag.runtime.opening import open_embedder, open_index
-from local_rag.text.display import plural, short_path, shorten
+from local_rag.runtime.opening import open_embedder, open_index, status_of
+from local_rag.text.display import plural, short_path, shorten, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
     from local_rag.index.sync.report import Progress
     from local_rag.runtime.passwords import Ask
     from local_rag.web.fetch import Fetcher
-
-LEAST_SHARE = 0.02
-"""Share of the bytes from which a time left is worth saying."""
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
@@ -39,8 +38,9 @@ class Request:
     `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
     before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
-    those of encrypted PDFs; `reembed` makes new vectors from the stored text. `about` says what the index
-    holds; empty: its catalog says it again. `loaders` of a program read files by their suffix, see `Index.sync`.
+    those of encrypted PDFs; `reembed` makes new vectors from the stored text. `no_embed` brings text up to date and
+    makes no vectors, `embed_only` does only that. `about` says what the index holds; empty: its catalog says it again.
+    `loaders` of a program read files by their suffix, see `Index.sync`.
     """
 
     paths: Sequence[Path] = ()
@@ -54,6 +54,8 @@ class Request:
     retry: bool = False
     passwords: bool = False
     reembed: bool = False
+    no_embed: bool = False
+    embed_only: bool = False
     about: str | None = None
     loaders: Mapping[str, Loader] = field(default_factory=dict)
 
@@ -61,6 +63,37 @@ class Request:
     def roots(self) -> list[Path]:
         """The paths, absolute."""
         return [path.expanduser().absolute() for path in self.paths]
+
+    def check(self) -> None:
+        """Raises UsageError for two options of which each forbids what the other asks for."""
+        if self.no_embed and self.embed_only:
+            raise UsageError(
+                "--no-embed makes no vectors, and --embed-only makes nothing else: they exclude each other",
+                hint="local-rag index --embed-only",
+            )
+        if self.no_embed and self.reembed:
+            raise UsageError(
+                "--reembed makes vectors anew, and --no-embed makes none: they exclude each other",
+                hint="local-rag index --reembed",
+            )
+        walking = {
+            "--exclude": self.excludes,
+            "--no-exclude": self.no_excludes,
+            "--clear-excludes": self.clear_excludes,
+            "--include-secrets": self.secrets,
+            "--follow-links": self.follow_links is not None,
+            "--prune": self.prune,
+            "--retry": self.retry,
+            "--passwords": self.passwords,
+            "--reembed": self.reembed,
+            "a URL": self.urls,
+            "a path": self.paths,
+        }
+        if self.embed_only and (given := [name for name, value in walking.items() if value]):
+            raise UsageError(
+                f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
+                hint="local-rag index --embed-only",
+            )
 
     @property
     def walk_options(self) -> dict[str, Any]:
@@ -85,20 +118,39 @@ def index_files(
 
     Pages are fetched only when they are named; tests give a `fetcher` of their own. Ctrl-C is answered at once, and
     nothing new begins; what is in hand may end. `ask` is asked for passwords before the long work begins. Raises
-    UsageError for a path that does not exist and is not indexed either, for URLs where the settings keep this index
-    from the web, and where there is no way to get passwords.
+    UsageError for options that exclude each other, for a path that does not exist and is not indexed either, for URLs
+    where the settings keep this index from the web, and where there is no way to get passwords.
     """
 
     def stopping() -> None:
         display.say("stopping: what is in hand is finished, nothing new begins…")
 
+    request.check()
     passwords = None
     if request.passwords:
         from local_rag.runtime.passwords import PasswordSource
 
         source = PasswordSource(ask, display)
         passwords = source.passwords(cancel.stoppable(lambda: _locked_files(settings, request, display), stopping))
-    return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher, passwords), stopping)
+    try:
+        return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher, passwords), stopping)
+    except KeyboardInterrupt:
+        _say_what_waits(settings, display)
+        raise
+
+
+def _say_what_waits(settings: Settings, display: Display) -> None:
+    """What a stopped run leaves, and the command that goes on."""
+    with suppress(LocalRagError):
+        status = status_of(settings)
+        if status and (line := waiting_line(status.embedded, status.chunks)):
+            display.say(f"{line}; the rest: {command_of(settings)}")
+
+
+def command_of(settings: Settings) -> str:
+    """The command that brings the configured index up to date."""
+    index = settings.values.index
+    return "local-rag index" if index == "default" else f"local-rag index --index {shlex.quote(index)}"
 
 
 def _locked_files(settings: Settings, request: Request, display: Display) -> list[str]:
@@ -113,15 +165,43 @@ def _index_files(
     with _opened(settings, request, display) as index:
         if request.about is not None:
             index.set_about(request.about)
+        if request.embed_only:
+            return _embedded(index, SyncReport(), display), 0
         if request.reembed:
             with sync_progress(display) as progress:
                 index.reembed(progress)
         report = SyncReport()
         if roots or not urls:
-            report = sync(index, request, display, passwords)
+            report = _synced(index, request, display, passwords)
         if urls:
-            report = _joined(report, index.sync_pages(urls, reader(settings, display, fetcher), prune=request.prune))
+            read = reader(settings, display, fetcher)
+            report = _joined(report, index.sync_pages(urls, read, prune=request.prune, embed=False))
+        if report.chunks:
+            display.say(_searchable(index, report))
+        if not request.no_embed:
+            report = _embedded(index, report, display)
         return report, 0 if roots or urls else index.status().pages
+
+
+def _searchable(index: Index, report: SyncReport) -> str:
+    """searchable: 509 files, 12,345 passages (9.2 s)"""
+    status = index.status()
+    pages = [plural(status.pages, "web page")] if status.pages else []
+    counts = [plural(status.files, "file"), *pages, plural(status.chunks, "passage")]
+    return f"searchable: {', '.join(counts)} ({report.text_seconds:.1f} s)"
+
+
+def _embedded(index: Index, report: SyncReport, display: Display) -> SyncReport:
+    """The report once every passage has a vector, or another process has begun to see to that."""
+    began, count = time.monotonic(), 0
+    try:
+        with sync_progress(display) as progress:
+            count = index.embed(progress)
+    except IndexBusy:
+        display.say("another process writes to this index now: what it leaves without a vector, the next index embeds")
+    with_vector, chunks = index.embedded_count()
+    seconds = report.seconds + time.monotonic() - began
+    return replace(report, embedded=count, not_embedded=chunks - with_vector, seconds=seconds)
 
 
 @contextmanager
@@ -220,8 +300,12 @@ def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
     return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
 
 
-def sync(index: Index, request: Request, display: Display, passwords: Passwords | None = None) -> SyncReport:
-    """One sync with its progress shown."""
+def sync(index: Index, request: Request, display: Display) -> SyncReport:
+    """Both phases of a sync, with their progress shown."""
+    return _embedded(index, _synced(index, request, display), display)
+
+
+def _synced(index: Index, request: Request, display: Display, passwords: Passwords | None = None) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
@@ -231,6 +315,7 @@ def sync(index: Index, request: Request, display: Display, passwords: Passwords 
             passwords=passwords,
             loaders=request.loaders,
             progress=progress,
+            embed=False,
         )
 
 
@@ -244,9 +329,14 @@ def sync_progress(display: Display) -> Iterator[Callable[[Progress], None]]:
 
 
 def progress_line(progress: Progress) -> str:
-    """12 of 51 files, 340 passages, 16/s, about 2:10 left: which goes by bytes, and is said once it is known."""
-    rate = progress.chunks / progress.seconds if progress.seconds else 0.0
-    line = f"{progress.done:,} of {plural(progress.total, 'file')}, {plural(progress.chunks, 'passage')}, {rate:.0f}/s"
-    if not LEAST_SHARE <= progress.share < 1:
-        return line
-    return f"{line}, {time_left(progress.seconds * (1 - progress.share) / progress.share)}"
+    """12 of 51 files, 340 passages, 410/s, about 0:10 left; then 340 of 1,345 passages embedded, 18/s, about 0:56 left.
+
+    Pace and time left are of this phase alone, and are said once they are known.
+    """
+    if progress.phase == "vectors":
+        line = f"{progress.done:,} of {plural(progress.total, 'passage')} embedded"
+    else:
+        line = f"{progress.done:,} of {plural(progress.total, 'file')}, {plural(progress.chunks, 'passage')}"
+    rate = [f"{progress.rate:.0f}/s"] if progress.rate is not None else []
+    left = [time_left(progress.left)] if progress.left else []
+    return ", ".join([line, *rate, *left])

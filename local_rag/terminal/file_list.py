@@ -10,14 +10,17 @@ from rich.text import Text
 
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile
-from local_rag.text.display import format_bytes, on_one_line, shorten
+from local_rag.text.display import format_bytes, on_one_line, shorten, waiting_line
 
 _AT_ONCE = 500
 """Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
 
 
 def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]:
-    """Size, change, passages, path, title, author and date of each file, one per line, and what could not be read."""
+    """Size, change, passages, path, title, author and date of each file, one per line.
+
+    Below it stand what could not be read of it, and how much of it is not embedded yet.
+    """
     if not files:
         yield Text("nothing is indexed")
         return
@@ -32,7 +35,7 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
             if said := _said(file, row[-1]):
                 lines.append(f"  {said}", "dim")
             lines.append("\n")
-            for warning in file.warnings:
+            for warning in (*file.warnings, *_waiting(file)):
                 lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
         lines.rstrip()
         yield lines
@@ -47,6 +50,10 @@ def _said(file: IndexedFile, label: str) -> str:
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """The first three columns to the right, the last to the left."""
     return "  ".join([*(cell.rjust(width) for cell, width in zip(cells[:3], widths, strict=False)), cells[3]])
+
+
+def _waiting(file: IndexedFile) -> list[str]:
+    return [line] if (line := waiting_line(file.embedded, file.chunks)) else []
 
 
 def _date(file: IndexedFile) -> str:

@@ -20,11 +20,17 @@ _SHOWN = 10
 
 
 def report_parts(
-    report: SyncReport, pages_left: int = 0, label: PathLabel = short_path, *, all_warnings: bool = False
+    report: SyncReport,
+    pages_left: int = 0,
+    label: PathLabel = short_path,
+    *,
+    all_warnings: bool = False,
+    command: str = "local-rag index",
 ) -> Iterator[RenderableType]:
     """12 new, 2 updated, 340 unchanged, 1 removed, 3 skipped; then what is left out, what went, and each reason.
 
-    What earlier reports said of skipped files is only counted, unless `all_warnings`.
+    What earlier reports said of skipped files is only counted, unless `all_warnings`. `command` makes the vectors that
+    are missing.
     """
     counts = {
         "new": len(report.new),
@@ -34,6 +40,8 @@ def report_parts(
         "skipped": len(report.skipped),
     }
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
+    if line := _passages(report, command):
+        yield line
     for root, patterns in report.excludes.items():
         left_out = f"Left out of {short_path(root)} by --exclude: {_patterns(patterns)}"
         yield f"{left_out} (--no-exclude PATTERN takes one back)"
@@ -48,6 +56,15 @@ def report_parts(
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
     if pages_left:
         yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
+
+
+def _passages(report: SyncReport, command: str) -> str:
+    """7,629 passages: 7,200 embedded, 429 reused; of both phases what they did."""
+    parts = [f"{report.embedded:,} embedded"] if report.embedded else []
+    parts += [f"{report.reused:,} with a vector of before"] if report.reused else []
+    parts += [f"{report.not_embedded:,} without a vector yet ({command})"] if report.not_embedded else []
+    stored = [f"{plural(report.chunks, 'passage')} of text"] if report.chunks else []
+    return ", ".join([*stored, *parts])
 
 
 def _patterns(patterns: Iterable[str]) -> str:
@@ -96,8 +113,11 @@ def _listed(paths: Sequence[str], label: PathLabel, shown: int) -> list[str]:
     return [*lines, f"and more in {plural(rest, 'folder')} (--json names all)"] if rest else lines
 
 
-def status_table(status: IndexStatus, runtime: str) -> PlainTable:
-    """What `local-rag status` says of an index, and of what computes the vectors of questions."""
+def status_table(status: IndexStatus, runtime: str, command: str = "local-rag index") -> PlainTable:
+    """What `local-rag status` says of an index, and of what computes the vectors of questions.
+
+    `command` makes the vectors that are missing.
+    """
     pages = f" and {plural(status.pages, 'web page')}" if status.pages else ""
     parts = f"{plural(status.documents, 'document')}, {plural(status.chunks, 'passage')}"
     rows = {
@@ -110,6 +130,7 @@ def status_table(status: IndexStatus, runtime: str) -> PlainTable:
         "embedder": f"{status.embedder} ({plural(status.dimension, 'dimension')})",
         "runtime": runtime,
         "passages": f"at most {status.chunk_size} tokens, overlap {status.chunk_overlap}",
+        "embedded": _embedded(status, command),
         "fingerprint": status.fingerprint,
         "vectors": "ready" if status.cache_fresh else "their codes will be made at the next search",
     }
@@ -117,6 +138,14 @@ def status_table(status: IndexStatus, runtime: str) -> PlainTable:
     for name, value in rows.items():
         table.add_row(Text(name, "dim"), value)
     return table
+
+
+def _embedded(status: IndexStatus, command: str) -> str:
+    if status.embedded >= status.chunks:
+        return "all passages" if status.chunks else "nothing to embed"
+    share = 100 * status.embedded // status.chunks
+    line = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded ({share} %)"
+    return f"{line}; the others are found by their words only\n{command}"
 
 
 def _root(root: Root) -> str:

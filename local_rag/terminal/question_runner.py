@@ -14,7 +14,7 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.text.display import joined, short_path
+from local_rag.text.display import joined, short_path, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings, Values
@@ -73,9 +73,10 @@ def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext
 
 
 def condition_lines(rag: Rag) -> list[str]:
-    """The engine, for `auto` with the reason, calibrated thresholds in force, and options that change nothing here."""
+    """The engine, for `auto` with the reason, calibrated thresholds, what is not embedded yet, and idle options."""
+    waiting = waiting_line(*rag.index.embedded_count())
     idle = idle_lines(rag.settings.values, rag.engine.name)
-    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *idle]
+    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *([waiting] if waiting else []), *idle]
 
 
 def _second_source(rag: Rag) -> list[str]:

@@ -90,3 +90,10 @@ def format_bytes(count: int) -> str:
         if amount >= 1000:
             amount, unit = amount / 1000, larger
     return f"{amount:.1f} {unit}"
+
+
+def waiting_line(embedded: int, chunks: int) -> str:
+    """12,400 of 56,000 passages are embedded; the others are found by their words only. "" where all are."""
+    if embedded >= chunks:
+        return ""
+    return f"{embedded:,} of {plural(chunks, 'passage')} are embedded; the others are found by their words only"

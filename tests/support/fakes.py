@@ -159,6 +159,9 @@ class FakeCorpus:
     def count(self):
         return self.catalog().chunks
 
+    def embedded_count(self):
+        return self.count(), self.count()
+
     def neighbours(self, documents, reach):
         return [self._around(document.metadata["chunk_id"], reach) for document in documents]
 

@@ -14,6 +14,7 @@ from local_rag.core.private_files import make_folder
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
 LOCK = "writer.lock"
+PRIORITY = "priority.ids"
 VECTORS = "vectors.cache"
 """Files of quantized vectors begin so; the token that the database names one by follows."""
 
@@ -23,6 +24,7 @@ SIDES = ("-wal", "-shm", "-journal")
 _OURS = re.compile(
     rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
     rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
+    rf"|{re.escape(PRIORITY)}"
     rf"|{re.escape(VECTORS)}(?:\.[0-9a-f]{{16}})?"
 )
 

@@ -147,10 +147,11 @@ def indexed_files(db: Connection) -> list[IndexedFile]:
     said = ", ".join(["title", *(shapes.column(db, "documents", name, "''") for name in ("author", "date"))])
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
-        " first.title, mtime_ns, first.author, first.date FROM files"
+        " first.title, mtime_ns, first.author, first.date, count(seen.chunk) FROM files"
         f" LEFT JOIN (SELECT min(id), file, {said} FROM documents GROUP BY file) AS first ON first.file = files.id"
         " LEFT JOIN documents ON documents.file = files.id"
-        " LEFT JOIN chunks ON chunks.document = documents.id GROUP BY files.id ORDER BY path"
+        " LEFT JOIN chunks ON chunks.document = documents.id"
+        f" LEFT JOIN {shapes.embedded(db)} AS seen ON seen.chunk = chunks.id GROUP BY files.id ORDER BY path"
     )
     return [
         IndexedFile(
@@ -164,8 +165,9 @@ def indexed_files(db: Connection) -> list[IndexedFile]:
             mtime_ns / 1e9,
             author or "",
             date or "",
+            seen,
         )
-        for path, size, documents, chunks, at, warnings, title, mtime_ns, author, date in rows
+        for path, size, documents, chunks, at, warnings, title, mtime_ns, author, date, seen in rows
     ]
 
 
@@ -192,15 +194,6 @@ def chunk_ids(db: Connection, after: int = -1) -> Ids:
 def chunks_of(db: Connection, files: Collection[int]) -> list[int]:
     """The chunks of these files."""
     return [row[0] for row in db.execute(_OF_FILES, (_array(files),))]
-
-
-def chunks_at(db: Connection, path: str) -> list[int]:
-    """The chunks of the file under this path, in the order of its text."""
-    sql = (
-        "SELECT chunks.id FROM files JOIN documents ON documents.file = files.id"
-        " JOIN chunks ON chunks.document = documents.id WHERE path = ? ORDER BY chunks.id"
-    )
-    return [row[0] for row in db.execute(sql, (path,))]
 
 
 def chunks_by_file(db: Connection) -> dict[int, list[int]]:
@@ -277,6 +270,15 @@ def span(db: Connection, key: str, start: int, end: int) -> str:
         row = db.execute(f"SELECT text {document}", (chunk,)).fetchone()
         return str(row[0][start : start + length])
     return row[0] if row else ""
+
+
+def chunks_at(db: Connection, path: str) -> list[int]:
+    """The chunks of the file under this path, in the order of its text."""
+    sql = (
+        "SELECT chunks.id FROM files JOIN documents ON documents.file = files.id"
+        " JOIN chunks ON chunks.document = documents.id WHERE path = ? ORDER BY chunks.id"
+    )
+    return [row[0] for row in db.execute(sql, (path,))]
 
 
 def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:

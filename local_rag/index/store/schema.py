@@ -239,7 +239,8 @@ class Passage:
 class IndexedFile:
     """A file of the index as a person sees it, with what its first document says of itself, empty where it does not.
 
-    `indexed_at` and `modified`, 0 for a page of the web, are in seconds since 1970.
+    `indexed_at` and `modified`, 0 for a page of the web, are in seconds since 1970. Of its `chunks` that many are
+    `embedded`.
     """
 
     path: str
@@ -252,6 +253,7 @@ class IndexedFile:
     modified: float = 0.0
     author: str = ""
     date: str = ""
+    embedded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

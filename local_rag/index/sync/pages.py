@@ -18,7 +18,6 @@ from local_rag.index.parse.properties import stated
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
-from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.read_files import cut
 from local_rag.index.sync.report import GrowingReport
 from local_rag.text.urls import normal
@@ -32,18 +31,17 @@ class PageSync:
     """One run over some URLs. A page is the row of `files` whose path is its URL and whose root is the URL asked for.
 
     `locked` makes this process the one that writes, and checks that the index is still the one that was opened. Pages
-    are read outside of it: a slow server keeps no other process waiting. `settle` does what a change leaves to do.
+    are read outside of it: a slow server keeps no other process waiting.
     """
 
     store: Store
     embedder: Embedder
     recipe: Recipe
     locked: Callable[[], AbstractContextManager[None]]
-    settle: Callable[[], None]
     _report: GrowingReport = field(default_factory=GrowingReport)
 
     def run(self, urls: Iterable[str], read: ReadPage, *, prune: bool) -> SyncReport:
-        """Take in page by page, each in one step. A page that is not had stays as it was indexed, unless `prune`.
+        """Take in the text of page by page, each in one step. A page that is not had stays as it was, unless `prune`.
 
         Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
@@ -53,11 +51,8 @@ class PageSync:
                 self._take_in(root, read(url))
             except FileSkipped as error:
                 self._leave(root, str(error), prune)
-        with suppress(IndexBusy), self.locked():  # the pages are stored; the process that writes now settles, too
-            with self.store.writing() as db:
-                writes.set_meta(db, {"last_sync": str(time.time())})
-            self.store.refresh()
-            self.settle()
+        with suppress(IndexBusy), self.locked(), self.store.writing() as db:  # the pages are stored anyway
+            writes.set_meta(db, {"last_sync": str(time.time())})
         return self._report.finished()
 
     def _take_in(self, root: str, page: WebPage) -> None:
@@ -88,8 +83,7 @@ class PageSync:
             raise FileSkipped("has no text in it")
         with self.store.writing() as db:
             writes.remove(db, left)
-            writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks)])
-        embed(self.store, self.embedder)
+            self._report.reused += writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks)])
         self._report.chunks += len(chunks)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:

@@ -16,7 +16,7 @@ _POLL = 0.1
 """Seconds between two looks for Ctrl-C, which cannot interrupt a wait without end on Windows."""
 
 
-class Ahead(Generic[T]):
+class Ahead(Generic[T], Iterator[T]):
     """The items of `source`, which are made while the last ones are used; in a `with`, which ends the thread.
 
     It waits while items of at least `limit` in all wait, so a single heavy one never blocks it. What `source` raises is
@@ -41,9 +41,9 @@ class Ahead(Generic[T]):
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="local-rag-ahead", daemon=True)
 
-    def __enter__(self) -> Iterator[T]:
+    def __enter__(self) -> Ahead[T]:
         self._thread.start()
-        return self._taken()
+        return self
 
     def __exit__(self, *exception: object) -> None:
         self._cancel.stop()
@@ -54,6 +54,24 @@ class Ahead(Generic[T]):
             self._interrupt()
         while self._thread.is_alive():
             self._thread.join(_POLL)
+
+    def __next__(self) -> T:
+        with self._changed:
+            while not (self._items or self._ended):
+                cancel.check()
+                self._changed.wait(_POLL)
+            if self._items:
+                item, weight = self._items.popleft()
+                self._waiting -= weight
+                self._changed.notify_all()
+                return item
+        error, self._error = self._error, None
+        raise error or StopIteration
+
+    def ready(self, seconds: float) -> bool:
+        """Whether there is a next item after so many seconds at most."""
+        with self._changed:
+            return bool(self._changed.wait_for(lambda: self._items or self._ended, seconds) and self._items)
 
     def _work(self) -> None:
         with cancel.scope(self._cancel):
@@ -76,18 +94,3 @@ class Ahead(Generic[T]):
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
-
-    def _taken(self) -> Iterator[T]:
-        while True:
-            with self._changed:
-                while not (self._items or self._ended):
-                    cancel.check()
-                    self._changed.wait(_POLL)
-                if not self._items:
-                    break
-                item, weight = self._items.popleft()
-                self._waiting -= weight
-                self._changed.notify_all()
-            yield item
-        if self._error is not None:
-            raise self._error

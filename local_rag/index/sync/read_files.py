@@ -1,10 +1,10 @@
-"""Files read and cut into chunks that wait for their vectors; what is wrong with a file is told, not raised."""
+"""Files read, and cut into chunks without vectors; what is wrong with a file is told, not raised."""
 
 from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,22 @@ from local_rag.text.chunking import Chunk, chunk
 
 
 @dataclass(frozen=True)
+class LoadedFile:
+    """A file that was read, and is still to be cut."""
+
+    row: FileRow
+    documents: Sequence[LoadedDocument]
+
+    @property
+    def path(self) -> str:
+        return self.row.path
+
+    @property
+    def characters(self) -> int:
+        return sum(len(document.text) for document in self.documents)
+
+
+@dataclass(frozen=True)
 class ReadFile:
     """A file that was read and cut: `documents` with their chunks."""
 
@@ -35,10 +51,6 @@ class ReadFile:
     @property
     def chunk_count(self) -> int:
         return sum(len(chunks) for _, chunks in self.documents)
-
-    def texts(self) -> list[str]:
-        """The text of every chunk, in order."""
-        return [document.text[chunk.start : chunk.end] for document, chunks in self.documents for chunk in chunks]
 
 
 @dataclass(frozen=True)
@@ -78,14 +90,23 @@ class Reader:
     passwords: Passwords
 
 
-def read_files(paths: Mapping[str, str], reader: Reader) -> Iterator[ReadFile | SameFile | UnreadFile]:
+def load_files(paths: Mapping[str, str], reader: Reader) -> Iterator[LoadedFile | SameFile | UnreadFile]:
     """What became of each of `paths` (path -> root), in their order. Raises Stopped."""
     for path, root in paths.items():
         cancel.check()
-        yield _read_file(path, root, reader)
+        yield _load_file(path, root, reader)
 
 
-def _read_file(path: str, root: str, reader: Reader) -> ReadFile | SameFile | UnreadFile:
+def cut_files(
+    files: Iterable[LoadedFile | SameFile | UnreadFile], reader: Reader
+) -> Iterator[ReadFile | SameFile | UnreadFile]:
+    """The same files, those that were read cut into chunks. Raises Stopped."""
+    for file in files:
+        cancel.check()
+        yield _cut_file(file, reader) if isinstance(file, LoadedFile) else file
+
+
+def _load_file(path: str, root: str, reader: Reader) -> LoadedFile | SameFile | UnreadFile:
     old = reader.known.get(path)
     try:
         row = fingerprinted(path, root)
@@ -99,13 +120,17 @@ def _read_file(path: str, root: str, reader: Reader) -> ReadFile | SameFile | Un
         return UnreadFile(path, reason)
     try:
         file = reader.parser.parse(Path(path), reader.passwords.of(path))
-        titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
-        documents = [(document, cut(document, reader.embedder, reader.recipe)) for document in titled]
-        if not any(chunks for _, chunks in documents):
-            raise FileSkipped("has no text in it")
     except FileSkipped as error:
         return _unread(path, error, "" if error.passing or error.locked else row.sha256)
-    return ReadFile(replace(row, warnings=file.warnings), documents)
+    titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
+    return LoadedFile(replace(row, warnings=file.warnings), titled)
+
+
+def _cut_file(file: LoadedFile, reader: Reader) -> ReadFile | UnreadFile:
+    documents = [(document, cut(document, reader.embedder, reader.recipe)) for document in file.documents]
+    if not any(chunks for _, chunks in documents):
+        return _unread(file.path, FileSkipped("has no text in it"), file.row.sha256)
+    return ReadFile(file.row, documents)
 
 
 def _unread(path: str, error: FileSkipped, sha256: str = "") -> UnreadFile:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from local_rag.core.documents import Skipped, SyncReport
+
+RECENT = 30.0
+"""Seconds of the past that a pace is judged by."""
+
+LEAST = 2.0
+"""Seconds after which a pace is worth saying."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sync is: `done` of `total` files stored or skipped, `chunks` embedded, the file in hand, seconds.
+    """How far one phase of a sync is, with the file in hand.
 
-    `share` in [0, 1] is that of the bytes of these files: a better measure of the time left than their number.
+    In the phase "text" `done` of `total` files are stored or skipped, and `chunks` are the passages stored; in the
+    phase "vectors" `done` of `total` passages are embedded, and `chunks` is the same number. `share` in [0, 1] is that
+    of the work: of the bytes of these files, of the code points of these passages. `rate` is in passages per second and
+    `left` in seconds, both as of late, None where they are not known yet; `seconds` are those of the phase so far.
     """
 
     done: int
@@ -22,6 +33,43 @@ class Progress:
     path: str
     seconds: float
     share: float = 0.0
+    phase: Literal["text", "vectors"] = "text"
+    rate: float | None = None
+    left: float | None = None
+
+
+class Pace:
+    """How fast work goes, judged by what was done of late: files and passages differ, and so do their afternoons."""
+
+    def __init__(self, total: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`total` is the work there is, in any unit; `clock` gives seconds."""
+        self.total, self._clock = total, clock
+        self._started = clock()
+        self._marks: deque[tuple[float, float, int]] = deque()
+
+    def progress(self, work: float, done: int, total: int, chunks: int, path: str, **phase: Any) -> Progress:
+        """How far it is, once so much of the work is done: of `total` files or passages `done`, with `chunks`.
+
+        The pace is that since the first call: a model is loaded before.
+        """
+        now = self._clock()
+        self._marks.append((now, work, chunks))
+        while len(self._marks) > 2 and self._marks[1][0] <= now - RECENT:
+            self._marks.popleft()
+        then, before, chunks_before = self._marks[0]
+        elapsed, gained = now - then, work - before
+        known = elapsed >= LEAST and gained > 0
+        return Progress(
+            done,
+            total,
+            chunks,
+            path,
+            now - self._started,
+            share=work / self.total if self.total else 1.0,
+            rate=(chunks - chunks_before) / elapsed if known else None,
+            left=max(0.0, self.total - work) * elapsed / gained if known else None,
+            **phase,
+        )
 
 
 @dataclass
@@ -39,6 +87,7 @@ class GrowingReport:
     unchanged: int = 0
     upgraded: int = 0
     chunks: int = 0
+    reused: int = 0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -47,9 +96,9 @@ class GrowingReport:
         return time.monotonic() - self.started
 
     def finished(self) -> SyncReport:
-        """The report as it is told."""
+        """The report as it is told once the text is stored."""
         fields: dict[str, Any] = dict(vars(self))
         del fields["started"]
         for name in ("new", "updated", "removed", "skipped", "kept", "forgotten"):
             fields[name] = tuple(fields[name])
-        return SyncReport(**fields, seconds=self.seconds)
+        return SyncReport(**fields, text_seconds=self.seconds, seconds=self.seconds)

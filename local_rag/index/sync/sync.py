@@ -1,14 +1,13 @@
-"""Bringing an index up to date with the files it was made from."""
+"""The first phase of a sync: the text of an index is brought up to date with the files it was made from."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
@@ -16,24 +15,37 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
-from local_rag.index.store import embedded, reads, writes
+from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
-from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged, size_of
 from local_rag.index.sync.prefetch import Ahead
-from local_rag.index.sync.read_files import Reader, ReadFile, SameFile, UnreadFile, read_files
-from local_rag.index.sync.report import GrowingReport, Progress
+from local_rag.index.sync.read_files import (
+    LoadedFile,
+    Reader,
+    ReadFile,
+    SameFile,
+    UnreadFile,
+    cut_files,
+    load_files,
+)
+from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.walk import LEADS_OUT, walk
 from local_rag.index.sync.walked import Walk
 from local_rag.text.display import plural
 
-if TYPE_CHECKING:
-    from local_rag.core.protocols import Vectors
+_BATCH = 256
+"""Chunks after which a transaction ends; a file with more has one of its own."""
 
-_SLICE = 64
-"""Chunks that are embedded at once, those of small files together."""
+_SECONDS = 1.0
+"""Age of the oldest file of a transaction after which it ends."""
+
+_IDLE = 0.2
+"""Seconds without another file after which it ends."""
+
+_UNWRITTEN = 2
+"""Transactions that may wait for the disk."""
 
 _AHEAD = 1024
 """Chunks that are read ahead; a file with more waits alone."""
@@ -41,8 +53,14 @@ _AHEAD = 1024
 _LEAST = 20
 """What a file counts for there at least: a picture without text keeps the parser busy, too."""
 
-_UNWRITTEN = 4
-"""Embedded files that may wait for the disk."""
+_LOADED = 4_000_000
+"""Code points that wait to be cut into chunks; a file with more waits alone."""
+
+_FEWEST = 50_000
+"""What a file counts for there at least."""
+
+_LARGE = 4_000_000
+"""Bytes of a file that waits until all smaller ones are searchable: 50 MB of text take most of a minute."""
 
 NOT_FOLLOWED = (
     "holds links out of it, which are not followed any more: index it with --follow-links,"
@@ -75,13 +93,14 @@ class Sync:
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
         self._sizes: dict[str, int] = {}
-        self._done = self._bytes = self._all_bytes = 0
+        self._pace = Pace(0)
+        self._done = self._bytes = 0
         self._touched: list[FileRow] = []
         self._unreadable: list[str] = []
-        self._unwritten: deque[tuple[str, Future[None]]] = deque()
+        self._unwritten: deque[tuple[Sequence[ReadFile], Future[int]]] = deque()
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
-        """Take in what is new or changed, file by file, then take out what is gone.
+        """Take in the text of what is new or changed, file by file, then take out what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
@@ -91,7 +110,6 @@ class Sync:
         try:
             self._take_in(walked, prune)
             self._take_out(walked, roots, prune)
-            embed(self._store, self._embedder)
             self._conclude(roots)
         finally:
             if not cancel.current().stopped:  # the next search does without
@@ -111,15 +129,12 @@ class Sync:
             else:
                 changed[path] = root
         self._sizes = {path: size_of(path) for path in changed}
-        self._all_bytes = sum(self._sizes.values())
+        self._pace = Pace(sum(self._sizes.values()))
+        changed = self._small_first(changed)
         if changed:
             self._tell(next(iter(changed)))
             try:
-                with Parser(loaders=self._loaders) as parser:
-                    reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures, self._passwords)
-                    files = read_files(changed, reader)
-                    with Ahead(files, _weight, _AHEAD, parser.stop) as ahead:
-                        self._store_all(ahead, prune)
+                self._read_and_store(changed, prune)
             finally:
                 self._remove(self._unreadable)
                 self._failures.remember()
@@ -129,22 +144,46 @@ class Sync:
         if changed:
             self._tell(next(reversed(changed)))
 
-    def _store_all(self, files: Iterable[ReadFile | SameFile | UnreadFile], prune: bool) -> None:
-        """Read, embed and write, each on a thread, with little between them."""
-        waiting: list[ReadFile] = []
-        with ThreadPoolExecutor(1, "local-rag-writer") as writer:
-            for file in files:
-                self._tell(file.path)
-                if isinstance(file, ReadFile):
-                    waiting.append(file)
-                    self._report.skipped += [Skipped(file.path, warning) for warning in file.row.warnings]
-                else:
-                    self._leave(file, prune)
-                if sum(file.chunk_count for file in waiting) >= _SLICE:
-                    self._embed(waiting, writer)
-                    waiting = []
-            self._embed(waiting, writer)
+    def _small_first(self, changed: Mapping[str, str]) -> dict[str, str]:
+        large = {path: size for path, size in self._sizes.items() if size > _LARGE}
+        return {path: changed[path] for path in sorted(changed, key=lambda path: large.get(path, 0))}
+
+    def _read_and_store(self, changed: Mapping[str, str], prune: bool) -> None:
+        """Load, cut and write, each on a thread of its own; loading waits for the parser's process."""
+        with (
+            Parser(loaders=self._loaders) as parser,
+            ThreadPoolExecutor(1, "local-rag-writer") as writer,
+        ):
+            reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures, self._passwords)
+            with (
+                Ahead(load_files(changed, reader), _characters, _LOADED, parser.stop) as loaded,
+                Ahead(cut_files(loaded, reader), _weight, _AHEAD) as files,
+            ):
+                self._store_all(files, writer, prune)
             self._note_written(0)
+
+    def _store_all(
+        self, files: Ahead[ReadFile | SameFile | UnreadFile], writer: ThreadPoolExecutor, prune: bool
+    ) -> None:
+        """Hand the files over to the writer, small ones together: a transaction for each would take longer."""
+        batch: list[ReadFile] = []
+        began = 0.0
+        for file in files:
+            cancel.check()
+            self._tell(file.path)
+            if isinstance(file, ReadFile):
+                began = began if batch else time.monotonic()
+                batch.append(file)
+                self._report.skipped += [Skipped(file.path, warning) for warning in file.row.warnings]
+            else:
+                self._leave(file, prune)
+            full = sum(file.chunk_count for file in batch) >= _BATCH or time.monotonic() - began > _SECONDS
+            if batch and (full or not files.ready(_IDLE)):
+                self._unwritten.append((batch, writer.submit(self._write, batch)))
+                self._note_written(_UNWRITTEN)
+                batch = []
+        if batch:
+            self._unwritten.append((batch, writer.submit(self._write, batch)))
 
     def _leave(self, file: SameFile | UnreadFile, prune: bool) -> None:
         """Count a file that is not taken in."""
@@ -166,35 +205,20 @@ class Sync:
         self._report.unchanged += 1
         self._report.skipped += [Skipped(old.path, warning) for warning in old.warnings]
 
-    def _embed(self, files: Sequence[ReadFile], writer: ThreadPoolExecutor) -> None:
-        """Embed all chunks of these files, slice by slice, and hand the files over to be written."""
-        texts = [text for file in files for text in file.texts()]
-        slices = max(1, len(texts) // _SLICE)
-        vectors = []
-        for number in range(slices if texts else 0):
-            part = texts[number * len(texts) // slices : (number + 1) * len(texts) // slices]
-            vectors += list(self._embedder.embed_documents(part))
-            self._report.chunks += len(part)
-            self._tell(files[-1].path)
-        rows = iter(vectors)
-        for file in files:
-            of_file = [next(rows) for _ in range(file.chunk_count)]
-            self._unwritten.append((file.path, writer.submit(self._write, file, of_file)))
-        self._note_written(_UNWRITTEN)
-
-    def _write(self, file: ReadFile, vectors: Sequence[Vectors]) -> None:
+    def _write(self, files: Sequence[ReadFile]) -> int:
+        """Store these files in one transaction; how many of their passages have their vector already."""
         with self._store.writing() as db:
-            writes.write(db, file.row, file.documents)
-            chunks = reads.chunks_at(db, file.path)
-            embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
+            return sum(writes.write(db, file.row, file.documents) for file in files)
 
     def _note_written(self, left: int) -> None:
-        """Wait until no more than so many files are unwritten. Raises DiskFull and IndexBusy."""
+        """Wait until no more than so many transactions are unwritten. Raises DiskFull and IndexBusy."""
         while len(self._unwritten) > left or (self._unwritten and self._unwritten[0][1].done()):
-            path, written = self._unwritten.popleft()
-            written.result()
-            (self._report.updated if path in self._known else self._report.new).append(path)
-            self._finish(path)
+            files, written = self._unwritten.popleft()
+            self._report.reused += written.result()
+            for file in files:
+                (self._report.updated if file.path in self._known else self._report.new).append(file.path)
+                self._report.chunks += file.chunk_count
+                self._finish(file.path)
 
     def _finish(self, path: str) -> None:
         self._done += 1
@@ -202,9 +226,8 @@ class Sync:
 
     def _tell(self, path: str) -> None:
         if self._progress is not None:
-            share = self._bytes / max(1, self._all_bytes)
-            total, report = len(self._sizes), self._report
-            self._progress(Progress(self._done, total, report.chunks, path, report.seconds, share))
+            total = len(self._sizes)
+            self._progress(self._pace.progress(self._bytes, self._done, total, self._report.chunks, path))
 
     # --- what is gone
 
@@ -271,6 +294,10 @@ def _why_kept_once(walked: Walk, file: FileRow, root: Root) -> tuple[str, str] |
 def _is_below(path: str, roots: Collection[str]) -> bool:
     """Whether one of the roots is a path or a folder above it."""
     return any(above in roots for above in (path, *map(str, Path(path).parents)))
+
+
+def _characters(file: LoadedFile | SameFile | UnreadFile) -> int:
+    return max(_FEWEST, file.characters if isinstance(file, LoadedFile) else 0)
 
 
 def _weight(file: ReadFile | SameFile | UnreadFile) -> int:

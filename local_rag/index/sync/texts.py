@@ -12,14 +12,13 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
-from local_rag.index.sync.embedding import embed
 from local_rag.index.sync.pages import digest
 from local_rag.index.sync.read_files import cut
-from local_rag.index.sync.report import GrowingReport, Progress
+from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.text.chunking import Chunk
 
-BATCH = 256
-"""Texts are embedded together until they have this many chunks, which is the most that a kill -9 can lose."""
+_BATCH = 256
+"""Chunks after which a transaction ends."""
 
 
 @dataclass
@@ -43,17 +42,16 @@ class TextSync:
         known = {row.path: row.sha256 for row in self.store.read(reads.files)}
         changed = [(name, text) for name, text in texts if known.get(name) != digest(text)]
         report.unchanged = len(texts) - len(changed)
+        pace = Pace(len(changed))
         for done, (name, text) in enumerate(changed, start=1):
             cancel.check()
             if chunks := self._chunks(text):
                 self._waiting.append((name, text, chunks))
                 (report.updated if name in known else report.new).append(name)
-            if sum(len(chunks) for _, _, chunks in self._waiting) >= BATCH or done == len(changed):
+            if sum(len(chunks) for _, _, chunks in self._waiting) >= _BATCH or done == len(changed):
                 self._store_waiting()
                 if self.progress is not None:
-                    share = done / len(changed)
-                    self.progress(Progress(done, len(changed), report.chunks, name, report.seconds, share))
-        self.store.refresh()
+                    self.progress(pace.progress(done, done, len(changed), report.chunks, name))
         return report.finished()
 
     def _chunks(self, text: LoadedDocument) -> Sequence[Chunk]:
@@ -67,6 +65,5 @@ class TextSync:
             for name, text, chunks in waiting:
                 size = len(text.text.encode())
                 row = FileRow(name, name, digest(text), size, mtime_ns=0, indexed_at=time.time())
-                writes.write(db, row, [(text, chunks)])
-        embed(self.store, self.embedder)
-        self._report.chunks += sum(len(chunks) for _, _, chunks in waiting)
+                self._report.reused += writes.write(db, row, [(text, chunks)])
+                self._report.chunks += len(chunks)

@@ -76,6 +76,7 @@ def world(empty_world, commands):
 SMALL = {
     "local_rag.index.store.vector_index.TAIL": 0,
     "local_rag.index.recipes.BATCH": 4,
-    "local_rag.index.sync.sync._SLICE": 4,
+    "local_rag.index.sync.sync._BATCH": 4,
+    **dict.fromkeys((f"local_rag.index.sync.embedding.{name}" for name in ("FIRST", "LEAST", "MOST")), 4),
 }
 """Constants as of a large index: a file of quantized vectors is written for a few, too, and batches are small."""

@@ -6,7 +6,7 @@ import re
 
 from .conftest import QUESTIONS, texts_of
 
-LEFT = re.compile(r"index\.sqlite(-wal|-shm)?|writer\.lock|vectors\.cache\.[0-9a-f]+")
+LEFT = re.compile(r"index\.sqlite(-wal|-shm)?|writer\.lock|priority\.ids|vectors\.cache\.[0-9a-f]+")
 """The files of a whole index."""
 
 

@@ -177,6 +177,7 @@ def test_what_came_through_a_link_is_kept_out_by_its_flag(notes, capsys, tmp_pat
 
 def test_nothing_is_removed_where_one_name_is_wrong(notes, capsys):
     assert run(["index", "notes"]) == 0
+    capsys.readouterr()
     assert run(["remove", "notes/diary.txt", "nothing.txt"]) == 2
     error, hint = capsys.readouterr().err.splitlines()
     assert "nothing.txt is not in the index" in error and hint == "hint: local-rag files"

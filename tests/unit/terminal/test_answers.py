@@ -337,9 +337,11 @@ def test_the_report_of_a_sync():
 
 
 def test_progress_says_the_time_left_once_it_is_known():
-    assert progress_line(Progress(0, 51, 10, "a.pdf", 5.0, 0.01)) == "0 of 51 files, 10 passages, 2/s"
-    half = progress_line(Progress(12, 51, 340, "a.pdf", 20.0, 0.1))
+    assert progress_line(Progress(0, 51, 10, "a.pdf", 5.0, 0.01)) == "0 of 51 files, 10 passages"
+    half = progress_line(Progress(12, 51, 340, "a.pdf", 20.0, 0.1, rate=17.2, left=180.0))
     assert half == "12 of 51 files, 340 passages, 17/s, about 3:00 left"
+    vectors = progress_line(Progress(340, 12_345, 340, "a.pdf", 20.0, 0.1, "vectors", rate=18.0, left=667.0))
+    assert vectors == "340 of 12,345 passages embedded, 18/s, about 11:07 left"
     out = io.StringIO()
     console = SafeConsole(out, force_terminal=True, width=100, color_system=None)
     with sync_progress(TerminalDisplay(console)) as show:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sqlite3
 from contextlib import ExitStack, contextmanager
 
@@ -398,7 +399,9 @@ class TestDoor:
 
     def test_pages_and_folders_in_one_report(self, run, notes, web):
         assert run(notes, urls=["/boats", "/nothing"]).startswith("2 new, 0 updated, 0 unchanged, 0 removed, 1 skipped")
-        assert run.shown().splitlines() == [f"fetching {web.url('/boats')}", f"fetching {web.url('/nothing')}"]
+        *fetched, searchable = run.shown().splitlines()
+        assert fetched == [f"fetching {web.url('/boats')}", f"fetching {web.url('/nothing')}"]
+        assert re.fullmatch(r"searchable: 1 file, 1 web page, 2 passages \(\d+\.\d s\)", searchable)
         assert run(notes, urls=["/boats"]).splitlines() == ["0 new, 0 updated, 2 unchanged, 0 removed, 0 skipped"]
 
     def test_without_names_folders_are_brought_up_to_date_and_nobody_is_called(self, run, notes, web):

@@ -24,7 +24,7 @@ from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store import connection
 from local_rag.index.store.lock import write_lock
-from local_rag.index.sync import read_files
+from local_rag.index.sync import embedding, read_files
 from local_rag.index.sync import sync as syncing
 from local_rag.index.sync.walk import LEADS_OUT
 
@@ -157,10 +157,13 @@ class TestIncremental:
     def test_progress_ends_at_the_end(self, index, notes):
         seen = []
         index.sync([notes], progress=seen.append)
+        phases = [[progress for progress in seen if progress.phase == phase] for phase in ("text", "vectors")]
+        assert seen == [*phases[0], *phases[1]]
         assert (seen[0].done, seen[0].total, seen[0].chunks) == (0, 3, 0)
-        assert (seen[-1].done, seen[-1].total, seen[-1].chunks) == (3, 3, 3)
-        assert {Path(progress.path).name for progress in seen} == {"a.txt", "b.txt", "c.txt"}
-        assert [progress.seconds for progress in seen] == sorted(progress.seconds for progress in seen)
+        for phase in phases:
+            assert (phase[-1].done, phase[-1].total, phase[-1].chunks, phase[-1].share) == (3, 3, 3, 1.0)
+            assert [progress.seconds for progress in phase] == sorted(progress.seconds for progress in phase)
+        assert {Path(progress.path).name for progress in phases[0]} == {"a.txt", "b.txt", "c.txt"}
 
     def test_progress_is_counted_in_step_with_the_files(self, index, tmp_path, monkeypatch):
         """Empty files, so that nothing else takes time: each addition of a size is counted."""
@@ -551,12 +554,14 @@ from pathlib import Path
 from support.fakes_index import HashingEmbedder
 from local_rag.index.index import Index
 from local_rag.index.store import connection
+from local_rag.index.sync import embedding
 
 def wait():
     print("batch", flush=True)
     sys.stdin.readline()
 
 connection.BUSY_SECONDS = 120.0
+embedding.MOST = embedding.LEAST = embedding.FIRST
 embedder = HashingEmbedder(before_batch=wait)
 index = Index.open(Path(sys.argv[1]), embedder, chunk_size=40, create=True)
 print("opened", flush=True)
@@ -566,7 +571,7 @@ print(len(report.new), report.unchanged, flush=True)
 
 
 def slow_sync(tmp_path):
-    """A process that shows "batch" before each of six batches, and goes on when it reads a line."""
+    """A process that shows "batch" before each of seven batches of vectors, and goes on when it reads a line."""
     return subprocess.Popen(
         [sys.executable, "-c", SLOW_SYNC, str(tmp_path / "index"), str(tmp_path / "many")],
         stdin=subprocess.PIPE,
@@ -589,7 +594,7 @@ def go_on(process, times=1):
 
 @pytest.fixture
 def many(tmp_path):
-    """12 files of 33 passages each: 6 batches."""
+    """12 files of 33 passages each: 7 batches."""
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(12):
@@ -619,10 +624,11 @@ def test_kill_9_in_the_middle(tmp_path, many):
     process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
     process.communicate()
     with open_at(tmp_path, create=False) as index:
-        done = whole(index)
-        assert 2 <= done < 12
-        assert counts(index.sync()) == (12 - done, 0, done, 0)
         assert whole(index) == 12
+        assert index.embedded_count() == (3 * 64, 12 * 33), "what was committed is there"
+        report = index.sync()
+        assert counts(report) == (0, 0, 12, 0) and report.embedded == 12 * 33 - 3 * 64
+        assert index.embedded_count() == (12 * 33, 12 * 33)
 
 
 def test_two_processes_at_once_one_waits(tmp_path, many):
@@ -663,13 +669,14 @@ def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
     with open_at(tmp_path, create=False) as reader:
         for _ in range(6):
             wait_for(process, "batch")
-            sizes.append(whole(reader))
+            assert whole(reader) == 12, "all texts are there from the first batch on"
+            sizes.append(reader.embedded_count()[0])
             documents = reader.search("Paragraph file", 40)
             assert len({document.page_content for document in documents}) == len(documents)
             go_on(process)
-        process.communicate(timeout=600)
+        process.communicate("\n" * 9, timeout=600)
         assert whole(reader) == 12
-    assert sizes == sorted(sizes) and len(set(sizes)) > 2
+    assert sizes == [64 * batch for batch in range(6)]
 
 
 def test_threads_search_while_one_syncs(tmp_path, many):
@@ -700,24 +707,34 @@ def test_threads_search_while_one_syncs(tmp_path, many):
         assert whole(index) == 8
 
 
-def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many):
+@pytest.mark.parametrize("stopped_by", ["text", "vectors"])
+def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch, stopped_by):
+    monkeypatch.setattr(syncing, "_BATCH", 33)
+    monkeypatch.setattr(embedding, "MOST", embedding.FIRST)
     stop = cancel.Cancel()
-    embedder = HashingEmbedder(before_batch=lambda: stop.stop() if embedder.embedded > 100 else None)
-    with open_at(tmp_path, embedder) as index:
+
+    def stop_in_the_middle(progress):
+        if progress.phase == stopped_by and progress.chunks > 100:
+            stop.stop()
+
+    with open_at(tmp_path) as index:
         with cancel.scope(stop), pytest.raises(Stopped):
-            index.sync([many])
-        done = whole(index)
-        assert 0 < done < 12
-        assert counts(index.sync()) == (12 - done, 0, done, 0)
+            index.sync([many], progress=stop_in_the_middle)
+        done, (with_vector, chunks) = whole(index), index.embedded_count()
+        assert (0 < done < 12 and with_vector == 0) if stopped_by == "text" else (done, with_vector) == (12, 128)
+        report = index.sync()
+        assert counts(report) == (12 - done, 0, done, 0) and report.embedded == 12 * 33 - with_vector
+        assert chunks == done * 33 and index.embedded_count() == (12 * 33, 12 * 33)
 
 
 def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
+    monkeypatch.setattr(syncing, "_BATCH", 33)
     usual = connection.Connection
 
     def small(folder):
         opened = usual(folder)
         pages = opened.db.execute("PRAGMA page_count").fetchone()[0]
-        opened.db.execute(f"PRAGMA max_page_count = {pages + 40}")
+        opened.db.execute(f"PRAGMA max_page_count = {pages + 20}")
         return opened
 
     with open_at(tmp_path) as index, monkeypatch.context() as patched:

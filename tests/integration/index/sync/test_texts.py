@@ -62,9 +62,9 @@ def test_whole_texts_are_one_passage_each(opened):
     assert index.search("pump blue", 1)[0].page_content == f"Pumps\n\n{LONG}"
 
 
-def test_a_stopped_run_keeps_what_was_embedded(opened, monkeypatch):
+def test_a_stopped_run_keeps_what_was_stored(opened, monkeypatch):
     index, _ = opened
-    monkeypatch.setattr(texts, "BATCH", 10)
+    monkeypatch.setattr(texts, "_BATCH", 10)
     many = [(str(number), LoadedDocument(f"Text number {number}.")) for number in range(100)]
     stop, told = cancel.Cancel(), []
 
@@ -78,4 +78,4 @@ def test_a_stopped_run_keeps_what_was_embedded(opened, monkeypatch):
     assert index.status().files == 30
     assert [progress.chunks for progress in told] == [10, 20, 30]
     report = index.sync_texts(many)
-    assert (len(report.new), report.unchanged) == (70, 30)
+    assert (len(report.new), report.unchanged, report.embedded) == (70, 30, 100)
