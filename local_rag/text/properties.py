@@ -34,8 +34,9 @@ def date(document: Document, texts: AnswerTexts) -> str:
 
 
 def title(document: Document, texts: AnswerTexts) -> str:
-    """The document's title, as a sentence; empty where it has none."""
-    return _sentence(texts.is_titled, document, "title")
+    """The document's title, as a sentence; empty where it has none but the name of its file."""
+    name, titled = file_name(document), _value(document, "title")
+    return "" if titled in (name, name.rpartition(".")[0]) else _sentence(texts.is_titled, document, "title")
 
 
 def properties(document: Document) -> Iterator[Property]:
@@ -43,7 +44,8 @@ def properties(document: Document) -> Iterator[Property]:
     for key, sentence_of in (("author", author), ("date", date), ("title", title)):
         if value := _value(document, key):
             quote = f"{key.capitalize()}: {value}"
-            yield from (Property(quote, sentence_of(document, texts)) for texts in TABLES.values())
+            sentences = (sentence_of(document, texts) for texts in TABLES.values())
+            yield from (Property(quote, sentence) for sentence in sentences if sentence)
             for name in filter(None, (_value(document, "title"), file_name(document))):
                 yield from (Property(quote, form.format(name=name, value=value)) for form in _FORMS[key])
 

@@ -80,14 +80,16 @@ class Analysis:
     ) -> None:
         corpus = analyses.corpus
         passages = [f"{head(document)} {document.page_content}" for document in documents]
-        named = any(document.metadata.get("named") for document in documents)
-        question = questions.topic(question, passages, named=named)
+        named = " ".join(str(document.metadata.get("named") or "") for document in documents)
+        question = questions.topic(question, passages, named=bool(named))
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
         self.documents = documents
         self.quotes = candidates
         self.kind = answer_kind.kind_of(question)
-        self.weights = stem_weights(question, corpus)
+        weights = stem_weights(question, corpus)
+        telling = {stem: weight for stem, weight in weights.items() if stem not in content_stems(named)}
+        self.weights = telling or weights  # the name of a document says nothing of which of its sentences answers
         self._named = names(question) | numbers(question)
         whole = [document.page_content for document in documents]
         stored = corpus.vectors(documents) if corpus else []

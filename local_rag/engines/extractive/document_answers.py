@@ -15,7 +15,7 @@ from local_rag.text import properties
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.words import stem, words
+from local_rag.text.words import content_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -39,6 +39,11 @@ _DATES = {
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
 _TITLES = "(?:full )?title|titel|subject|betreff"
+_BYLINE = re.compile(
+    r"^[#*_ \t]*(?P<whole>(?:[Bb]y|[Vv]on|[Ww]ritten by)[ \t]+[^\W\d_a-z][\w.'’-]*(?:[ \t]+[^\W\d_a-z][\w.'’-]*){1,4})"
+    r"[*_ \t]*$",
+    re.MULTILINE,
+)
 _VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
 _ABSTRACT = re.compile(
     r"^(?:#{1,6}[ \t]+)?(?:[\d.]+[ \t]+)?(?:abstract|(?:executive )?summary|(?:kurz)?zusammenfassung|kurzfassung"
@@ -50,7 +55,10 @@ _NO_PROSE = re.compile(r"\s*(?::?[\w-]+(?: [\w-]+){0,2}:(?:\s|$)|\.\. |\*\*\*)")
 
 
 class DocumentAnswer(NamedTuple):
-    """A sentence or a line that answers, without mark, and the passage (from 0) that it is cited from."""
+    """A sentence or a line that answers, without mark, and the passage (from 0) that it is cited from.
+
+    What is `alone` is no sentence of the text, and stands on a line of its own.
+    """
 
     text: str
     passage: int
@@ -76,10 +84,10 @@ def document_answers(
 
 
 def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:
-    """Whether a text without marks has one of these answers, in any language of this program."""
+    """Whether a text without marks has one of these answers, in any language of this program, or is on the topic."""
     held = _folded(generation)
-    answers = (found for texts in TABLES.values() for found in document_answers(question, documents, texts))
-    return any(_folded(answer.text) in held for answer in answers)
+    answers = [found for texts in TABLES.values() for found in document_answers(question, documents, texts)]
+    return any(_folded(answer.text) in held for answer in answers or sentences_on_topic(question, documents))
 
 
 def _folded(text: str) -> str:
@@ -118,26 +126,48 @@ def _by_document(named: Passages) -> Iterator[Passages]:
         yield list(group)
 
 
-def _author(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
-    return _line_or_property(_AUTHORS, passages, lambda document: properties.author(document, texts))
+def sentences_on_topic(question: str, documents: Sequence[Document]) -> list[DocumentAnswer]:
+    """Where a question is for what a document says of something: its sentences that hold all words for that."""
+    form = document_question(question)
+    wanted = set(content_stems(form.topic)) if form is not None else set()
+    if form is None or not wanted:
+        return []
+    named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
+    every = quotes([document for _, document in named])
+    return [
+        DocumentAnswer(as_written(quote, wanted), named[quote.document][0])
+        for quote in every
+        if wanted <= set(content_stems(quote.text))
+    ]
 
 
-def _title(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
-    return _line_or_property(_TITLES, passages, lambda document: properties.title(document, texts))
+def _author(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
+    """The line "Author: …" or "by …", else the property."""
+    line = _line(_AUTHORS, passages) or _found(_BYLINE, passages)
+    return _or_property(line, passages, properties.author, texts)
 
 
-def _field(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
-    label = r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field)))
-    return _line_or_property(label, passages, lambda document: "")
+def _title(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
+    """The line "Title: …", or that with the title alone, else the property."""
+    title = " ".join(str(passages[0][1].metadata.get("title") or "").split())
+    alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
+    line = _line(_TITLES, passages) or (_found(alone, passages) if title else None)
+    return _or_property(line, passages, properties.title, texts)
 
 
-def _date(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
+def _field(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
+    line = _line(r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field))), passages)
+    return [line] if line else []
+
+
+def _date(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> list[DocumentAnswer]:
     """The line for what happened, else one for any date, with its name; a change is no other date."""
     if _UPDATED.search(question):
-        return _line_or_property(_DATES["updated"], passages, lambda document: "")
+        line = _line(_DATES["updated"], passages)
+        return [line] if line else []
     if _PUBLISHED.search(question) and (line := _line(_DATES["published"], passages)):
         return [line]
-    return _line_or_property(_DATES["any"], passages, lambda document: properties.date(document, texts))
+    return _or_property(_line(_DATES["any"], passages), passages, properties.date, texts)
 
 
 def _content(form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts) -> Iterable[DocumentAnswer]:
@@ -155,25 +185,33 @@ _ANSWERS: dict[str, Callable[[DocumentQuestion, str, Passages, AnswerTexts], Ite
 }
 
 
-def _line_or_property(labels: str, passages: Passages, property_of: Callable[[Document], str]) -> list[DocumentAnswer]:
-    line = _line(labels, passages)
+def _or_property(
+    line: DocumentAnswer | None,
+    passages: Passages,
+    property_of: Callable[[Document, AnswerTexts], str],
+    texts: AnswerTexts,
+) -> list[DocumentAnswer]:
     if line:
         return [line]
     number, document = passages[0]
-    sentence = property_of(document)
-    return [DocumentAnswer(sentence, number)] if sentence else []
+    sentence = property_of(document, texts)
+    return [DocumentAnswer(sentence, number, alone=True)] if sentence else []
 
 
 def _line(labels: str, passages: Passages) -> DocumentAnswer | None:
     """The line "Author: …" in the head of a document, with its continuation."""
-    pattern = re.compile(rf"^[ \t>|*_:.-]*(?P<label>{labels})[*_]*[ \t]?:{_VALUE}", re.IGNORECASE | re.MULTILINE)
+    line = rf"^[ \t>|*_:.-]*(?P<whole>(?:{labels})[*_]*[ \t]?:{_VALUE})"
+    return _found(re.compile(line, re.IGNORECASE | re.MULTILINE), passages)
+
+
+def _found(pattern: re.Pattern[str], passages: Passages) -> DocumentAnswer | None:
+    """What a pattern finds as its group `whole` in the head of a document."""
     for number, document in passages:
         room = HEAD - int(document.metadata.get("start") or 0)
         if int(document.metadata.get("page") or 1) > 1 or room <= 0:
             continue
-        if match := pattern.search(document.page_content, 0, max(room, 0)):
-            line = document.page_content[match.start("label") : match.end("value")]
-            return DocumentAnswer(" ".join(line.split()).rstrip(" ,;"), number, alone=True)
+        if match := pattern.search(document.page_content, 0, room):
+            return DocumentAnswer(" ".join(match["whole"].split()).rstrip(" ,;"), number, alone=True)
     return None
 
 

@@ -18,7 +18,7 @@ from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabe
 from local_rag.engines.extractive import questions, reasoning, routing
 from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answerability import Answerability, shipped
-from local_rag.engines.extractive.document_answers import SCORE, document_answers, of_named
+from local_rag.engines.extractive.document_answers import SCORE, document_answers, of_named, sentences_on_topic
 from local_rag.engines.extractive.quotes import as_written, head
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
@@ -127,7 +127,8 @@ class ExtractiveEngine:
         if not documents:
             return []
         analysis = self._analyses().of(question, documents)
-        telling = {answer.passage for answer in document_answers(question, documents)}
+        answers = document_answers(question, documents) or sentences_on_topic(question, documents)
+        telling = {answer.passage for answer in answers}
         verdicts = []
         for number, logit in enumerate(analysis.passages):
             score, why = probability(logit), _why(analysis, number)
@@ -149,9 +150,8 @@ class ExtractiveEngine:
         sentences: list[str] = []
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
-            sentences = _of_documents(question, documents, attempt, failed) or self._quoted(
-                question, documents, attempt, failed
-            )
+            sentences = _of_documents(question, documents, attempt, failed)
+            sentences = sentences or self._quoted(question, documents, attempt, failed)
         quotes = list(dict.fromkeys(sentences))
         if quotes:
             yield from _deltas(list(set_out(quotes, attempt.shape)), tuple(unmet(quotes, attempt.shape)), started)
@@ -172,6 +172,7 @@ class ExtractiveEngine:
                     f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
                     for quote in choose(analysis, failed, self._answerability, self._answers, attempt.shape.sentences)
                 ]
+            sentences = sentences or _of_documents(question, documents, attempt, failed, on_topic=True)
             if sentences:
                 break
         return sentences
@@ -248,13 +249,19 @@ def _usage(started: float) -> Usage:
     return Usage(seconds=time.perf_counter() - started)
 
 
-def _of_documents(question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
-    """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
+def _of_documents(
+    question: str, documents: Sequence[Document], attempt: Attempt, failed: str, *, on_topic: bool = False
+) -> list[str]:
+    """What the documents that a question names say of themselves, or on its topic, with marks.
+
+    Nothing that a failed draft held.
+    """
     texts, drafts = texts_in(code_of(attempt.shape.language)), f" {' '.join(words_of(failed))} "
     passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
+    plain = [passage for passage, _ in passages]
     answers = [
         answer
-        for answer in document_answers(question, [passage for passage, _ in passages], texts)
+        for answer in (sentences_on_topic(question, plain) if on_topic else document_answers(question, plain, texts))
         if f" {' '.join(words_of(answer.text))} " not in drafts
     ]
     most = attempt.shape.sentences + sum(answer.alone for answer in answers)

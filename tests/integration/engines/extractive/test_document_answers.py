@@ -98,6 +98,38 @@ def test_what_a_document_says_of_something_is_quoted_from_it(engine):
     assert given.startswith("The horn sounds twice a minute while the fog lasts. [2]") and "[3]" not in given
 
 
+HANDBOOK = passage(
+    4,
+    "Handbuch\n\nVon Ruth Falk\n\nHunde sind im Büro erlaubt. Urlaub wird zwei Wochen vorher abgesprochen.",
+    source="/files/handbuch.md",
+    title="Handbuch",
+    named="handbuch",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Wer hat das Handbuch geschrieben?", "Von Ruth Falk [1]"),
+        ("Was sagt das Handbuch über Hunde?", "Hunde sind im Büro erlaubt. [1]"),
+        (
+            "Worum geht es im Handbuch?",
+            "Handbuch [1]\n\nHunde sind im Büro erlaubt. [1] Urlaub wird zwei Wochen vorher abgesprochen. [1]",
+        ),
+    ],
+)
+def test_lines_without_a_name_and_words_of_another_language(engine, question, expected):
+    given = answer(engine, question, [HANDBOOK])
+    assert given == expected and check(given, [HANDBOOK]).status == "grounded"
+    assert engine.grade(question, [HANDBOOK], given).usefulness == 5
+
+
+def test_the_words_that_name_a_document_do_not_choose_its_sentences(engine):
+    text = "Rules of the harbour have a number, and rule 7 has one. Two ropes hold a boat."
+    rule = passage(5, text, source="/files/rule-7.md", title="Rule 7", named="rule 7")
+    assert answer(engine, "How many ropes hold a boat by rule 7?", [rule]).startswith("Two ropes hold a boat.")
+
+
 def test_a_change_is_no_other_date(engine):
     assert "05-Mar-2017" not in answer(engine, "When was RFC 12 last updated?")
 
