@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 from local_rag.cli.options import (
     EngineOptions,
     FormatOption,
+    IndexesOption,
     JsonOption,
     KOption,
     PartialOption,
@@ -45,6 +47,17 @@ eval_app = typer.Typer(
     subcommand_metavar="CASES | COMMAND [ARGS]...",
     help="Measure the answers on your own files: local-rag eval CASES.jsonl, or --demo. See local-rag eval run --help.",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(EngineOptions):
+    """Which indexes, asked as one, and who grades and answers."""
+
+    index: IndexesOption = None
+
+    def settings(self, **flags: Any) -> Settings:
+        return super().settings(several=True, **flags)
+
 
 CasesArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
@@ -87,7 +100,7 @@ def run_(
     demo: DemoOption = False,
     corpus: CorpusOption = False,
     *,
-    options: EngineOptions,
+    options: RunOptions,
     k: KOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
@@ -122,7 +135,7 @@ def run_(
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
     settings = options.settings(
-        index=INDEX if demo else options.index,
+        index=[INDEX] if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
         k=k,
         limits__seconds=seconds,
@@ -167,7 +180,7 @@ def _demo_cases(settings: Settings) -> CaseSet:
     return replace(open_cases([CASES], "jsonl"), name="demo")
 
 
-def _check_cases(cases: list[Path] | None, index: str | None, *, demo: bool, corpus: bool) -> None:
+def _check_cases(cases: list[Path] | None, index: list[str] | None, *, demo: bool, corpus: bool) -> None:
     """Raises UsageError where the options name no cases, or two sources of cases or documents."""
     if cases and demo:
         raise UsageError("--demo has cases of its own, so no others can be named", hint="leave one of them out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,13 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.terminal.progress import TerminalDisplay
 
-IndexOption = Annotated[str | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
+IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH", help="The index to use.")]
+IndexesOption = Annotated[
+    list[str] | None,
+    typer.Option("--index", metavar="NAME|PATH", help="The index to use; several are asked as one: repeatable."),
+]
 ModelsOption = Annotated[
     str | None, typer.Option("--models", metavar="FILE", help="A models.yaml that overrides the others.")
 ]
@@ -99,11 +105,26 @@ class Listing(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def settings_of(index: str | None, models: str | None = None, trust: bool | None = None, **flags: Any) -> Settings:
-    """The settings in force under these options; None means not given."""
+def settings_of(
+    index: str | Sequence[str] | None,
+    models: str | None = None,
+    trust: bool | None = None,
+    *,
+    several: bool = False,
+    **flags: Any,
+) -> Settings:
+    """The settings in force under these options; None means not given.
+
+    Raises UsageError for more than one index where not `several` can be used.
+    """
     from local_rag.config.settings import Settings
 
-    return Settings.load(index=index, models=models, trust_models_here=trust or None, **flags)
+    if index and not isinstance(index, str) and len(index) > 1 and not several:
+        raise UsageError(
+            f"this command takes one --index, not {len(index)}; ask, chat, search and eval take several",
+            hint=f"the same command with --index {shlex.quote(index[0])} alone",
+        )
+    return Settings.load(index=index or None, models=models, trust_models_here=trust or None, **flags)
 
 
 def narrowing_of(
@@ -153,6 +174,16 @@ class IndexOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexesOptions(IndexOptions):
+    """Which indexes, asked as one, and the embedder that reads them."""
+
+    index: IndexesOption = None
+
+    def settings(self, **flags: Any) -> Settings:
+        return super().settings(several=True, **flags)
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineOptions(IndexOptions):
     """Which index, and who grades and answers."""
 
@@ -168,7 +199,7 @@ class QuestionOptions:
     graph: Annotated[
         str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
     ] = None
-    index: IndexOption = None
+    index: IndexesOption = None
     within: InOption = None
     after: AfterOption = None
     before: BeforeOption = None
@@ -236,7 +267,7 @@ class QuestionOptions:
         flags |= {f"answer__{name}": getattr(self, name) for name in ("sentences", "style", "language")}
         flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}
         flags |= {"runs__keep": 0 if self.no_record else None}
-        return settings_of(self.index, self.models, self.trust_models_here, **flags)
+        return settings_of(self.index, self.models, self.trust_models_here, several=True, **flags)
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:

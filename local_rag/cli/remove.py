@@ -62,7 +62,7 @@ def _remove_index(settings: Settings) -> int:
     return 0
 
 
-def _remove_from(settings: Settings, index: str | None, words: list[str], keep_out: bool | None) -> list[str]:
+def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
@@ -84,7 +84,7 @@ def _remove_from(settings: Settings, index: str | None, words: list[str], keep_o
         if inside and keep_out is None and sys.stdin.isatty() and confirm(_question(inside)):
             patterns = opened.keep_out(inside)
         linked = [file for file in removed if not is_page(file) and file not in roots and not _is_below(file, roots)]
-    sync = f"local-rag index --index {shlex.quote(index)}" if index else "local-rag index"
+    sync = f"local-rag index --index {shlex.quote(index[0])}" if index else "local-rag index"
     lines = [f"{plural(len(removed), 'file' if files else 'page')} removed"]
     if patterns:
         again = " ".join(f"--no-exclude {shlex.quote(pattern)}" for pattern in patterns)

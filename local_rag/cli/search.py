@@ -10,7 +10,7 @@ from local_rag.cli.options import (
     AfterOption,
     BeforeOption,
     FromOption,
-    IndexOptions,
+    IndexesOptions,
     InOption,
     JsonOption,
     KOption,
@@ -41,7 +41,7 @@ def search(
     types: TypeOption = None,
     authors: FromOption = None,
     *,
-    options: IndexOptions,
+    options: IndexesOptions,
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit best; no answer is written.
@@ -49,7 +49,7 @@ def search(
     A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
     """
     from local_rag.index.exact_words import typed_query
-    from local_rag.runtime.opening import open_embedder, open_index
+    from local_rag.runtime.opening import open_embedder, open_indexes
     from local_rag.runtime.question import check_question
     from local_rag.terminal.console import write_result
     from local_rag.terminal.passages import passages_table
@@ -62,7 +62,7 @@ def search(
     parsed = typed_query(typed)
     narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
     settings, display = options.settings(k=k), stderr_display()
-    with open_index(settings, open_embedder(settings, display)) as opened:
+    with open_indexes(settings, open_embedder(settings, display)) as opened:
         if line := waiting_line(*opened.embedded_count()):
             display.say(line)
         for line in opened.unknown(narrowing):

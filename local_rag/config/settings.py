@@ -22,8 +22,9 @@ from pydantic import (
     field_validator,
 )
 
+from local_rag.config.index_folders import index_folders, index_path, is_same_folder, several
 from local_rag.config.yaml_file import read_yaml
-from local_rag.core.errors import ConfigError, UsageError
+from local_rag.core.errors import ConfigError
 from local_rag.core.generation import Style
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
@@ -230,6 +231,7 @@ class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
     index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
+    also: Names = Field((), description="further indexes that are asked as one with it, by name or path")
     graph: GraphName = Field("self-rag", description="the graph that answers")
     engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
     model: str = Field("", description="the Ollama model for everything; empty: the profile's")
@@ -280,8 +282,11 @@ class Settings:
     def load(cls, **flags: Any) -> Settings:
         """Read every layer. `flags` are dotted names with __ for the dot (limits__seconds=60); None means not given.
 
-        Raises ConfigError for an unknown name or a value of the wrong kind, naming the layer it came from.
+        `index` may name several: the first, and those that are asked with it (`also`). An index that one layer names is
+        asked alone, whatever weaker layers add to theirs. Raises ConfigError for an unknown name or a value of the
+        wrong kind, naming the layer it came from.
         """
+        flags |= several(flags.get("index"))
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
         data_folder = _folder(DATA_DIR, _DIRS.user_data_dir)
@@ -290,14 +295,19 @@ class Settings:
         host = os.environ.get(OLLAMA_HOST, "").strip()
         merged: dict[str, Any] = {}
         origin = dict.fromkeys(names(), "default")
-        for name, value, where in [
-            *([("ollama.host", host, OLLAMA_HOST)] if host else []),
-            *(_flat(read_yaml(config), str(config)) if config.exists() or config.is_symlink() else []),
-            *_environment(),
-            *((flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None),
-        ]:
-            merged[name] = value
-            origin[name] = where
+        for layer in (
+            [("ollama.host", host, OLLAMA_HOST)] if host else [],
+            _flat(read_yaml(config), str(config)) if config.exists() or config.is_symlink() else [],
+            _environment(),
+            [(flag.replace("__", "."), value, "flag") for flag, value in flags.items() if value is not None],
+        ):
+            entries = list(layer)
+            if any(name == "index" for name, *_ in entries):
+                merged.pop("also", None)
+                origin["also"] = "default"
+            for name, value, where in entries:
+                merged[name] = value
+                origin[name] = where
         if trust is None:
             trust = os.environ.get(TRUST_MODELS, "").strip().lower() in {"1", "true", "yes", "on"}
         return cls(
@@ -316,14 +326,19 @@ class Settings:
         return index_path(self.values.index, self.data_folder)
 
     @property
-    def kept_from_the_web(self) -> bool:
-        """Whether the index is one of `web.never`, under whatever name or path it is asked for."""
-        return self.keeps_from_the_web(str(self.index_path))
+    def index_paths(self) -> dict[str, Path]:
+        """The folders of all indexes that are asked, each once, by what tells them apart: a name, or else the path."""
+        return index_folders((self.values.index, *self.values.also), self.data_folder)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of all indexes that are asked, as runs and chats note them."""
+        return [str(folder.resolve()) for folder in self.index_paths.values()]
 
     def keeps_from_the_web(self, folder: str) -> bool:
         """Whether the index in a folder is one of `web.never`; of one that is not known (""), whether it may be."""
         never = [index_path(name, self.data_folder) for name in self.values.web.never]
-        return any(not folder or _is_same_folder(Path(folder), kept) for kept in never)
+        return any(not folder or is_same_folder(Path(folder), kept) for kept in never)
 
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
@@ -336,24 +351,6 @@ def _folder(variable: str, usual: str) -> Path:
         return Path(os.environ.get(variable) or usual).expanduser().absolute()
     except RuntimeError as error:  # ~name of nobody
         raise ConfigError(f"{variable}: {error}", hint=f"name a folder: {variable}=/path/of/a/folder") from error
-
-
-def _is_same_folder(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
-        return first.samefile(second)
-    return first.resolve() == second.resolve()
-
-
-def index_path(index: str, data_folder: Path) -> Path:
-    """Where an index of that name or path lies. Raises UsageError for a name that is no file name."""
-    if "/" in index or os.sep in index or index.startswith((".", "~")):
-        return Path(index).expanduser().resolve()
-    if not all(ch.isalnum() or ch in "-_." for ch in index):
-        raise UsageError(
-            f"an index is a name of letters, digits, '-', '_' and '.', or a path: {index!r} is neither",
-            hint=f"local-rag … --index ./{index}" if index.isprintable() else "local-rag … --index notes",
-        )
-    return data_folder / "indexes" / index
 
 
 def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]:

@@ -31,6 +31,7 @@ class Citation:
     `citations.check`. `second_source` names the folder or index that was searched in place of the web, where the
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
+    `index` names the index of the passage where several are asked as one.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Citation:
     title: str = ""
     author: str = ""
     date: str = ""
+    index: str = ""
 
 
 @dataclass(frozen=True, slots=True)

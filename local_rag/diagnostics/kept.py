@@ -118,8 +118,9 @@ def _chats(settings: Settings) -> Iterator[Kept]:
     with _threads(settings) as threads:
         for name in threads.names():
             if turns := threads.saver.everything(name):
-                indexes = {str(turn.get("index", "")) for turn in turns} - {""}
-                yield Kept("chat", name, str(turns[-1]["at"]), tuple(sorted(indexes)), tuple(sorted(sources_of(turns))))
+                named = [(turn.get("index", ""), *turn.get("indexes", ())) for turn in turns]
+                indexes = sorted({str(folder) for folders in named for folder in folders} - {""})
+                yield Kept("chat", name, str(turns[-1]["at"]), tuple(indexes), tuple(sorted(sources_of(turns))))
 
 
 def _questions(settings: Settings) -> Iterator[Kept]:
@@ -163,12 +164,14 @@ def _files(settings: Settings) -> Iterator[Kept]:
 
 
 def _looked_into(entry: Written) -> Kept:
-    path, indexes = Path(entry.path), {entry.index} - {""}
+    path, indexes = Path(entry.path), {entry.index, *entry.others} - {""}
     sources, at = set(entry.sources), entry.at
     if entry.kind == "run":
         manifest = _manifest(path)
         at = at or str(manifest.get("started", ""))
-        indexes |= {str(Path(manifest["index"]["path"]).resolve())} if "index" in manifest else set()
+        made_of = manifest.get("index", {})
+        folders = [made_of["path"], *made_of.get("others", ())] if made_of else []
+        indexes |= {str(Path(folder).resolve()) for folder in folders}
         for name in (run_folder.RECORDS, run_folder.CASES):
             sources |= _quoted(path / name)
     elif entry.kind in ("trace", "cases"):

@@ -93,7 +93,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
             if not rag.embedder.ready:
                 display.say(f"{loading(rag.embedder.name)}…")
             rag.embedder.load()
-        enter(settings.data_folder, "run", folder.path, index=rag.index.path)
+        enter(settings.data_folder, "run", folder.path, index=rag.index.path, others=rag.folders[1:])
         error = _run(rag, folder, plan, display)
     if error is None:
         folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))

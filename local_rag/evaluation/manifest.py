@@ -70,7 +70,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "chunk_overlap": status.chunk_overlap,
             "content": rag.index.content(),
             "passages": "whole" if plan.whole else "chunks",
-            **embedded_part(status),
+            **embedded_part(status) | _others(rag),
         },
         "second_source": _second_source(rag),
         "settings": _settings(settings),
@@ -78,6 +78,9 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
         "versions": _versions(),
     }
 
+
+_WHERE = ("path", "others")
+"""Facts of an index that say where it lies; a run may go on after it was moved."""
 
 _SERVER = ("ollama.host", "ollama.allow_", "ollama.keep_alive", "ollama.idle_", "ollama.load_")
 _NO_MATTER = ("web.", *NO_MATTER, *_SERVER)
@@ -100,6 +103,11 @@ def _second_source(rag: Rag) -> dict[str, Any] | None:
     }
 
 
+def _others(rag: Rag) -> dict[str, list[str]]:
+    """The folders of further indexes that were asked as one with the first."""
+    return {"others": list(rag.folders[1:])} if rag.folders[1:] else {}
+
+
 def embedded_part(status: IndexStatus) -> dict[str, int]:
     """How many passages were embedded, where not all were: a run over a part says so, and cannot go on with more."""
     return {"embedded": status.embedded} if status.embedded < status.chunks else {}
@@ -118,7 +126,7 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     parts["engine"] |= {name: manifest["engine"].get(name) for name in ("fingerprint", "thresholds")}
     for name in ("index", "second_source"):
         if manifest.get(name):
-            parts[name] = {fact: value for fact, value in manifest[name].items() if fact != "path"}
+            parts[name] = {fact: value for fact, value in manifest[name].items() if fact not in _WHERE}
     return parts
 
 

@@ -92,8 +92,9 @@ class Deps:
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
     `strict` takes sentences without support out of an answer, `widen` says what is added to relevant passages. `graph`
     names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where
-    the index lies, empty where that is not known; `kept_from_web` says of such a folder whether questions about it
-    never go to the web. `drafts`: messages of a stream are also those drafts that may be rejected.
+    the index lies, empty where that is not known, `others` where the further ones do that are asked as one with it;
+    `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`: messages of a stream
+    are also those drafts that may be rejected.
     """
 
     index: Corpus
@@ -115,6 +116,7 @@ class Deps:
     graph: str = ""
     memory: QuestionMemory = field(default_factory=QuestionMemory)
     folder: str = ""
+    others: tuple[str, ...] = ()
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
 
@@ -123,6 +125,11 @@ class Deps:
         """Engine calls inside belong to this question: they stop with it, and share what they remember of it."""
         with cancellation.scope(self.cancel), question_memory.scope(self.memory):
             yield
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where all indexes lie that are asked."""
+        return self.folder, *self.others
 
     @property
     def narrowing(self) -> Narrowing:
@@ -156,7 +163,7 @@ class Deps:
 
         That of the web is the budget of a second source in its place, also for an index that is kept from the web.
         """
-        kept = not self.second_source and self.kept_from_web(self.folder)
+        kept = not self.second_source and any(map(self.kept_from_web, self.folders))
         if kind == "web_searches" and (kept or not self.web.enabled):
             return 0
         return int(getattr(self.limits, kind))

@@ -37,6 +37,7 @@ _KINDS: dict[str, Any] = {
     "path": tuple[str, ...],
     "language": str,
     "index": str,
+    "indexes": tuple[str, ...],
 }
 """What else a turn may have that is shown as an answer."""
 

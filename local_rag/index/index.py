@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
@@ -39,6 +39,9 @@ CHUNK_SIZE = 250
 
 class Index(Changes):
     """One index and the embedder that it was made with. Any thread may search while another one syncs."""
+
+    narrows = True
+    """That `within` of `search` may be a Narrowing with phrases."""
 
     def __init__(self, store: Store, embedder: Embedder, recipe: Recipe) -> None:
         super().__init__(store, embedder, recipe)
@@ -225,15 +228,16 @@ class Index(Changes):
         """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
         return not self._store.read(forgetting.is_due)
 
-    def files(self) -> list[IndexedFile]:
-        return self._store.read(reads.indexed_files)
+    def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
+        """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
+        return status.listed(self._store, Narrowing.of(within))
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
         return passages_in_turns(self._store, seed)
 
-    def as_retriever(self, k: int = 4, within: Sequence[str] = ()) -> BaseRetriever:
-        """The same search as a LangChain retriever."""
-        from local_rag.index.retriever import IndexRetriever
+    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
+        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
+        from local_rag.index.retriever import retriever_of
 
-        return IndexRetriever(index=self, k=k, within=tuple(within))
+        return retriever_of(self, k, within, **options)

@@ -31,6 +31,10 @@ _KEPT = 8
 """Narrowings whose chunks are kept in memory, 9 bytes per chunk of the index each."""
 
 
+class NothingLeft(UsageError):
+    """No document of an index meets all conditions."""
+
+
 class Narrowed:
     """What narrowings leave of an index, kept until it changes. Any thread may ask."""
 
@@ -51,7 +55,7 @@ class Narrowed:
 
 
 def select(store: Store, narrowing: Narrowing) -> Selection | None:
-    """The chunks that a narrowing leaves, None for all of them. Raises UsageError where its files, types, dates or
+    """The chunks that a narrowing leaves, None for all of them. Raises NothingLeft where its files, types, dates or
     authors leave nothing; phrases that occur nowhere give an empty selection.
     """
     if not (narrowing.of_documents or narrowing.phrases):
@@ -88,23 +92,22 @@ def unknown(store: Store, narrowing: Narrowing) -> Iterator[str]:
 
 
 def _conditions(store: Store, narrowing: Narrowing) -> tuple[list[str], list[object]]:
-    """(where, values) over `documents` d. Raises UsageError where no document is left."""
+    """(where, values) over `documents` d. Raises NothingLeft where no document is left."""
     where: list[str] = []
     values: list[object] = []
     named: list[str] = []
     for name, condition in _each(store, narrowing):
         where.append(condition[0])
         values += condition[1]
-        if named and not store.read(selection.any_document, where, values):
-            raise _nothing(store, f"nothing that {joined(named)} leaves is also left by {name}")
-        if not named and not store.read(selection.any_document, where, values):
-            raise _nothing(store, f"no indexed document is left by {name}")
+        if not store.read(selection.any_document, where, values):
+            together = f" together with {joined(named)}" if named else " of what is indexed"
+            raise _nothing(store, f"{name} leaves nothing{together}")
         named.append(name)
     return where, values
 
 
 def _each(store: Store, narrowing: Narrowing) -> Iterator[tuple[str, Condition]]:
-    """Each condition with its name. Raises UsageError for one that nothing meets, with what there is instead."""
+    """Each condition with its name. Raises NothingLeft for one that nothing meets, with what there is instead."""
     if narrowing.within:
         yield Narrowing(within=narrowing.within).described(), _of_patterns(store, narrowing.within)
     if narrowing.types:
@@ -131,10 +134,14 @@ def _of_types(store: Store, types: Sequence[str]) -> Condition:
     chosen = of_types(files, types)
     if not chosen:
         known = Counter(suffix_of(path).removeprefix(".") or "no suffix" for path in files)
-        there = joined([f"{suffix} ({count:,})" for suffix, count in known.most_common(SUGGESTED)])
+        there = joined([f"{suffix} ({count:,})" for suffix, count in sorted(known.items(), key=_most)[:SUGGESTED]])
         more = " and others" if len(known) > SUGGESTED else ""
         raise _nothing(store, f"no indexed file is of type {joined(map(repr, types), 'or')}: there are {there}{more}")
     return selection.of_files([files[path] for path in chosen])
+
+
+def _most(counted: tuple[str, int]) -> tuple[int, str]:
+    return -counted[1], counted[0]
 
 
 def _by(store: Store, names: Sequence[str]) -> Condition:
@@ -144,7 +151,7 @@ def _by(store: Store, names: Sequence[str]) -> Condition:
     if not chosen:
         early, documents = store.read(selection.before_origin)
         if early == documents:
-            raise UsageError(
+            raise NothingLeft(
                 "the index was made by an earlier version, which kept no authors, so --from cannot be used yet",
                 hint=_command(store, "index"),
             )
@@ -171,8 +178,8 @@ def _full_text(phrases: Sequence[str]) -> str:
     return f"{{text heading title}} : ({joint})" if joint else ""
 
 
-def _nothing(store: Store, message: str) -> UsageError:
-    return UsageError(message, hint=_command(store, "files"))
+def _nothing(store: Store, message: str) -> NothingLeft:
+    return NothingLeft(message, hint=_command(store, "files"))
 
 
 def _command(store: Store, name: str) -> str:

@@ -84,13 +84,17 @@ def said_of_itself(citation: Citation) -> str:
 
 
 def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:
-    """The file or URL of a citation with its page, or else its heading, and the second source that it is of.
+    """The file or URL of a citation with its page, or else its heading, and the second source that it is of,
+    or its index where several are asked as one.
 
     `clean` makes text from files harmless.
     """
     if citation.second_source:
         own = location(replace(citation, second_source=""), clean, texts)
         return f"{own} ({texts.from_second_source.format(name=clean(citation.second_source))})"
+    if citation.index:
+        own = location(replace(citation, index=""), clean, texts)
+        return f"{own} ({texts.in_index.format(name=clean(citation.index))})"
     source = clean(citation.url or citation.source)
     if citation.page is not None:
         return f"{source}, {texts.page.format(page=citation.page)}"

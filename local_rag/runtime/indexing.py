@@ -287,7 +287,7 @@ def reader(settings: Settings, display: Display, fetcher: Fetcher | None = None)
 
 
 def _may_go_to_the_web(settings: Settings) -> None:
-    if settings.kept_from_the_web:
+    if settings.keeps_from_the_web(str(settings.index_path)):
         raise UsageError(
             f"questions about the index {settings.values.index} never go to the web ({settings.origin['web.never']})",
             hint="take it out of web.never, or put the pages into another index: --index NAME",

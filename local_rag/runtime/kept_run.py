@@ -73,9 +73,14 @@ class KeptRun:
         return str(self.conditions["index"]["path"])
 
     @property
+    def others(self) -> list[str]:
+        """Those of the further indexes that were asked as one with it."""
+        return [str(folder) for folder in self.conditions["index"].get("others", ())]
+
+    @property
     def folders(self) -> set[str]:
-        """Those of the indexes whose passages it may quote: the one that was asked, and a second source."""
-        return {self.folder, str(self.conditions.get("second_source_path", ""))} - {""}
+        """Those of the indexes whose passages it may quote: all that were asked, and a second source."""
+        return {self.folder, *self.others, str(self.conditions.get("second_source_path", ""))} - {""}
 
     @property
     def thread(self) -> str:

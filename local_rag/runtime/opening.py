@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMissing, UsageError
+from local_rag.core.errors import IndexMismatch, IndexMissing, UsageError
 from local_rag.core.progress import Display
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from local_rag.index.embed.conversion import Precision
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
+    from local_rag.index.joint_index import JointIndex
     from local_rag.index.status import IndexStatus
     from local_rag.runtime.spans import Spans
 
@@ -79,6 +81,38 @@ def open_index(
     )
 
 
+def open_indexes(settings: Settings, embedder: Embedder | None = None) -> Index | JointIndex:
+    """The index that questions are asked of, or all of them as one. Raises as `open_index` does, IndexMismatch also for
+    indexes of different embedders.
+    """
+    from local_rag.index.index import Index
+    from local_rag.index.joint_index import JointIndex
+
+    folders = settings.index_paths
+    if len(folders) == 1:
+        return open_index(settings, embedder)
+    embedder = embedder or open_embedder(settings)
+    first, *further = folders.items()
+    with ExitStack() as opened:
+        indexes = {first[0]: opened.enter_context(open_index(settings, embedder))}
+        for name, folder in further:
+            try:
+                index = Index.open(folder, embedder, chunk_size=None, chunk_overlap=None)
+            except IndexMissing as error:
+                raise missing(settings, name, folder) from error
+            except IndexMismatch as error:
+                made = Index.inspect(folder)  # raises for a schema that does not open
+                hint = f"local-rag index --reembed --embedder {shlex.quote(embedder.name)} --index {shlex.quote(name)}"
+                raise IndexMismatch(
+                    f"{first[0]} and {name} cannot be asked as one: {name} was made with the embedder "
+                    f"'{made.embedder}' ({made.fingerprint}), not '{embedder.name}' ({embedder.fingerprint})",
+                    hint=hint,
+                ) from error
+            indexes[name] = opened.enter_context(index)
+        opened.pop_all()
+        return JointIndex(indexes)
+
+
 def status_of(settings: Settings) -> IndexStatus | None:
     """What the configured index says of itself; None where there is none."""
     from local_rag.index.index import Index
@@ -88,20 +122,22 @@ def status_of(settings: Settings) -> IndexStatus | None:
     return None
 
 
-def open_web(settings: Settings, folder: str | None = None) -> WebSearch:
+def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSearch:
     """The web search that the settings ask for; nothing is imported or contacted yet.
 
-    `folder` is that of the index, by default the settings' own, and empty for a corpus that is no index, which stays
-    off the web as soon as any index does. Raises UsageError where --web is given for what never goes to the web.
+    `folders` are those of the indexes that are asked, by default the settings' own, of which the strictest rules; "" is
+    a corpus that is no index, which stays off the web as soon as any index does. Raises UsageError where --web is given
+    for what never goes to the web.
     """
     from local_rag.web.search import DdgsSearch, Off
 
     web = settings.values.web
     if web.enabled == "off":
         return Off()
-    if settings.keeps_from_the_web(str(settings.index_path) if folder is None else folder):
+    asked = settings.folders if folders is None else folders
+    if kept := [folder for folder in asked if settings.keeps_from_the_web(folder)]:
         if settings.origin["web.enabled"] == "flag":
-            what = "a corpus of one's own" if folder == "" else f"the index {settings.values.index}"
+            what = f"the index {Path(kept[0]).name}" if kept[0] else "a corpus of one's own"
             raise UsageError(
                 f"questions about {what} never go to the web ({settings.origin['web.never']})",
                 hint="take the index out of web.never, or ask without --web",
@@ -133,15 +169,17 @@ def _page_reader(seconds: float) -> Callable[[str], WebPage]:
     return read
 
 
-def missing(settings: Settings) -> IndexMissing:
-    """That there is no index of that name, and which there are."""
+def missing(settings: Settings, name: str = "", path: Path | None = None) -> IndexMissing:
+    """That there is no index of that name, by default that of the settings, and which there are."""
     from local_rag.index.store.folder import has_database
 
-    name, folder = settings.values.index, settings.data_folder / "indexes"
+    name, folder = name or settings.values.index, settings.data_folder / "indexes"
     others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []
     known = f"; there are {', '.join(others)}" if others else ""
     which = "" if name == "default" else f" --index {shlex.quote(name)}"
-    return IndexMissing(f"there is no index at {settings.index_path}{known}", hint=f"local-rag index FOLDER{which}")
+    return IndexMissing(
+        f"there is no index at {path or settings.index_path}{known}", hint=f"local-rag index FOLDER{which}"
+    )
 
 
 def served_by(settings: Settings, fingerprint: str) -> str:

@@ -18,7 +18,7 @@ from local_rag.core.events import Done, Event
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
 from local_rag.index.reranked import Reranked
-from local_rag.runtime.opening import open_embedder, open_index, open_web, spans_of
+from local_rag.runtime.opening import open_embedder, open_indexes, open_web, spans_of
 from local_rag.runtime.question import SEE, check_question
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Run
@@ -67,10 +67,10 @@ def _opens_second_source(settings: Settings, embedder: Embedder, display: Displa
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
-    `reranker` orders what a search of the index brings. `folder` is where the index lies, by default that of the
-    settings, and empty for a corpus that is none. `open_source` opens the source that is searched in place of the web,
-    when a graph that searches is asked first. The parts are closed with the Rag, but one of `Rag.open` leaves open what
-    it was given.
+    `reranker` orders what a search of the index brings. `folder` is where the index lies, by default those of the
+    settings (`folders`), and empty for a corpus that is none. `open_source` opens the source that is searched in place
+    of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one of `Rag.open`
+    leaves open what it was given.
     """
 
     def __init__(
@@ -93,8 +93,9 @@ class Rag:
         self.choice = choice
         self.engine = choice.engine
         self.embedder = embedder
-        self.folder = str(settings.index_path.resolve()) if folder is None else folder
-        self.web: WebSearch = Off() if open_source else open_web(settings, self.folder)
+        self.folders = (*settings.folders,) if folder is None else (folder,)
+        self.folder = self.folders[0]
+        self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
         self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
         self.fingerprint = fingerprint_of(self.engine, embedder, header_version(index))
         if reranker is not None:
@@ -123,7 +124,8 @@ class Rag:
         display: Display | None = None,
         **flags: Any,
     ) -> Rag:
-        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60).
+        """Open the configured index and engine; `flags` are settings (index="notes", limits__seconds=60). Several
+        indexes of one embedder, index=["notes", "mail"], are asked as one.
 
         `engine` is a name as in the settings or an engine of one's own, such as `from_chat_model` makes; `corpus` takes
         the place of the index, and `reranker` orders what a search brings. What is given is not closed with the Rag.
@@ -149,9 +151,8 @@ class Rag:
         with ExitStack() as opened:
             if spans := spans_of(settings):
                 opened.callback(spans.close)
-            index = (
-                cast("Index", corpus) if corpus is not None else opened.enter_context(open_index(settings, embedder))
-            )
+            searched = opened.enter_context(open_indexes(settings, embedder)) if corpus is None else corpus
+            index = cast("Index", searched)
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
@@ -350,6 +351,7 @@ class Rag:
             widen=values.widen,
             graph=graph,
             folder=self.folder,
+            others=self.folders[1:],
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
         )

@@ -180,6 +180,7 @@ def conditions(rag: Rag, question: str, narrowing: Narrowing, **of_call: Any) ->
             "name": settings.values.index if rag.folder else "",
             "path": rag.folder,
             "content": _content(rag.index),
+            "others": list(rag.folders[1:]),
         },
         "second_source": _content(second_source.index) if second_source else "",
         "second_source_path": str(second_source.index.path) if second_source else "",

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from local_rag.config.settings import Settings, Values, index_path
+from local_rag.config.index_folders import index_path
+from local_rag.config.settings import Settings, Values
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.kept_runs import Runs
@@ -75,7 +76,7 @@ def _settings(run: KeptRun, settings: Settings) -> tuple[Settings, tuple[str, ..
     recorded: Mapping[str, Any] = run.conditions["settings"]
     known = set(settings.origin)
     taken = {name: value for name, value in recorded.items() if name in known and not name.startswith(NOT_TAKEN)}
-    taken |= {"index": _index(run, settings), "graph": run.graph, "k": run.conditions["k"]}
+    taken |= {"index": _index(run, settings), "also": tuple(run.others), "graph": run.graph, "k": run.conditions["k"]}
     notes = [f"there is no setting {name} any more" for name in recorded if name not in known]
     if settings.origin["web.source"] == "flag":
         then, taken["web.source"] = taken.get("web.source", ""), settings.values.web.source

@@ -16,7 +16,7 @@ Part = Literal["path", "passages", "verdicts", "answer"]
 
 OF_A_CHAT = frozenset({"standalone_question", "remember"})
 """The nodes that make a follow-up whole and write a turn down; the verdict of the first has its name."""
-ELSEWHERE = ("index", "graph", "k")
+ELSEWHERE = ("index", "also", "graph", "k")
 """Settings that stand among the conditions of the question itself."""
 
 
@@ -125,7 +125,7 @@ def _conditions(run: KeptRun) -> dict[str, Any]:
     }
     return {
         "question": run.question,
-        "index": then["index"]["path"],
+        "index": ", ".join([then["index"]["path"], *run.others]),
         "index content": then["index"].get("content", ""),
         "second source content": then.get("second_source", ""),
         "graph": run.graph,

@@ -31,17 +31,19 @@ class RunPassages:
 
     @classmethod
     def of(cls, *runs: KeptRun) -> RunPassages:
-        """Read them from the index of the first run."""
+        """Read them from the index of the first run, or from all that it asked as one."""
         from local_rag.index.index import Index
+        from local_rag.index.joint_index import stored_in
         from local_rag.index.path_labels import PathLabels
 
         places = {str(passage["chunk_id"]): passage for run in runs for passage in run.passages}
         if not runs[0].folder:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
-        folder = Path(runs[0].folder)
+        folders = [Path(folder) for folder in (runs[0].folder, *runs[0].others)]
         try:
-            stored = Index.stored(folder, list(places))
-            return cls(stored, PathLabels(Index.inspect(folder).roots), places=places)
+            stored = stored_in(folders, list(places)) if runs[0].others else Index.stored(folders[0], list(places))
+            roots = [root for folder in folders for root in Index.inspect(folder).roots]
+            return cls(stored, PathLabels(roots), places=places)
         except IndexMissing:
             return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
         except LocalRagError as error:

@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from local_rag.config.settings import Settings, index_path
+from local_rag.config.index_folders import index_path
+from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexMismatch, UsageError
@@ -66,7 +67,7 @@ def place(settings: Settings) -> tuple[Path, bool]:
 
 
 def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSource:
-    if settings.index_path.exists() and path.samefile(settings.index_path):
+    if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
         raise UsageError(
             f"the second source is the index that is asked, {short_path(path)}",
             hint="name another index or a folder: --web-from FOLDER|INDEX",

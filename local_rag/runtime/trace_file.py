@@ -144,8 +144,9 @@ def shortened(value: Any, *, texts: bool = True) -> Any:
         return value
     if value.get("type") == "Document":
         metadata = value["metadata"]
+        of_index = {"index": metadata["index"]} if metadata.get("index") else {}
         if texts:
-            return {name: metadata.get(name) for name in PASSAGE} | {"text": value["page_content"]}
+            return {name: metadata.get(name) for name in PASSAGE} | of_index | {"text": value["page_content"]}
         address = {name: metadata[name] for name in ADDRESS if metadata.get("url") and metadata.get(name)}
-        return {name: metadata.get(name) for name in PASSAGE} | address
+        return {name: metadata.get(name) for name in PASSAGE} | of_index | address
     return {key: shortened(item, texts=texts) for key, item in value.items()}

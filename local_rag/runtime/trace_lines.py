@@ -11,6 +11,7 @@ from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.text.display import joined, plural, printable, short_path, shorten
+from local_rag.text.parts import short_id
 
 _KINDS = {
     "rewrites": ("rewrite",),
@@ -34,7 +35,7 @@ def trace_line(event: Event, label: PathLabel = short_path) -> str:
     if isinstance(event, Graded):
         of = " of 5, score" if event.kind == "usefulness" and event.score is not None else ""
         score = f"{of} {event.score:.2f}" if event.score is not None else ""
-        passage = f" {label(event.source)} ({event.chunk_id[:6]})" if event.chunk_id else ""
+        passage = f" {label(event.source)} ({short_id(event.chunk_id)})" if event.chunk_id else ""
         why = f" ({_line(event.why)})" if event.why else ""
         return f"    {event.kind}{passage}: {_line(event.verdict)}{score}{why}"
     return ""
@@ -54,7 +55,7 @@ def _line(text: str) -> str:
 def _passage(metadata: Mapping[str, Any], label: PathLabel) -> str:
     score = f" {metadata['score']:.2f}" if metadata.get("score") is not None else ""
     location = printable(metadata.get("url") or label(str(metadata.get("source", ""))))
-    return f"{location} ({str(metadata.get('chunk_id', ''))[:6]}){score}"
+    return f"{location} ({short_id(metadata.get('chunk_id', ''))}){score}"
 
 
 def call_line(call: Call) -> str:

@@ -23,19 +23,31 @@ Kind = Literal["trace", "run", "export", "cases", "bundle"]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file or folder, when it was begun (ISO 8601, UTC), from which index, and of an export which files it cites."""
+    """A file or folder, when it was begun (ISO 8601, UTC), from which index and which others, and of an export which
+    files it cites.
+    """
 
     kind: Kind
     path: str
     at: str
     index: str = ""
     sources: Sequence[str] = ()
+    others: Sequence[str] = ()
 
 
-def enter(data_folder: Path, kind: Kind, path: Path, *, index: Path | None = None, sources: Sequence[str] = ()) -> None:
+def enter(
+    data_folder: Path,
+    kind: Kind,
+    path: Path,
+    *,
+    index: Path | None = None,
+    sources: Sequence[str] = (),
+    others: Sequence[str] = (),
+) -> None:
     """Enter what is written from now on. A list that cannot be written is no reason to fail."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    entry = Written(kind, str(path.expanduser().absolute()), at, str(index.resolve()) if index else "", tuple(sources))
+    made_of = str(index.resolve()) if index else ""
+    entry = Written(kind, str(path.expanduser().absolute()), at, made_of, tuple(sources), tuple(others))
     with suppress(OSError):
         make_folder(data_folder)
         handle = os.open(data_folder / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

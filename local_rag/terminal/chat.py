@@ -13,9 +13,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.narrowing import Narrowing
 from local_rag.runtime.export import answer_of
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
+from local_rag.terminal.only import EXAMPLE, shown_conditions, typed_conditions
 from local_rag.terminal.question_runner import QuestionRunner
 from local_rag.text.answer_texts import ran_out_of_time
 from local_rag.text.display import joined, plural, shorten
@@ -29,6 +31,7 @@ HELP = {
     "/threads [NAME]": "list the threads, or go on with one",
     "/from N": "go on from the N-th question, as a thread of its own",
     "/sources": "every citation of the last answer, with its quote and where it stands",
+    "/only [CONDITIONS]": "ask only in:PATH after:DATE before:DATE type:TYPE from:NAME; off ends that, alone it shows",
     "/graph [NAME]": "show which graph answers, or take another",
     "/help": "this list",
     "/quit": "leave; Ctrl-D does the same, Ctrl-C stops a question",
@@ -117,6 +120,7 @@ class Chat:
             "/threads": self._threads,
             "/from": self._from,
             "/sources": self._sources,
+            "/only": self._only,
             "/graph": self._graph,
             "/help": self._help,
         }
@@ -170,6 +174,22 @@ class Chat:
             raise UsageError("there is no answer yet whose sources could be shown", hint="ask a question first")
         cited = self.last.citations
         self._show(sources_table(self.last, self.runner.label) if cited else "The last answer cites nothing.")
+
+    def _only(self, argument: str) -> None:
+        """Conditions take the place of all that held before, those of the command line included."""
+        if argument == "off":
+            self.runner.within = Narrowing()
+        elif argument:
+            narrowing = typed_conditions(argument)
+            files = self.runner.chosen_files(narrowing)
+            self.runner.within = narrowing
+            for line in self.runner.unknown():
+                self._tell(f"note: {line}")
+            count = f" ({plural(files, 'file')})" if files is not None else ""
+            self._show(f"only {shown_conditions(narrowing)}{count}")
+            return
+        now = shown_conditions(Narrowing.of(self.runner.within))
+        self._show(f"only {now} (/only off ends that)" if now else f"everything is asked ({EXAMPLE})")
 
     def _graph(self, name: str) -> None:
         from local_rag.graphs import GRAPHS

@@ -34,17 +34,20 @@ def citation_of(passage: Document) -> Citation:
     """A whole passage as a citation."""
     metadata = passage.metadata
     names = ("source", "page", "heading", "start", "end", "url")
-    return Citation(number=0, quote=passage.page_content, verified=True, **{name: metadata[name] for name in names})
+    known = {name: metadata[name] for name in names} | {"index": metadata.get("index", "")}
+    return Citation(number=0, quote=passage.page_content, verified=True, **known)
 
 
 def location(citation: Citation, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH) -> Text:
-    """File, and page or heading: notes/plan.pdf, p. 4. The file opens on a click."""
+    """File, and page or heading: notes/plan.pdf, p. 4; of several indexes the one too. The file opens on a click."""
     shown = citation.url if is_url(citation.url) else label(citation.source)
     text = link(shown, _address(citation))
     if citation.page is not None:
         text.append(f", {texts.page.format(page=citation.page)}")
     elif citation.heading:
         text.append(f", § {shorten(citation.heading, 80)}")
+    if citation.index:
+        text.append(f" ({texts.in_index.format(name=short_path(citation.index))})")
     return text
 
 

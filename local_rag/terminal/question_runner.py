@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -36,6 +36,7 @@ class QuestionRunner:
     trace: bool = False
     trace_file: TraceFile | None = None
     announce: bool = False
+    _noted: set[str] = field(default_factory=set)
 
     @cached_property
     def label(self) -> PathLabel:
@@ -55,8 +56,21 @@ class QuestionRunner:
             details = {"question": question, "graph": graph or self.rag.settings.values.graph, "thread": thread or ""}
             return shown.follow(self.trace_file.following(events, **details))
 
+    def chosen_files(self, narrowing: Narrowing) -> int | None:
+        """How many files a narrowing leaves; None for a corpus that lists none. Raises UsageError if none is left."""
+        files = getattr(self.rag.index, "files", None)
+        return len(files(narrowing)) if files else None
+
+    def unknown(self) -> list[str]:
+        """What the index cannot know of the conditions in force, each said once."""
+        unknown = getattr(self.rag.index, "unknown", None)
+        lines = unknown(Narrowing.of(self.within)) if unknown else []
+        fresh = [line for line in lines if line not in self._noted]
+        self._noted.update(fresh)
+        return fresh
+
     def say_conditions(self) -> None:
-        for line in condition_lines(self.rag):
+        for line in [*condition_lines(self.rag), *(f"note: {line}" for line in self.unknown())]:
             self.display.say(line)
 
 
@@ -68,7 +82,7 @@ def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext
     if path is None:
         return nullcontext()
     trace = TraceFile.open(path)
-    enter(settings.data_folder, "trace", path, index=settings.index_path)
+    enter(settings.data_folder, "trace", path, index=settings.index_path, others=settings.folders[1:])
     return trace
 
 

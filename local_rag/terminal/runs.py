@@ -22,6 +22,7 @@ from local_rag.terminal.console import PlainTable
 from local_rag.terminal.passages import location
 from local_rag.terminal.verdicts import verdict_text
 from local_rag.text.display import plural, short_path, shorten
+from local_rag.text.parts import short_id
 
 COLOURS = {
     "grounded": "green",
@@ -165,7 +166,9 @@ def passage_location(passage: Line, passages: RunPassages) -> Text:
     """Where a passage stands, the beginning of its ID, and its similarity: notes/plan.md, p. 4 (a1b2c3) 0.71."""
     text = location(_citation(passage), passages.label)
     score = passage.get("score")
-    return text.append(f" ({str(passage['chunk_id'])[:6]}){f' {score:.2f}' if isinstance(score, float) else ''}", "dim")
+    return text.append(
+        f" ({short_id(passage['chunk_id'])}){f' {score:.2f}' if isinstance(score, float) else ''}", "dim"
+    )
 
 
 def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
@@ -179,7 +182,7 @@ def _passage(passage: Line, passages: RunPassages, whole: bool) -> Text:
 def _citation(passage: Line) -> Citation:
     names = ("source", "page", "heading", "start", "end")
     known: dict[str, Any] = {name: passage[name] for name in names}
-    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "second_source")}
+    address: dict[str, Any] = {name: passage.get(name) or "" for name in ("url", "second_source", "index")}
     return Citation(number=0, quote="", verified=True, **known, **address)
 
 

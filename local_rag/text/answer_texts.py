@@ -75,6 +75,7 @@ class AnswerTexts:
     web: str
     web_page: str
     from_second_source: str
+    in_index: str
     doubts: Mapping[Support, str]
     located: Mapping[QuoteMatch, str]
     not_verified: str
@@ -153,6 +154,7 @@ ENGLISH = AnswerTexts(
     web="web",
     web_page="web page",
     from_second_source="from the second source {name}",
+    in_index="index {name}",
     doubts={"no": "not in the passages", "partially": "only partly in the passages", "unparsed": "not checked"},
     located={
         "exact": "word for word",
@@ -231,6 +233,7 @@ GERMAN = AnswerTexts(
     web="Web",
     web_page="Webseite",
     from_second_source="aus der zweiten Quelle {name}",
+    in_index="Index {name}",
     doubts={
         "no": "steht nicht in den Textstellen",
         "partially": "steht nur zum Teil in den Textstellen",

@@ -350,4 +350,5 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         title=str(metadata.get("title") or ""),
         author=str(metadata.get("author") or ""),
         date=str(metadata.get("date") or ""),
+        index=str(metadata.get("index", "")),
     )

@@ -50,3 +50,8 @@ def stored(document: Document) -> list[Document]:
         )
         for part in parts(document)
     ] or [document]
+
+
+def short_id(chunk_id: object) -> str:
+    """The beginning of a passage's `chunk_id` as people see it, without the name of its index."""
+    return str(chunk_id).rpartition(":")[2][:6]

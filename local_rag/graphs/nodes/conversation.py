@@ -104,7 +104,9 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "graph": deps.graph,
         "engine": deps.engine.name,
         "index": deps.folder,
-        "web_never": bool(deps.folder) and deps.kept_from_web(deps.folder),
+        "web_never": bool(deps.folder) and any(map(deps.kept_from_web, deps.folders)),
+        **({"indexes": list(deps.folders)} if deps.others else {}),
+        **({"narrowing": conditions} if (conditions := deps.narrowing.conditions) else {}),
         "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
 

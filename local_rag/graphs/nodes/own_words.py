@@ -62,8 +62,10 @@ def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
     if deps.second_source:
         return ""
     for turn in turns:
-        folder = turn.get("index", "")
-        if turn.get("web_never") or deps.kept_from_web(folder):
+        folders = turn.get("indexes") or [turn.get("index", "")]
+        kept = [folder for folder in folders if deps.kept_from_web(folder)]
+        if turn.get("web_never") or kept:
+            folder = (kept or folders)[0]
             which = f"has asked the index {PurePath(folder).name}" if folder else "does not say which index it asked"
             return (
                 f"this thread stays off the web: it {which}, and web.never is set; /new or another --thread may search"

@@ -22,7 +22,7 @@ from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, nearest, search
+from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, nearest, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, Update, standalone_of
@@ -69,7 +69,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     goes_on = bool(state.get("written")) and state.get("label") == "yes"
     collected = state.get("documents", []) if goes_on else []
     known = [id_ for passage in collected for id_ in chunk_ids(passage)]
-    new = search(deps, query, deps.k, [*state.get("rejected", ()), *known])
+    new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *known])
     emit(Retrieved(query, tuple(new)))
     turns = state.get("turns") or [{}]
     new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
