@@ -20,7 +20,7 @@ _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d)",
-        r"^(?:D:)?(?P<year>\d{4})(?P<month>\d\d)(?:(?P<day>\d\d)(?:\d{6}.*)?)?$",
+        r"^(?:D:)?(?P<year>\d{4})(?P<month>\d\d)(?:(?P<day>\d\d)(?:T?\d{6}.*)?)?$",
         rf"(?<![a-z\d]){_DAY}[ .-]*(?:of )?{_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
         rf"(?<![a-z]){_MONTH} *{_DAY},? +(?P<year>\d{{4}})(?!\d)",
         rf"(?<![a-z]){_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",

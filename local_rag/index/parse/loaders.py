@@ -19,7 +19,7 @@ from local_rag.index.parse.parsed_file import ParsedFile, checked, clean
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, one_line
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_csv, load_json, load_jsonl
+from local_rag.index.parse.records import load_csv, load_json, load_jsonl, load_notebook
 from local_rag.index.parse.saved_page import load_html, load_mhtml
 from local_rag.text.encoding import decode
 
@@ -64,6 +64,7 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
         ".csv": load_csv,
         ".tsv": load_csv,
         ".json": load_json,
+        ".ipynb": load_notebook,
         ".jsonl": load_jsonl,
         ".ndjson": load_jsonl,
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from local_rag.index.parse.parsed_file import MAX_CHARACTERS, UNKNOWN, ParsedFile, Properties, clean, document
-from local_rag.index.parse.properties import from_mapping
+from local_rag.index.parse.properties import MANY, from_mapping
 from local_rag.index.parse.prose import read
 from local_rag.text.encoding import decode
 
@@ -80,6 +80,31 @@ def load_json(path: Path) -> ParsedFile:
         return ParsedFile((document(clean("\n\n".join(_records(value))) or text, properties=_properties(value)),))
     except (ValueError, RecursionError):
         return ParsedFile((document(text),))
+
+
+def load_notebook(path: Path) -> ParsedFile:
+    """A Jupyter notebook, stored as the JSON that it is; its first heading is the title where it names none
+    (https://nbformat.readthedocs.io/en/latest/format_description.html).
+    """
+    text = read(path)
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return ParsedFile((document(text),))
+    notebook = notebook if isinstance(notebook, dict) else {}
+    cells = notebook.get("cells")
+    heading = next(filter(None, map(_first_heading, cells if isinstance(cells, list) else [])), "")
+    return ParsedFile((document(text, heading, properties=_properties(notebook.get("metadata"))),))
+
+
+def _first_heading(cell: Any) -> str:
+    """The first heading of a cell of Markdown."""
+    if not isinstance(cell, dict) or cell.get("cell_type") != "markdown":
+        return ""
+    source = cell.get("source")
+    lines = source if isinstance(source, list) else str(source).split("\n")
+    first = next((line for line in lines[:MANY] if isinstance(line, str) and line.lstrip().startswith("#")), "")
+    return first.strip("# \n")
 
 
 def load_jsonl(path: Path) -> ParsedFile:

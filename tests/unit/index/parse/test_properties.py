@@ -138,6 +138,17 @@ def test_json_with_the_usual_names(tmp_path: Path) -> None:
     assert said(document_of(write(tmp_path, "a.json", json.dumps(value)))) == ("Lamps", "Ada Keeper", "2020-01", "")
 
 
+def test_metadata_of_a_notebook(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "code", "source": ["# no heading"]},
+        {"cell_type": "markdown", "source": ["# Lamps\n", SENTENCE]},
+    ]
+    text = json.dumps({"cells": cells, "metadata": {"authors": [{"name": "Ada Keeper"}]}})
+    document = document_of(write(tmp_path, "a.ipynb", text))
+    assert said(document) == ("Lamps", "Ada Keeper", "", "") and document.text == text
+    assert said(document_of(write(tmp_path, "b.ipynb", '["x"]'))) == ("", "", "", "")
+
+
 # --- office, PDF, books -----------------------------------------------------------------------------------------
 
 
