@@ -120,8 +120,8 @@ class Corpus(Protocol):
         """The k best passages, best first; no `chunk_id` in `exclude`; only what `within` leaves, if it is given: files
         (paths or globs), or a `Narrowing` where somebody asks for more than that.
 
-        Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author and
-        date (ISO 8601) are what the document says of itself, `named` the words of the query that name it, or "".
+        Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author
+        and date (ISO 8601) are what the document says of itself, `named` the words of the query that name it, or "".
         """
 
     def catalog(self) -> Catalog: ...

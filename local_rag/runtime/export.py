@@ -78,8 +78,9 @@ def _source(citation: Citation, texts: AnswerTexts) -> str:
 
 
 def said_of_itself(citation: Citation) -> str:
-    """Title, author and date of the cited document in one line, as far as it says them and its heading does not."""
-    title = "" if citation.heading.startswith(citation.title) else citation.title
+    """Title, author and date of the cited document in one line, where neither its heading nor its path says them."""
+    repeated = citation.heading.startswith(citation.title) or citation.source.endswith(citation.title)
+    title = "" if repeated else citation.title
     return ", ".join(shorten(part, 100) for part in (title, citation.author, citation.date) if part)
 
 

@@ -38,7 +38,7 @@ def passage(number: int, document: Document, copy_of: int | None = None) -> str:
     title, heading = str(metadata.get("title") or ""), str(metadata.get("heading") or "")
     facts = {
         "from": source,
-        "title": "" if heading.startswith(title) else title,  # the first heading of most documents is their title
+        "title": "" if heading.startswith(title) or title == source else title,  # most titles are the first heading
         "author": metadata.get("author"),
         "date": metadata.get("date"),
         "page": metadata.get("page"),
