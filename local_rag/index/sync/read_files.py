@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,10 +55,14 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class SameFile:
-    """The content is that of `old`; only its time of change, or its root, is new in `row`."""
+    """The content is that of `old`; only its time of change, or its root, is new in `row`.
+
+    `in_vain`: it was to be read again, and cannot be.
+    """
 
     row: FileRow
     old: FileRow
+    in_vain: bool = False
 
     @property
     def path(self) -> str:
@@ -80,7 +84,7 @@ class UnreadFile:
 
 @dataclass(frozen=True)
 class Reader:
-    """What files are read and cut with, and what is known of them."""
+    """What files are read and cut with, and what is known of them; `again` are read though they are the same."""
 
     parser: Parser
     embedder: Embedder
@@ -88,6 +92,7 @@ class Reader:
     known: Mapping[str, FileRow]
     failures: Failures
     passwords: Passwords
+    again: Collection[str] = ()
 
 
 def load_files(paths: Mapping[str, str], reader: Reader) -> Iterator[LoadedFile | SameFile | UnreadFile]:
@@ -114,14 +119,20 @@ def _load_file(path: str, root: str, reader: Reader) -> LoadedFile | SameFile | 
         return UnreadFile(path, f"cannot be opened ({error.strerror or error})", closed=True)
     except FileSkipped as error:
         return _unread(path, error)
+    same = None
     if old is not None and old.sha256 == row.sha256:
-        return SameFile(replace(row, warnings=old.warnings), old)
-    if reason := reader.failures.reason(path, row.sha256):
+        same = SameFile(replace(row, warnings=old.warnings), old)
+        if path not in reader.again:
+            return same
+    elif reason := reader.failures.reason(path, row.sha256):
         return UnreadFile(path, reason)
     try:
         file = reader.parser.parse(Path(path), reader.passwords.of(path))
     except FileSkipped as error:
-        return _unread(path, error, "" if error.passing or error.locked else row.sha256)
+        passes = error.passing or error.locked
+        if same is not None:
+            return replace(same, in_vain=not passes)
+        return _unread(path, error, "" if passes else row.sha256)
     titled = [replace(document, title=document.title or Path(path).name) for document in file.documents]
     return LoadedFile(replace(row, warnings=file.warnings), titled)
 

@@ -15,7 +15,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
-from local_rag.index.store import reads, writes
+from local_rag.index.store import reads, upgrade, writes
 from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.failures import Failures
@@ -31,6 +31,7 @@ from local_rag.index.sync.read_files import (
     load_files,
 )
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
+from local_rag.index.sync.upgrade import finish as finish_upgrade
 from local_rag.index.sync.walk import LEADS_OUT, walk
 from local_rag.index.sync.walked import Walk
 from local_rag.text.display import plural
@@ -92,6 +93,8 @@ class Sync:
         self._failures = Failures(store, retry)
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
+        self._again = store.read(upgrade.files_behind)
+        self._in_vain: list[str] = []
         self._sizes: dict[str, int] = {}
         self._pace = Pace(0)
         self._done = self._bytes = 0
@@ -110,6 +113,7 @@ class Sync:
         try:
             self._take_in(walked, prune)
             self._take_out(walked, roots, prune)
+            self._report.upgraded += finish_upgrade(self._store, self._in_vain)
             self._conclude(roots)
         finally:
             if not cancel.current().stopped:  # the next search does without
@@ -122,7 +126,7 @@ class Sync:
         changed: dict[str, str] = {}
         for path, root in walked.files.items():
             old = self._known.get(path)
-            if old is not None and looks_unchanged(old):
+            if old is not None and path not in self._again and looks_unchanged(old):
                 self._same(old)
                 if old.root != root:
                     self._touched.append(replace(old, root=root))
@@ -154,7 +158,8 @@ class Sync:
             Parser(loaders=self._loaders) as parser,
             ThreadPoolExecutor(1, "local-rag-writer") as writer,
         ):
-            reader = Reader(parser, self._embedder, self._recipe, self._known, self._failures, self._passwords)
+            known, again = self._known, self._again
+            reader = Reader(parser, self._embedder, self._recipe, known, self._failures, self._passwords, again)
             with (
                 Ahead(load_files(changed, reader), _characters, _LOADED, parser.stop) as loaded,
                 Ahead(cut_files(loaded, reader), _weight, _AHEAD) as files,
@@ -191,6 +196,7 @@ class Sync:
         if isinstance(file, SameFile):
             self._same(file.old)
             self._touched.append(file.row)
+            self._in_vain += [file.path] * file.in_vain
         elif file.closed and old is not None and not prune:
             self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
         else:
@@ -216,9 +222,18 @@ class Sync:
             files, written = self._unwritten.popleft()
             self._report.reused += written.result()
             for file in files:
-                (self._report.updated if file.path in self._known else self._report.new).append(file.path)
+                self._count(file)
                 self._report.chunks += file.chunk_count
                 self._finish(file.path)
+
+    def _count(self, file: ReadFile) -> None:
+        """Count a file that is stored: one of the same content was only read again for what it says of itself."""
+        old = self._known.get(file.path)
+        if old is not None and old.sha256 == file.row.sha256:
+            self._report.unchanged += 1
+            self._report.upgraded += 1
+        else:
+            (self._report.new if old is None else self._report.updated).append(file.path)
 
     def _finish(self, path: str) -> None:
         self._done += 1
