@@ -1,0 +1,158 @@
+"""Which words of a question the name of a document holds: the words of its file's name and of its title."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+from local_rag.index.name_words import name_words
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import fold, stem, words
+
+_PREFIX = 5
+"""Letters that two words begin with to count as one word where one is short for the other: Quarter, Quarterly."""
+
+_FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
+"""FY2022, SS2024: the letters before a year."""
+
+_INCIDENTAL = frozenset("final draft copy new old version rev revision v1 v2 v3 v4 entwurf endfassung neu alt".split())
+"""Words of names that nobody says."""
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        """january januar|february februar|march marz maerz|april|may mai|june juni|july juli|august|september
+        |october oktober|november|december dezember""".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a document is called: its file's name and its title, or one of them; `letters` spell both.
+
+    `title` tells it within its file, where that holds documents of several titles.
+    """
+
+    file: int
+    path: str
+    name: str
+    titled: str
+    title: str | None
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The words of a name (by place) that an entry holds, and how much of the entry's own name they are, in [0, 1].
+
+    `whole` are those that are its whole name or its whole title, empty where neither is said in full; `joined` those
+    that it writes as one word with the word before.
+    """
+
+    entry: Entry
+    held: frozenset[int]
+    complete: float
+    whole: frozenset[int]
+    joined: frozenset[int]
+
+
+def entries_of(rows: Iterable[tuple[int, str, str]]) -> Iterator[Entry]:
+    """An entry per file; where its documents have several titles, one for each of these besides."""
+    for (file, path), group in groupby(rows, key=itemgetter(0, 1)):
+        titles = [title for _, _, title in group]
+        yield _entry(file, path, path, titles[0] if len(titles) == 1 else "", None)
+        if len(titles) > 1:
+            yield from (_entry(file, path, "", title, title) for title in titles if title)
+
+
+def _entry(file: int, path: str, name: str, titled: str, title: str | None) -> Entry:
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    letters = "".join(filter(str.isalnum, fold(f"{last} {titled}")))
+    return Entry(file, path, name, titled, title, letters)
+
+
+def spoken_words(name: str) -> list[str]:
+    """The words of a name as they are compared."""
+    every = [_FISCAL.sub("", word) for word in words(name)]
+    return [word for word in every if word not in STOP_WORDS or word in _MONTHS] or every
+
+
+def matches_of(entries: Iterable[Entry], spoken: Sequence[str], *, exact: bool = False) -> Iterator[Match]:
+    """The entries that hold some of these words; `exact`: no word counts for another that only begins like it."""
+    needles = {needle for place in range(len(spoken)) for needle in _needles(spoken, place)}
+    for entry in entries:
+        if any(needle in entry.letters for needle in needles):
+            match = _compared(entry, spoken, exact)
+            if match.held:
+                yield match
+
+
+def _needles(spoken: Sequence[str], place: int) -> Iterator[str]:
+    """Letters that every name has that holds this word in some form."""
+    word = spoken[place]
+    yield (word.lstrip("0") or word) if word.isdecimal() else word[:_PREFIX]
+    if word in _MONTHS:
+        yield f"{_MONTHS[word]:02}"
+
+
+def _compared(entry: Entry, spoken: Sequence[str], exact: bool) -> Match:
+    name = [form for word in name_words(entry.name) for form in words(word)]
+    title = words(entry.titled)
+    forms = _forms(name) | _forms(title)
+    months = _months(entry)
+    held, joined = set[int](), set[int]()
+    for place, word in enumerate(spoken):
+        if _plain(word) in forms or _MONTHS.get(word, 0) in months or (not exact and _is_short_for(word, forms)):
+            held.add(place)
+        elif place + 1 < len(spoken) and word + spoken[place + 1] in forms:
+            held |= {place, place + 1}
+            joined.add(place + 1)
+    said = _forms([spoken[place] for place in sorted(held)])
+    own = {form for form in map(_plain, name) if form not in _INCIDENTAL}
+    titled = {_plain(word) for word in title if word not in STOP_WORDS}
+    parts = [part for part in (own, titled) if part]
+    complete = max((len(said & part) / len(part) for part in parts), default=0.0)
+    whole = next((part for part in parts if part <= said), set())
+    places = {place for place in held if _forms(spoken[place : place + 2]) & whole or _plain(spoken[place]) in whole}
+    return Match(entry, frozenset(held), complete, frozenset(places), frozenset(joined))
+
+
+def _plain(word: str) -> str:
+    """A number without leading zeros, the stem of any other word."""
+    return (word.lstrip("0") or "0") if word.isdecimal() else stem(word)
+
+
+def _forms(spelled: Sequence[str]) -> set[str]:
+    """The words as they are compared, and two neighbours as one word: homeoffice for home-office."""
+    return {*map(_plain, spelled), *(first + second for first, second in pairwise(spelled))}
+
+
+def _is_short_for(word: str, forms: Collection[str]) -> bool:
+    if len(word) < _PREFIX or word.isdecimal():
+        return False
+    return any(len(form) >= _PREFIX and (form.startswith(word) or word.startswith(form)) for form in forms)
+
+
+_DATED = re.compile(r"(?<!\d)(?:19|20)\d\d[-_. ]?(0[1-9]|1[0-2])(?!\d)|(?<!\d)(?:19|20)\d\d[-_.](0[1-9]|1[0-2])[-_.]")
+
+
+def _months(entry: Entry) -> set[int]:
+    """The months that name and title give as numbers: 2023-03."""
+    spelled = f"{entry.name.rpartition('/')[2]} {entry.titled}"
+    return {int(first or second) for first, second in _DATED.findall(spelled)}
+
+
+def weights_of(matches: Sequence[Match], spoken: Sequence[str], entries: int) -> dict[int, float]:
+    """Inverse document frequency among names by place: ln((N + 1) / (n + 0.5)); a word of no name weighs most."""
+    counts = dict.fromkeys(range(len(spoken)), 0)
+    for match in matches:
+        for place in match.held:
+            counts[place] += 1
+    return {place: max(0.1, math.log((entries + 1) / (count + 0.5))) for place, count in counts.items()}
