@@ -91,9 +91,10 @@ class Moved:
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
-    `upgraded` counts the files, and pages, of an earlier version that were given headers, author and date. `forgotten`
-    are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
-    the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.
+    `upgraded` counts the files, and pages, of an earlier version that were given headers, author and date. `moved` keep
+    what was indexed of them under their new paths; `formerly` are the paths that those of `removed` had before they
+    moved. `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now.
+    `excludes` are the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.
 
     `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
@@ -116,6 +117,8 @@ class SyncReport:
     reused: int = 0
     not_embedded: int = 0
     text_seconds: float = 0.0
+    moved: tuple[Moved, ...] = ()
+    formerly: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

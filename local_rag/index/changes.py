@@ -183,6 +183,20 @@ class Changes:
             self._settle()
             return removed
 
+    def move(self, old: Path, new: Path) -> SyncReport:
+        """Let what is indexed at and below a path go on at another one, with its roots and what they exclude.
+
+        No file is read, and no passage is embedded: only headers that are new by it wait for their vectors. Raises
+        UsageError where nothing of it is indexed, or nothing of it lies at the new place, and IndexBusy.
+        """
+        from local_rag.index.sync import relocating
+
+        with self._locked():
+            moved = relocating.move(self._store, str(old.expanduser().absolute()), str(new.expanduser().resolve()))
+            self._settle()
+            with_vector, chunks = self.embedded_count()
+            return SyncReport(moved=moved, not_embedded=chunks - with_vector)
+
     def keep_out(self, paths: Sequence[Path]) -> list[str]:
         """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.
 

@@ -76,6 +76,7 @@ def move(store: Store, old: str, new: str) -> tuple[Moved, ...]:
 def _write(store: Store, files: Mapping[str, FileRow], folders: Mapping[str, str], left: Sequence[str]) -> None:
     """Write the new rows of files, by their old paths, and the roots that change with folders; `left` are forgotten."""
     reported = {(_moved(path, folders), reason) for path, reason in store.read(reads.reported)}
+    failures = [each for each in store.read(reads.failures).values() if nearest(each.path, folders)]
     roots = {root.path: root for root in store.read(reads.roots)}
     for old, new in folders.items():
         roots |= {root.path: root for root in carried(old, new, list(roots.values()))}
@@ -84,6 +85,8 @@ def _write(store: Store, files: Mapping[str, FileRow], folders: Mapping[str, str
         writes.set_roots(db, [root for path, root in roots.items() if path not in left])
         writes.forget_roots(db, left)
         writes.set_reported(db, reported)
+        writes.forget_failures(db, [failure.path for failure in failures])
+        writes.set_failures(db, [replace(failure, path=_moved(failure.path, folders)) for failure in failures])
 
 
 def _moved(path: str, folders: Mapping[str, str]) -> str:
@@ -91,7 +94,7 @@ def _moved(path: str, folders: Mapping[str, str]) -> str:
     return str(Path(folders[old], Path(path).relative_to(old))) if old else path
 
 
-def synced(roots: Sequence[Root], store: Store) -> list[Root]:
+def as_remembered(roots: Sequence[Root], store: Store) -> list[Root]:
     """These roots as they are remembered now, without those that are forgotten."""
     known = {root.path: root for root in store.read(reads.roots)}
     return [known[root.path] for root in roots if root.path in known]

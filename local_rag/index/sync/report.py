@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.documents import Moved, Skipped, SyncReport
 
 RECENT = 30.0
 """Seconds of the past that a pace is judged by."""
@@ -82,6 +82,8 @@ class GrowingReport:
     skipped: list[Skipped] = field(default_factory=list)
     kept: list[Skipped] = field(default_factory=list)
     forgotten: list[Skipped] = field(default_factory=list)
+    moved: list[Moved] = field(default_factory=list)
+    formerly: list[str] = field(default_factory=list)
     excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
@@ -99,6 +101,6 @@ class GrowingReport:
         """The report as it is told once the text is stored."""
         fields: dict[str, Any] = dict(vars(self))
         del fields["started"]
-        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten"):
+        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten", "moved", "formerly"):
             fields[name] = tuple(fields[name])
         return SyncReport(**fields, text_seconds=self.seconds, seconds=self.seconds)

@@ -20,6 +20,7 @@ from local_rag.index.store.schema import FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged, size_of
+from local_rag.index.sync.moves import moves
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read_files import (
     LoadedFile,
@@ -30,6 +31,7 @@ from local_rag.index.sync.read_files import (
     cut_files,
     load_files,
 )
+from local_rag.index.sync.relocating import as_remembered, take_over
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.upgrade import finish as finish_upgrade
 from local_rag.index.sync.walk import LEADS_OUT, walk
@@ -107,7 +109,7 @@ class Sync:
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
+        roots, walked = self._walked(roots)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
         try:
@@ -121,6 +123,16 @@ class Sync:
         return self._report.finished()
 
     # --- what is there
+
+    def _walked(self, roots: Sequence[Root]) -> tuple[Sequence[Root], Walk]:
+        """What the roots hold, once the index has followed what has moved, and the roots after that."""
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
+        if (found := moves(walked, self._known)).files:
+            self._report.moved += take_over(self._store, found)
+            self._known = {file.path: file for file in self._store.read(reads.files)}
+            roots = as_remembered(roots, self._store)
+            walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
+        return roots, walked
 
     def _take_in(self, walked: Walk, prune: bool) -> None:
         changed: dict[str, str] = {}
@@ -296,6 +308,7 @@ class Sync:
 
     def _remove(self, paths: Sequence[str]) -> None:
         if paths:
+            self._report.formerly += self._store.read(reads.former_paths, paths)
             with self._store.writing() as db:
                 writes.remove(db, paths)
             self._report.removed += paths
