@@ -18,7 +18,10 @@ def vectors_of(db: Connection, path: str) -> dict[bytes, bytes]:
 
 def take_over(db: Connection, chunks: Sequence[tuple[int, bytes]], known: Mapping[bytes, bytes]) -> int:
     """Give chunks (id, digest) the vectors of equal texts, from `known` or of any chunk; how many got one."""
-    sql = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ? LIMIT 1"
+    sql = (
+        "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ?1"
+        " UNION ALL SELECT vector FROM spare WHERE digest = ?1 LIMIT 1"
+    )
     reused = 0
     for chunk, of_text in chunks:
         vector = known.get(of_text)
@@ -28,6 +31,17 @@ def take_over(db: Connection, chunks: Sequence[tuple[int, bytes]], known: Mappin
             db.execute("INSERT INTO vectors VALUES (?, ?)", (chunk, vector))
             reused += 1
     return reused
+
+
+def set_aside(db: Connection, known: Mapping[bytes, bytes]) -> None:
+    """Keep those of these vectors whose texts no chunk has any more: what left one file may come in another."""
+    sql = "INSERT OR IGNORE INTO spare SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE digest = ?1)"
+    db.executemany(sql, known.items())
+
+
+def drop_spare(db: Connection) -> None:
+    """Forget what was set aside, at the end of a sync."""
+    db.execute("DELETE FROM spare")
 
 
 def spread(db: Connection, chunks: Iterable[int], table: str = "vectors") -> list[int]:

@@ -123,6 +123,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS full_text USING fts5(
     text, heading, title, name, folders, author, date, subject, content='', tokenize='porter unicode61'
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5vocab(full_text, row);
+CREATE TABLE IF NOT EXISTS spare (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS former_paths (
     path TEXT NOT NULL,
     file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE,
@@ -144,7 +145,8 @@ CREATE INDEX IF NOT EXISTS documents_by_header_version ON documents (header_vers
 
 `failures` are files whose content a version of the parser cannot read, each with the reason. `reported` is what earlier
 syncs reported as skipped. `excluded` is what a person excluded from roots that were forgotten since: where one is
-indexed again it holds as before. `former_paths` and `former_keys` are those of files that have moved and of their
+indexed again it holds as before. `spare` are vectors of texts that changed files no longer hold, until the sync ends:
+another file may hold them now. `former_paths` and `former_keys` are those of files that have moved and of their
 chunks: what was written down under them finds what is meant.
 
 `headers` are the headers of chunks with their vectors, NULL until they are embedded. `embedded` are the chunks that

@@ -23,6 +23,7 @@ from local_rag.index.store import (
     full_text,
     quantized_vectors,
     reads,
+    reuse,
     schema,
     shapes,
     upgrade,
@@ -142,6 +143,8 @@ class Store:
         """
         if not self.read(forgetting.is_due):
             return
+        with self._transaction() as db:
+            reuse.drop_spare(db)
         first = more = True
         while more:
             cancel.check()

@@ -85,6 +85,7 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
     full_text.add(db, numbers)
     chunks = chunks_of(db, numbers)
     reused = reuse.take_over(db, chunks, known)
+    reuse.set_aside(db, known)
     embedded.take_in(db, [chunk for chunk, _ in chunks])
     headers.drop_unused(db, left)
     return reused

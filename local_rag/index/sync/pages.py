@@ -82,8 +82,8 @@ class PageSync:
         if not chunks:
             raise FileSkipped("has no text in it")
         with self.store.writing() as db:
-            writes.remove(db, left)
             self._report.reused += writes.write(db, replace(row, indexed_at=time.time()), [(document, chunks)])
+            writes.remove(db, left)
         self._report.chunks += len(chunks)
 
     def _leave(self, root: str, reason: str, prune: bool) -> None:
