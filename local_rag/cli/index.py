@@ -56,6 +56,10 @@ class SyncOptions(IndexOptions):
     embed_only: Annotated[
         bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
     ] = False
+    moved: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option("--moved", metavar="OLD NEW", help="A file or folder has moved; nothing is read."),
+    ] = None
     about: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +93,7 @@ class SyncOptions(IndexOptions):
             reembed=self.reembed,
             no_embed=self.no_embed,
             embed_only=self.embed_only,
+            moved=self.moved,
             about=self.about,
         )
 
@@ -131,6 +136,6 @@ def index(
     plain = to_plain(report) | {"pages_left": pages_left}
     parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
     write_result(plain, parts, as_json=json)
-    for line in what_quotes(settings, report.removed) if report.removed else ():
+    for line in what_quotes(settings, [*report.removed, *report.formerly]) if report.removed else ():
         stderr().print(line, soft_wrap=True, highlight=False, markup=False)
     return 0

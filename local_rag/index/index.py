@@ -110,6 +110,17 @@ class Index(Changes):
             return Stored(store.read(reads.content), files, {key: passages[chunk] for key, chunk in named.items()})
 
     @staticmethod
+    def former_paths(path: Path, files: Sequence[Path]) -> list[str]:
+        """Where files, and those in folders, were before they moved: what quotes them may name that.
+
+        Raises what `inspect` raises.
+        """
+        places = [file.expanduser().resolve() for file in files]
+        with closing(Store(path.absolute())) as store:
+            below = [file for file in store.read(reads.paths) if any(map(Path(file).is_relative_to, places))]
+            return store.read(reads.former_paths, below)
+
+    @staticmethod
     def destroy(path: Path) -> None:
         """Delete an index, damaged or not, and nothing else. Raises IndexMissing, and IndexBusy during a sync."""
         destroy(path.absolute())

@@ -39,7 +39,8 @@ class Request:
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
     before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
     those of encrypted PDFs; `reembed` makes new vectors from the stored text. `no_embed` brings text up to date and
-    makes no vectors, `embed_only` does only that. `about` says what the index holds; empty: its catalog says it again.
+    makes no vectors, `embed_only` does only that. `moved`, the old path and the new one, is all that is done, too.
+    `about` says what the index holds; empty: its catalog says it again.
     `loaders` of a program read files by their suffix, see `Index.sync`.
     """
 
@@ -56,6 +57,7 @@ class Request:
     reembed: bool = False
     no_embed: bool = False
     embed_only: bool = False
+    moved: tuple[Path, Path] | None = None
     about: str | None = None
     loaders: Mapping[str, Loader] = field(default_factory=dict)
 
@@ -93,6 +95,12 @@ class Request:
             raise UsageError(
                 f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
                 hint="local-rag index --embed-only",
+            )
+        walking |= {"--no-embed": self.no_embed, "--embed-only": self.embed_only}
+        if self.moved and (given := [name for name, value in walking.items() if value]):
+            raise UsageError(
+                f"--moved reads nothing and embeds nothing, so {given[0]} changes nothing with it",
+                hint=f"local-rag index --moved {shlex.join(map(str, self.moved))}",
             )
 
     @property
@@ -165,6 +173,8 @@ def _index_files(
     with _opened(settings, request, display) as index:
         if request.about is not None:
             index.set_about(request.about)
+        if request.moved:
+            return index.move(*request.moved), 0
         if request.embed_only:
             return _embedded(index, SyncReport(), display), 0
         if request.reembed:

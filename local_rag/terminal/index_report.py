@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,6 +13,7 @@ from local_rag.core.documents import Skipped, SyncReport
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import Root
+from local_rag.index.sync.walk import NOT_THERE
 from local_rag.terminal.console import PlainTable
 from local_rag.text.display import for_terminal, format_bytes, joined, on_one_line, plural, short_path, shorten
 
@@ -40,6 +42,8 @@ def report_parts(
         "skipped": len(report.skipped),
     }
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
+    for way in report.moved:
+        yield f"moved: {short_path(way.old)} -> {short_path(way.new)}, {plural(way.files, 'file')}"
     if line := _passages(report, command):
         yield line
     for root, patterns in report.excludes.items():
@@ -54,6 +58,9 @@ def report_parts(
     yield from _removed(report, label)
     yield from _skipped(report.skipped, label, all_warnings)
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
+    for file in report.kept:
+        if file.reason.startswith(NOT_THERE):
+            yield f"If it has moved: local-rag index --moved {shlex.quote(file.path)} NEW"
     if pages_left:
         yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
 

@@ -21,6 +21,9 @@ from local_rag.index.sync.walked import Walk
 SECRET = "may hold secrets; index it with --include-secrets"
 LEADS_OUT = "is a link out of the indexed folder; index what it leads to with --follow-links"
 
+NOT_THERE = "does not exist, or its disk is not mounted"
+"""Why a root cannot be looked into that was there before; it may have moved."""
+
 _JUNCTION = 0xA0000003
 """IO_REPARSE_TAG_MOUNT_POINT (https://learn.microsoft.com/windows/win32/fileio/reparse-point-tags)."""
 
@@ -95,7 +98,7 @@ class _Search:
             mode = self.home.stat().st_mode
         except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
             missing = isinstance(error, FileNotFoundError)
-            reason = "does not exist, or its disk is not mounted" if missing else _why(error)
+            reason = NOT_THERE if missing else _why(error)
             self.unseen[str(named.expanduser().absolute())] = reason
             return
         if stat.S_ISDIR(mode):
