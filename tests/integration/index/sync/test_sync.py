@@ -20,6 +20,7 @@ from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
 from support.permissions import bound_by_permissions
 
 from local_rag.core import cancel
+from local_rag.core.documents import Moved
 from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
 from local_rag.index.store import connection
@@ -121,7 +122,8 @@ class TestIncremental:
         (notes / "b.txt").rename(notes / "a.txt")
         (notes / "swap").rename(notes / "b.txt")
         assert counts(index.sync()) == (0, 2, 1, 0)
-        assert Path(index.search("The file b is about", 1)[0].metadata["source"]).name == "a.txt"
+        of_b = next(passage for passage in index.passages() if passage.text.startswith("The file b"))
+        assert Path(of_b.source).name == "a.txt"
 
     def test_a_change_of_the_same_size_that_sets_the_date_back_is_seen(self, index, notes):
         index.sync([notes])
@@ -148,11 +150,12 @@ class TestIncremental:
         os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
         assert counts(index.sync()) == (0, 1, 2, 0)
 
-    def test_a_moved_file_is_removed_and_new(self, index, notes):
+    def test_a_moved_file_is_neither_removed_nor_new(self, index, notes):
         index.sync([notes])
         (notes / "a.txt").rename(notes / "sub" / "moved.txt")
         report = index.sync()
-        assert (names(report.new), names(report.removed)) == (["moved.txt"], ["a.txt"])
+        assert (report.new, report.removed, report.unchanged) == ((), (), 3)
+        assert report.moved == (Moved(str(notes / "a.txt"), str(notes / "sub" / "moved.txt"), 1),)
 
     def test_progress_ends_at_the_end(self, index, notes):
         seen = []
