@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from local_rag.core import cancel
@@ -11,7 +10,7 @@ from local_rag.core.protocols import Embedder
 from local_rag.index.store import checks, embedded, folder, reads, writes
 from local_rag.index.store.schema import Passage, Recipe
 from local_rag.index.store.store import Store
-from local_rag.index.sync.report import Progress
+from local_rag.index.sync.report import Pace, Progress
 
 BATCH = 128
 """Passages that are embedded between two commits of `reembed`."""
@@ -90,7 +89,7 @@ def _embed(
     write: Callable[..., None],
 ) -> None:
     """Embed the texts of these chunks batch by batch, and write each batch."""
-    started = time.monotonic()
+    pace = Pace(len(chunks))
     for first in range(0, len(chunks), BATCH):
         cancel.check()
         passages = store.read(reads.passages, chunks[first : first + BATCH])
@@ -100,8 +99,7 @@ def _embed(
             write(db, [passage.id for passage in passages], vectors)
         if progress is not None:
             done = first + len(passages)
-            seconds = time.monotonic() - started
-            progress(Progress(done, len(chunks), done, passages[-1].source, seconds, done / len(chunks)))
+            progress(pace.progress(done, done, len(chunks), done, passages[-1].source, phase="vectors"))
 
 
 def _embed_headers(

@@ -176,7 +176,7 @@ def _index_files(
         if request.moved:
             return index.move(*request.moved), 0
         if request.embed_only:
-            return _embedded(index, SyncReport(), display), 0
+            return _embedded(index, SyncReport(), display, gives_way=False), 0
         if request.reembed:
             with sync_progress(display) as progress:
                 index.reembed(progress)
@@ -201,13 +201,15 @@ def _searchable(index: Index, report: SyncReport) -> str:
     return f"searchable: {', '.join(counts)} ({report.text_seconds:.1f} s)"
 
 
-def _embedded(index: Index, report: SyncReport, display: Display) -> SyncReport:
-    """The report once every passage has a vector, or another process has begun to see to that."""
+def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: bool = True) -> SyncReport:
+    """The report once every passage has a vector. Raises IndexBusy unless it `gives_way` to another process."""
     began, count = time.monotonic(), 0
     try:
         with sync_progress(display) as progress:
             count = index.embed(progress)
     except IndexBusy:
+        if not gives_way:
+            raise
         display.say("another process writes to this index now: what it leaves without a vector, the next index embeds")
     with_vector, chunks = index.embedded_count()
     seconds = report.seconds + time.monotonic() - began
