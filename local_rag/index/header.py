@@ -10,10 +10,11 @@ from local_rag.text.urls import is_url
 from local_rag.text.words import words
 
 HEADER_VERSION = 1
-"""The version of what `document_header` and `passage_header` make of one document.
+"""The version of what `document_header` and `passage_header` make of a document, and of what the loaders read of it.
 
-Raise it when the same path, title and heading give another header. The next sync then writes the headers of all stored
-documents anew, and embeds those that changed; until then an index answers with the vectors that it has.
+Raise it when the same path, title and heading give another header, and when loaders find more, or better, titles,
+headings, authors, dates or subjects in the same bytes. The next sync then reads the files again and embeds the headers
+that changed, no passage; until then an index answers with what it has. Thresholds are calibrated for one version.
 """
 
 HEADER_WEIGHT = 0.3

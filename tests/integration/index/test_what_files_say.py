@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import mailbox
+import shutil
 
 import pytest
 from support.fakes_index import minilm
 from support.hostile import make_pdf
 
+from local_rag.index.header import HEADER_VERSION, document_header
 from local_rag.index.index import Index
+from local_rag.index.store import upgrade, writes
 from local_rag.text.citations import check
 
 MAIL = "From: Ada Keeper <ada@example.org>\nSubject: {}\nDate: {}\n\nThe {} of the tower costs 70 euros.\n"
 
 
-@pytest.fixture
-def index(tmp_path):
-    notes = tmp_path / "notes"
+@pytest.fixture(scope="module")
+def made(converted, tmp_path_factory):
+    """The folder of an index of a few files."""
+    folder = tmp_path_factory.mktemp("said")
+    notes = folder / "notes"
     notes.mkdir()
     box = mailbox.mbox(notes / "box.mbox")
     for subject, date in (("Lamps", "Fri, 16 Dec 2022 09:00:00 +0100"), ("Glass", "Sat, 1 Apr 2023 09:00:00 +0000")):
@@ -28,9 +33,16 @@ def index(tmp_path):
     make_pdf(
         notes / "a.pdf", ["Ropes are kept in the cellar."], properties={"Author": "root", "CreationDate": "D:2020"}
     )
-    with Index.open(tmp_path / "index", minilm(), create=True) as opened:
-        opened.sync([notes])
-        yield opened
+    with Index.open(folder / "index", minilm(), create=True) as index:
+        index.sync([notes])
+    return folder / "index"
+
+
+@pytest.fixture
+def index(made, tmp_path):
+    """A copy of that index."""
+    with Index.open(shutil.copytree(made, tmp_path / "index"), minilm()) as index:
+        yield index
 
 
 def said(passage):
@@ -71,3 +83,19 @@ def test_the_list_of_files_names_the_first_document(index):
     assert listed["box.mbox"] == ("Lamps", "Ada Keeper <ada@example.org>", "2022-12-16T08:00Z")
     assert listed["pumps-0042.md"] == ("The ledger", "Ben Reed", "2021")
     assert listed["plain.txt"] == ("plain.txt", "", "")
+
+
+def test_headers_of_a_new_version_come_with_the_next_sync_and_cost_no_passage(index, monkeypatch):
+    assert index.sync().upgraded == 0, "nothing is due"
+    for module in (writes, upgrade):
+        monkeypatch.setattr(module, "HEADER_VERSION", HEADER_VERSION + 1)
+        monkeypatch.setattr(module, "document_header", lambda path, title: f"new {document_header(path, title)}")
+    assert index.header_version() == HEADER_VERSION
+    assert said(index.search("when is oil bought", 1)[0])[0] == "The ledger", "it answers as it is"
+    embedded = []
+    plain = index.embedder.embed_documents
+    monkeypatch.setattr(index.embedder, "embed_documents", lambda texts: (embedded.extend(texts), plain(texts))[1])
+    assert index.sync().upgraded == 4
+    assert embedded and all(text.startswith("new ") for text in embedded), "headers, and nothing else"
+    assert index.header_version() == HEADER_VERSION + 1 and index.sync().upgraded == 0
+    assert said(index.search("when is oil bought", 1)[0])[0] == "The ledger"
