@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.index.name_match import Entry, Match, entries_of, matches_of, spoken_words, weights_of
+from local_rag.index.name_match import Entry, Match, entries_of, matches_of, spoken_words
 from local_rag.index.store import full_text, reads
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.words import content_words, stem, words
@@ -110,10 +110,7 @@ def _slot(store: Store, entries: Sequence[Entry], name: str) -> list[NamedDocume
 
 def _best(store: Store, entries: Sequence[Entry], name: str) -> list[NamedDocument]:
     spoken = spoken_words(name)
-    matches = list(matches_of(entries, spoken))
-    if not matches:
-        return []
-    weights = weights_of(matches, spoken, len(entries))
+    matches, weights = matches_of(entries, spoken)
     kinds = {place for place, word in enumerate(spoken) if word in _KINDS or stem(word) in _KINDS}
 
     def share(match: Match) -> float:
@@ -149,7 +146,7 @@ def _mentioned(store: Store, entries: Sequence[Entry], question: str) -> list[Na
     Single words of titles are what passages are about (SciFact: preferring them costs .08 of nDCG@10).
     """
     spoken = spoken_words(question)
-    matches = list(matches_of(entries, spoken, exact=True))
+    matches, weights = matches_of(entries, spoken, exact=True)
     whole = [match for match in matches if match.whole and _stand_together(match.whole)]
     whole = [match for match in whole if len(match.whole) > 1 or _is_rare(store, spoken[min(match.whole)], [match])]
     whole = [match for match in whole if not any(match.whole < other.whole for other in whole)]
@@ -157,8 +154,7 @@ def _mentioned(store: Store, entries: Sequence[Entry], question: str) -> list[Na
         sure = {match.entry: SURE if len(match.whole) > 1 else UNSURE for match in whole}
         return [_mention(match, spoken, sure[match.entry]) for match in whole] if len(whole) <= MOST else []
     files = [replace(match.entry, titled="") for match in matches if match.entry.name]
-    matches = list(matches_of(files, spoken, exact=True))
-    weights = weights_of(matches, spoken, len(entries))
+    matches, _ = matches_of(files, spoken, exact=True)
     capitals = _written_as_names(question)
     telling = {place for place, word in enumerate(spoken) if word in capitals}
     named = [match for match in matches if match.held & telling]
@@ -199,5 +195,5 @@ def _written_as_names(question: str) -> set[str]:
 
 def _is_rare(store: Store, word: str, matches: Sequence[Match]) -> bool:
     """Whether the passages of other files than these hardly hold a word, or two in a row."""
-    outside, chunks = store.read(full_text.matches_elsewhere, f'"{word}"', {match.entry.file for match in matches})
-    return outside <= max(1, ORDINARY * chunks)
+    files = {match.entry.file for match in matches}
+    return store.read(full_text.is_rare_elsewhere, f'"{word}"', files, ORDINARY)

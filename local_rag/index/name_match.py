@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -12,6 +13,12 @@ from operator import itemgetter
 from local_rag.index.name_words import name_words
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import fold, stem, words
+
+COMPARED = 60
+"""Names that are compared word by word, of those that hold most of the words, and of those spelled with little else."""
+
+_BETWEEN_NUMBERS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_BETWEEN_WORDS = re.compile(r"[^\w.]+|_+|(?<!\d)\.|\.(?!\d)")
 
 _PREFIX = 5
 """Letters that two words begin with to count as one word where one is short for the other: Quarter, Quarterly."""
@@ -35,8 +42,9 @@ _MONTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a document is called: its file's name and its title, or one of them; `letters` spell both.
+    """What a document is called: its file's name and its title, or one of them.
 
+    `letters` spell both, without blanks and signs but between numbers; `length` is that of the shorter of the two.
     `title` tells it within its file, where that holds documents of several titles.
     """
 
@@ -46,6 +54,7 @@ class Entry:
     titled: str
     title: str | None
     letters: str
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +83,10 @@ def entries_of(rows: Iterable[tuple[int, str, str]]) -> Iterator[Entry]:
 
 def _entry(file: int, path: str, name: str, titled: str, title: str | None) -> Entry:
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    letters = "".join(filter(str.isalnum, fold(f"{last} {titled}")))
-    return Entry(file, path, name, titled, title, letters)
+    plain = fold(last), fold(titled)
+    letters = _BETWEEN_WORDS.sub("", _BETWEEN_NUMBERS.sub(".", " ".join(plain)))
+    length = min(len(part) for part in (plain[0].rpartition(".")[0] or plain[0], plain[1]) if part) if any(plain) else 1
+    return Entry(file, path, name, titled, title, letters, length)
 
 
 def spoken_words(name: str) -> list[str]:
@@ -84,22 +95,42 @@ def spoken_words(name: str) -> list[str]:
     return [word for word in every if word not in STOP_WORDS or word in _MONTHS] or every
 
 
-def matches_of(entries: Iterable[Entry], spoken: Sequence[str], *, exact: bool = False) -> Iterator[Match]:
-    """The entries that hold some of these words; `exact`: no word counts for another that only begins like it."""
-    needles = {needle for place in range(len(spoken)) for needle in _needles(spoken, place)}
-    for entry in entries:
-        if any(needle in entry.letters for needle in needles):
-            match = _compared(entry, spoken, exact)
-            if match.held:
-                yield match
+def matches_of(
+    entries: Sequence[Entry], spoken: Sequence[str], *, exact: bool = False
+) -> tuple[list[Match], dict[int, float]]:
+    """The entries that hold some of these words, and the weight of each word by its place.
+
+    The weight is the inverse document frequency among names, ln((N + 1) / (n + 0.5)). `exact`: no word counts for
+    another that only begins like it. Only what holds most of the words, or is spelled with little else, is compared.
+    """
+    weights: dict[int, float] = {}
+    scores: dict[int, float] = {}
+    spelled: dict[int, int] = {}
+    letters = [entry.letters for entry in entries]
+    for place, word in enumerate(spoken):
+        holding = _holding(letters, word)
+        weights[place] = max(0.1, math.log((len(entries) + 1) / (len(holding) + 0.5)))
+        for number in holding:
+            scores[number] = scores.get(number, 0.0) + weights[place]
+            spelled[number] = spelled.get(number, 0) + len(word)
+    best = heapq.nlargest(COMPARED, scores, key=scores.__getitem__)
+    alike = heapq.nlargest(COMPARED, spelled, key=lambda number: spelled[number] / entries[number].length)
+    compared = (_compared(entries[number], spoken, exact) for number in sorted({*best, *alike}))
+    return [match for match in compared if match.held], weights
 
 
-def _needles(spoken: Sequence[str], place: int) -> Iterator[str]:
-    """Letters that every name has that holds this word in some form."""
-    word = spoken[place]
-    yield (word.lstrip("0") or word) if word.isdecimal() else word[:_PREFIX]
-    if word in _MONTHS:
-        yield f"{_MONTHS[word]:02}"
+def _holding(letters: Sequence[str], word: str) -> Collection[int]:
+    """Which names may hold a word in some form, by their letters alone."""
+    if word.isdecimal():
+        bare = word.lstrip("0") or "0"
+        number = re.compile(rf"(?<!\d)0*{bare}(?!\d)")
+        return [place for place, spelled in enumerate(letters) if bare in spelled and number.search(spelled)]
+    needle = word[:_PREFIX]
+    holding = [place for place, spelled in enumerate(letters) if needle in spelled]
+    if word not in _MONTHS:
+        return holding
+    month = f"{_MONTHS[word]:02}"
+    return {*holding, *(place for place, spelled in enumerate(letters) if month in spelled)}
 
 
 def _compared(entry: Entry, spoken: Sequence[str], exact: bool) -> Match:
@@ -147,12 +178,3 @@ def _months(entry: Entry) -> set[int]:
     """The months that name and title give as numbers: 2023-03."""
     spelled = f"{entry.name.rpartition('/')[2]} {entry.titled}"
     return {int(first or second) for first, second in _DATED.findall(spelled)}
-
-
-def weights_of(matches: Sequence[Match], spoken: Sequence[str], entries: int) -> dict[int, float]:
-    """Inverse document frequency among names by place: ln((N + 1) / (n + 0.5)); a word of no name weighs most."""
-    counts = dict.fromkeys(range(len(spoken)), 0)
-    for match in matches:
-        for place in match.held:
-            counts[place] += 1
-    return {place: max(0.1, math.log((entries + 1) / (count + 0.5))) for place, count in counts.items()}

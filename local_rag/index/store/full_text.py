@@ -85,14 +85,15 @@ def matches(db: Connection, query: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (query,)).fetchone()[0])
 
 
-def matches_elsewhere(db: Connection, query: str, files: Collection[int]) -> tuple[int, int]:
-    """How many chunks of other files an FTS5 query matches, and how many there are of other files."""
+def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:
+    """Whether at most this share of the chunks of other files, or one of them, match an FTS5 query."""
     table, values = shapes.full_text(db), _array(files)
     own = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {_IN}"
-    sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ? AND +rowid NOT IN ({own})"
-    outside = int(db.execute(sql, (query, values)).fetchone()[0])
     (others,) = db.execute(f"SELECT (SELECT count(*) FROM chunks) - count(*) FROM ({own})", (values,)).fetchone()
-    return outside, int(others)
+    most = max(1, int(share * others))
+    matching = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND +rowid NOT IN ({own}) LIMIT ?"
+    (count,) = db.execute(f"SELECT count(*) FROM ({matching})", (query, values, most + 1)).fetchone()
+    return int(count) <= most
 
 
 def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
