@@ -65,7 +65,7 @@ def search(
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         if line := waiting_line(*opened.embedded_count()):
             display.say(line)
-        for line in opened.unknown(narrowing):
+        for line in [*opened.upgrade_notes(), *opened.unknown(narrowing)]:
             display.say(f"note: {line}")
         passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
         label = opened.path_labels()

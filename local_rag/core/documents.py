@@ -91,7 +91,7 @@ class Moved:
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
-    `upgraded` counts the files, and pages, of an earlier version that were given headers, author and date. `moved` keep
+    `upgraded` counts the files and pages of an earlier version that have headers, author and date now. `moved` keep
     what was indexed of them under their new paths; `formerly` are the paths that those of `removed` had before they
     moved. `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now.
     `excludes` are the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.

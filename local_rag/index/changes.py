@@ -228,12 +228,16 @@ class Changes:
 
     def _concluded(self, report: SyncReport, progress: Callable[[Progress], None] | None, embed: bool) -> SyncReport:
         """The report once no byte of what was removed is left, and the second phase has ended."""
+        from local_rag.index.sync.upgrade import finish
+
         began = time.monotonic()
+        upgraded = report.upgraded + finish(self._store)
         self._store.forget()
         new = self._embedded(progress) if embed else 0
         with_vector, chunks = self.embedded_count()
         seconds = report.seconds + time.monotonic() - began
-        return replace(report, embedded=new, not_embedded=chunks - with_vector, seconds=seconds)
+        rest = chunks - with_vector
+        return replace(report, upgraded=upgraded, embedded=new, not_embedded=rest, seconds=seconds)
 
     def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
         from local_rag.index.sync.embedding import Embedding

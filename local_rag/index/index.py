@@ -174,9 +174,9 @@ class Index(Changes):
         """What this index cannot know of a narrowing's conditions, in a line each."""
         return list(narrowed.unknown(self._store, narrowing))
 
-    def upgrade_note(self) -> str:
-        """That an earlier version made the index, and what brings it up to date; "" where none did."""
-        return status.upgrade_note(self._store)
+    def upgrade_notes(self) -> list[str]:
+        """That an earlier version made the index, and what brings it up to date, in a line; empty where none did."""
+        return list(status.upgrade_notes(self._store))
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""

@@ -151,6 +151,10 @@ class JointIndex:
         """As `Index.unknown`, with the name of the index."""
         return [f"{name}: {line}" for name, index in self._indexes.items() for line in index.unknown(narrowing)]
 
+    def upgrade_notes(self) -> list[str]:
+        """As `Index.upgrade_notes`, with the name of the index."""
+        return [f"{name}: {line}" for name, index in self._indexes.items() for line in index.upgrade_notes()]
+
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """The files of all, or those of which `within` leaves something. Raises UsageError if there is none then."""
         files: list[IndexedFile] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,9 +113,8 @@ def catalog(store: Store) -> Catalog:
     )
 
 
-def upgrade_note(store: Store) -> str:
-    """That an earlier version made the index, and what brings it up to date; "" where none did."""
-    if not store.read(upgrade.is_due):
-        return ""
-    command = f"local-rag index --index {folder.quoted(store.folder)}"
-    return f"this index was made by an earlier version; `{command}` brings it up to date in place"
+def upgrade_notes(store: Store) -> Iterator[str]:
+    """That an earlier version made the index, and what brings it up to date, in a line; nothing where none did."""
+    if store.read(upgrade.is_due):
+        command = f"local-rag index --index {folder.quoted(store.folder)}"
+        yield f"this index was made by an earlier version; the next `{command}` brings it up to date in place"

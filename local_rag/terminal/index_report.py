@@ -46,6 +46,11 @@ def report_parts(
         yield f"moved: {short_path(way.old)} -> {short_path(way.new)}, {plural(way.files, 'file')}"
     if line := _passages(report, command):
         yield line
+    if report.upgraded:
+        yield (
+            f"{plural(report.upgraded, 'file')} of an earlier version brought up to date:"
+            " headers, authors and dates are new, no text was embedded again"
+        )
     for root, patterns in report.excludes.items():
         left_out = f"Left out of {short_path(root)} by --exclude: {_patterns(patterns)}"
         yield f"{left_out} (--no-exclude PATTERN takes one back)"

@@ -87,10 +87,13 @@ def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext
 
 
 def condition_lines(rag: Rag) -> list[str]:
-    """The engine, for `auto` with the reason, calibrated thresholds, what is not embedded yet, and idle options."""
-    waiting = waiting_line(*rag.index.embedded_count())
+    """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
+    upgrade_notes = getattr(rag.index, "upgrade_notes", list)  # a corpus that a program gives has none
+    notes = [f"note: {line}" for line in upgrade_notes()]
+    if waiting := waiting_line(*rag.index.embedded_count()):
+        notes.append(waiting)
     idle = idle_lines(rag.settings.values, rag.engine.name)
-    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *([waiting] if waiting else []), *idle]
+    return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *notes, *idle]
 
 
 def _second_source(rag: Rag) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import reads, writes
+from local_rag.index.store import reads, upgrade, writes
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.index.sync.pages import digest
@@ -40,19 +40,27 @@ class TextSync:
         """Store what is new or has changed; a text without words is left out. Raises DiskFull, IndexBusy, Stopped."""
         report = self._report
         known = {row.path: row.sha256 for row in self.store.read(reads.files)}
-        changed = [(name, text) for name, text in texts if known.get(name) != digest(text)]
+        again = self.store.read(upgrade.files_behind)
+        changed = [(name, text) for name, text in texts if name in again or known.get(name) != digest(text)]
         report.unchanged = len(texts) - len(changed)
         pace = Pace(len(changed))
         for done, (name, text) in enumerate(changed, start=1):
             cancel.check()
             if chunks := self._chunks(text):
                 self._waiting.append((name, text, chunks))
-                (report.updated if name in known else report.new).append(name)
+                self._count(name, known.get(name), digest(text))
             if sum(len(chunks) for _, _, chunks in self._waiting) >= _BATCH or done == len(changed):
                 self._store_waiting()
                 if self.progress is not None:
                     self.progress(pace.progress(done, done, len(changed), report.chunks, name))
         return report.finished()
+
+    def _count(self, name: str, old: str | None, new: str) -> None:
+        if old == new:
+            self._report.unchanged += 1
+            self._report.upgraded += 1
+        else:
+            (self._report.new if old is None else self._report.updated).append(name)
 
     def _chunks(self, text: LoadedDocument) -> Sequence[Chunk]:
         if not self.whole:

@@ -83,7 +83,8 @@ def test_it_answers_as_it_is(earlier):
     before = (earlier / "index.sqlite").read_bytes()
     answers_all(earlier)
     with opened(earlier) as index:
-        assert "made by an earlier version" in index.upgrade_note() and "local-rag index" in index.upgrade_note()
+        (note,) = index.upgrade_notes()
+        assert "made by an earlier version" in note and f"`local-rag index --index {earlier}`" in note
         assert index.verify(deep=True) and index.status().files == FILES
         assert len(index.search("lamp", 20, within=[str(earlier.parent / "notes" / "light-house.md")])) == 3
     assert (earlier / "index.sqlite").read_bytes() == before
@@ -95,7 +96,7 @@ def test_the_next_sync_embeds_headers_and_no_text(earlier):
     with opened(earlier, embedder) as index:
         report = index.sync()
         assert (report.upgraded, report.unchanged, report.new, report.updated) == (FILES + 1, FILES, (), ())
-        assert index.upgrade_note() == "" and index.verify(deep=True) and index.has_forgotten()
+        assert index.upgrade_notes() == [] and index.verify(deep=True) and index.has_forgotten()
         headers = {text for (text,) in rows(earlier, "SELECT text FROM headers")}
         assert sorted(embedder.texts) == sorted(headers)
         letter = index.search("spare wick workshop", 1)[0].metadata
@@ -130,9 +131,9 @@ def test_what_a_stop_in_the_middle_left_is_done_by_the_next_sync(tmp_path, monke
             index.sync()
     answers_all(path)
     with opened(path) as index:
-        assert index.upgrade_note() and index.verify(deep=True)
+        assert index.upgrade_notes() and index.verify(deep=True)
         report = index.sync()
-        assert report.unchanged == FILES and index.upgrade_note() == "" and index.verify(deep=True)
+        assert report.unchanged == FILES and index.upgrade_notes() == [] and index.verify(deep=True)
     assert vectors_of(path) == vectors
     moved = str(state_of(path)[0]).replace("stopped", "whole"), *state_of(path)[2:]
     whole = state_of(expected)
@@ -145,7 +146,7 @@ def test_what_cannot_be_read_again_gets_its_header_from_what_is_stored(earlier):
     with opened(earlier) as index:
         report = index.sync()
         assert report.upgraded == FILES + 1 and not report.removed
-        assert index.upgrade_note() == "" and index.header_version() == HEADER_VERSION
+        assert index.upgrade_notes() == [] and index.header_version() == HEADER_VERSION
     answers_all(earlier)
     versions = dict(rows(earlier, "SELECT path, header_version FROM documents JOIN files ON files.id = file"))
     assert versions.pop(PAGE) == HEADER_VERSION and set(versions.values()) == {-HEADER_VERSION}
