@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.core.answer import Answer, Citation
     from local_rag.core.errors import LocalRagError
+    from local_rag.core.narrowing import Narrowing
     from local_rag.engines.chat_model.engine import from_chat_model
     from local_rag.graphs.adaptive import adaptive
     from local_rag.graphs.crag import crag
@@ -36,6 +37,7 @@ _HOMES = {
     "Deps": "local_rag.graphs.deps",
     "Index": "local_rag.index.index",
     "LocalRagError": "local_rag.core.errors",
+    "Narrowing": "local_rag.core.narrowing",
     "Rag": "local_rag.runtime.rag",
     "Runs": "local_rag.runtime.kept_runs",
     "Settings": "local_rag.config.settings",
@@ -53,6 +55,7 @@ __all__ = [
     "Deps",
     "Index",
     "LocalRagError",
+    "Narrowing",
     "Rag",
     "Runs",
     "Settings",

@@ -1,0 +1,210 @@
+"""Conditions, exact words and several indexes, as a person types them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from support.garden import enter
+
+from local_rag import Narrowing, Rag
+from local_rag.cli.app import run
+from local_rag.core.errors import IndexMismatch, UsageError
+from local_rag.core.events import Note, Retrieved
+from local_rag.runtime.kept_runs import Runs
+from local_rag.runtime.replay import replay
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+LEASE = "---\ntitle: Lease\nauthor: Ann Lee\ndate: 2023\n---\n\nThe notice period of the flat is three months.\n"
+DRAFT = "# Draft\n\nThe notice periods of a draft are of no account.\n"
+MAIL = "From: {0} <{0}@example.org>\nSubject: Boat\nDate: {1}\n\nThe boat of {0} needs paint.\n\n"
+BOX = [("Ann", "Mon, 02 Jan 2023 23:30:00 -0500"), ("Carl", "Mon, 01 Jan 2024 00:00:00 +0000")]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Someone with an index of papers and one of mail; nobody changes them."""
+    base = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        patched.chdir(base)
+        (base / "papers").mkdir()
+        (base / "papers" / "lease.md").write_text(LEASE, encoding="utf-8")
+        (base / "papers" / "draft.txt").write_text(DRAFT, encoding="utf-8")
+        moment = datetime(2021, 5, 1).timestamp()
+        os.utime(base / "papers" / "draft.txt", (moment, moment))
+        mails = (f"From {name} Mon Jan  2 10:00:00 2023\n{MAIL.format(name, day)}" for name, day in BOX)
+        (base / "box.mbox").write_text("".join(mails), encoding="utf-8")
+        assert run(["index", "papers", "--index", "papers"]) == 0
+        assert run(["index", "box.mbox", "--index", "mail"]) == 0
+    return base
+
+
+@pytest.fixture(autouse=True)
+def person(home, monkeypatch):
+    enter(monkeypatch, home)
+    monkeypatch.chdir(home)
+
+
+def rows(*arguments):
+    """What a command writes with --json."""
+    out, stdout = io.StringIO(), sys.stdout
+    sys.stdout = out
+    try:
+        assert run([*arguments, "--json"]) in (0, 3, 4)
+    finally:
+        sys.stdout = stdout
+    return json.loads(out.getvalue())
+
+
+def sources(*arguments):
+    return sorted(Path(row["source"]).name for row in rows("search", *arguments))
+
+
+BOTH = ["--index", "papers", "--index", "mail"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["notice"], ["draft.txt", "lease.md"]),
+        (["notice", "--type", "md"], ["lease.md"]),
+        (["notice", "--from", "lee ANN"], ["lease.md"]),
+        (["notice", "--after", "2023-07"], ["lease.md"]),  # a year may hold that day
+        (["notice", "--before", "2023"], ["draft.txt"]),
+        (["notice", "--before", "2023-01-02", "--after", "2022"], ["lease.md"]),
+        (['"notice period"'], ["lease.md"]),
+        (["notice -draft"], ["lease.md"]),
+        (["-draft", "notice", "--mode", "words"], ["lease.md"]),
+        (["notice", "--mode", "dense", "-three"], ["draft.txt"]),
+    ],
+)
+def test_search_obeys_conditions_and_exact_words(arguments, names):
+    assert sources(*arguments, "--index", "papers") == names
+
+
+def test_a_mail_counts_for_itself():
+    """Its day is that in UTC: 23:30 in New York is the next day."""
+    texts = set()
+    for conditions in (["--from", "ann"], ["--after", "2023-01-03", "--before", "2024"], ["--before", "2023-12-31"]):
+        mails = rows("search", "boat", "--index", "mail", *conditions)
+        texts.add(tuple(row["text"].split("boat of ")[1].split()[0] for row in mails))
+    assert texts == {("Ann",)}
+    assert len(rows("search", "boat", "--index", "mail", "--after", "2023-01-03")) == 2
+    assert len(rows("search", "boat", "--index", "mail", "--after", "2024-01-01")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["search", "x", "--after", "31.3.2023"],
+            "--after takes a date as 2023, 2023-03 or 2023-03-31, not '31.3.2023'",
+        ),
+        (["search", "x", "--from", "zoe"], "no indexed document is by 'zoe': there are Ann Lee"),
+        (["ask", "x", "--type", "pdf"], "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
+        (["search", "-draft"], "the query only says what to leave out"),
+        (["index", "papers", "--index", "mail"], "this command takes one --index, not 2"),
+        (["status", "--index", "mail"], "this command takes one --index, not 2"),
+        (["search", "x", "--index", "nowhere"], "there is no index at"),
+    ],
+)
+def test_what_cannot_be_had_is_one_line_with_a_command(arguments, line, capsys):
+    assert run([*arguments, "--index", "papers"]) in (1, 2)
+    error, hint, *more = capsys.readouterr().err.strip().splitlines()[-2:]
+    assert line in error and hint.startswith("hint: ") and not more
+
+
+def test_a_hint_works_as_typed(capsys):
+    assert run(["search", "x", "--type", "pdf", "--index", "papers"]) == 2
+    hint = capsys.readouterr().err.strip().splitlines()[-1].removeprefix("hint: ")
+    assert run(shlex.split(hint)[1:]) == 0
+    assert "lease.md" in capsys.readouterr().out
+    assert [Path(row["path"]).name for row in rows("files", "--type", "txt", "--index", "papers")] == ["draft.txt"]
+
+
+def test_several_indexes_answer_as_one_and_say_which(capsys):
+    found = rows("search", "boat notice", *BOTH)
+    assert {row["index"] for row in found} == {"papers", "mail"}
+    answer = rows("ask", "What is the notice period of the flat?", "--engine", "extractive", *BOTH)
+    assert answer["citations"][0]["index"] == "papers" and "three months" in answer["text"]
+    assert run(["ask", "What is the notice period of the flat?", "--engine", "extractive", *BOTH]) == 0
+    assert "(index papers)" in capsys.readouterr().out
+
+
+def test_a_run_over_several_indexes_and_conditions_is_read_and_repeated(home):
+    narrowing = Narrowing(types=["md", "mbox"], after="2022")
+    with Rag.open(index=["papers", "mail"], engine="extractive") as rag:
+        answer = rag.ask("What is the notice period of the flat?", within=narrowing, thread="flat")
+        turn = rag.threads.turns("flat")[-1]
+        runs = Runs(rag.settings)
+    kept = runs.get(answer.run)
+    assert kept.narrowing == narrowing and turn["narrowing"] == narrowing.conditions
+    folders = [str((home / "data" / "indexes" / name).resolve()) for name in ("papers", "mail")]
+    assert kept.folders == set(folders) and turn["indexes"] == folders
+    again = replay(runs, answer.run)
+    assert again.second.narrowing == narrowing and again.second.folders == set(folders)
+    assert again.difference.changed == ()
+    assert run(["runs", "show", answer.run]) == 0
+
+
+def test_the_strictest_index_keeps_all_from_the_web(monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_WEB_NEVER", "mail")
+    with Rag.open(index=["papers", "mail"], engine="extractive", web__source="", graph="crag") as rag:
+        assert not rag.web.enabled and rag.context(graph="crag").limit("web_searches") == 0
+    with pytest.raises(UsageError, match="questions about the index mail never go to the web"):
+        Rag.open(index=["papers", "mail"], engine="extractive", web__enabled="on")
+    with Rag.open(index=["papers"], engine="extractive", web__enabled="on") as rag:
+        assert rag.web.enabled
+
+
+def test_indexes_of_different_embedders_are_refused(home, monkeypatch):
+    from support.fakes_index import HashingEmbedder
+
+    from local_rag.index.index import Index
+
+    with Index.open(home / "data" / "indexes" / "other", HashingEmbedder(window=250), create=True):
+        pass
+    with pytest.raises(IndexMismatch, match="papers and other cannot be asked as one: other was made with") as caught:
+        Rag.open(index=["papers", "other"], engine="extractive")
+    assert shlex.split(caught.value.hint)[:2] == ["local-rag", "index"] and "--reembed" in caught.value.hint
+
+
+def test_quotes_in_a_question_are_preferred():
+    with Rag.open(index="papers", engine="extractive") as rag:
+        events = list(rag.stream('What is the notice period of "no account"?', graph="plain", k=1))
+        retrieved = [event.documents for event in events if isinstance(event, Retrieved)]
+        assert [Path(passage.metadata["source"]).name for passage in retrieved[0]] == ["draft.txt"]
+        assert not [event for event in events if isinstance(event, Note)]
+        notes = [event.text for event in rag.stream('Who wrote "purple rain"?') if isinstance(event, Note)]
+    assert 'no passage holds "purple rain" word for word' in notes
+
+
+def test_only_narrows_a_chat(monkeypatch, capsys):
+    conditions = "type:md from:Lee"
+    lines = [
+        "/only",
+        f"/only {conditions}",
+        "/only",
+        "What is the notice period?",
+        "/only year:2023",
+        "/only off",
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    assert run(["chat", "--engine", "extractive", "--index", "papers", "--type", "txt"]) == 1  # one command is wrong
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line.startswith(("only", "everything"))] == [
+        "only type:txt (/only off ends that)",
+        f"only {conditions} (1 file)",
+        f"only {conditions} (/only off ends that)",
+        "everything is asked (/only in:notes after:2023 type:pdf from:ann)",
+    ]
+    assert "three months" in out
+    assert "/only takes in:, after:, before:, type: or from: with a value, or off, not 'year:2023'" in err
