@@ -170,8 +170,8 @@ def _is_date(word: str) -> bool:
     return bool(_ISO_DATE.fullmatch(word) or _YEAR.fullmatch(word))
 
 
-def _once(words: list[str]) -> list[str]:
+def _once(spelled: list[str]) -> list[str]:
     once = dict[str, str]()
-    for word in filter(None, words):
+    for word in filter(None, spelled):
         once.setdefault(word.casefold(), word)
     return list(once.values())

@@ -73,11 +73,11 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
 def _source(citation: Citation, texts: AnswerTexts) -> str:
     doubt = "" if citation.verified else f" ({texts.not_verified})"
     where = location(citation, escaped, texts)
-    document = f" ({escaped(said)})" if (said := said_of_itself(citation)) else ""
+    document = f" ({escaped(line)})" if (line := document_line(citation)) else ""
     return f"- \\[{citation.number}\\] {where}{document}: “{escaped(citation.quote)}”{doubt}"
 
 
-def said_of_itself(citation: Citation) -> str:
+def document_line(citation: Citation) -> str:
     """Title, author and date of the cited document in one line, where neither its heading nor its path says them."""
     repeated = citation.heading.startswith(citation.title) or citation.source.endswith(citation.title)
     title = "" if repeated else citation.title

@@ -9,7 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
-from local_rag.runtime.export import location, said_of_itself
+from local_rag.runtime.export import document_line, location
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _description(rag: Rag) -> str:
 
 
 def _source(citation: Citation) -> str:
-    document = f" ({_one_line(said)})" if (said := said_of_itself(citation)) else ""
+    document = f" ({_one_line(line)})" if (line := document_line(citation)) else ""
     return f'{location(citation, _one_line)}{document}: "{_one_line(citation.quote)}"'
 
 

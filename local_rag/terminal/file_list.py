@@ -32,8 +32,8 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         lines = Text()
         for file, row in zip(files[first : first + _AT_ONCE], rows[first : first + _AT_ONCE], strict=True):
             lines.append(_line(row, widths))
-            if said := _said(file, row[-1]):
-                lines.append(f"  {said}", "dim")
+            if line := _document_line(file, row[-1]):
+                lines.append(f"  {line}", "dim")
             lines.append("\n")
             for warning in (*file.warnings, *_waiting(file)):
                 lines.append(f"{' ' * (sum(widths[:3]) + 6)}  {on_one_line(warning)}\n", "yellow")
@@ -41,7 +41,7 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
         yield lines
 
 
-def _said(file: IndexedFile, label: str) -> str:
+def _document_line(file: IndexedFile, label: str) -> str:
     """Title, author and date of a file, without a title that is only its name."""
     title = "" if file.title == label.rpartition("/")[2] else shorten(on_one_line(file.title), 80)
     return ", ".join(filter(None, (title, shorten(on_one_line(file.author), 40), file.date)))

@@ -80,7 +80,7 @@ def fields(text: str, *, begin: bool = False) -> Properties:
 
 def _of_lines(head: str) -> Properties:
     """The first of each known field, with the indented lines below it."""
-    found: dict[str, list[str]] = {}
+    known: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in head.split("\n"):
         line = line[:_LONG_LINE].rstrip()
@@ -92,9 +92,9 @@ def _of_lines(head: str) -> Properties:
         if match is None:
             continue
         name = re.sub(r"[ -]", "_", match["name"].lower())
-        if name in _KNOWN and name not in found:
-            current = found.setdefault(name, [match["text"] or ""])
-    return from_mapping({name: _value(name, lines) for name, lines in found.items()})
+        if name in _KNOWN and name not in known:
+            current = known.setdefault(name, [match["text"] or ""])
+    return from_mapping({name: _value(name, lines) for name, lines in known.items()})
 
 
 def _value(name: str, lines: list[str]) -> str | list[str]:

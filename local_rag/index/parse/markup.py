@@ -95,10 +95,10 @@ def html_document(source: str) -> LoadedDocument:
     title = whole.headings[0].text if whole.headings else ""
     small = len(whole.parts) <= MAX_PARTS
     text, headings = (small and _main(source, visible, len(words(own.text)))) or (whole.text, whole.headings)
-    return document(text, title, headings=headings, properties=_said(tree, whole.text))
+    return document(text, title, headings=headings, properties=_properties(tree, whole.text))
 
 
-def _said(tree: Any, text: str) -> Properties:
+def _properties(tree: Any, text: str) -> Properties:
     """What a page says of itself; author and date also by lines at its head, as the books of Project Gutenberg."""
     properties = page_properties(tree)
     if properties.author or properties.date:

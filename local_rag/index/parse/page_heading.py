@@ -60,10 +60,10 @@ def _heading(text: str, head: Sequence[tuple[int, str]]) -> tuple[Heading, ...]:
 
 
 def _is_heading(line: str) -> bool:
-    words = line.split()
-    if len(line) > _LONGEST or len(words) > _WORDS or line[0].islower() or not line[0].isalnum() or line[-1] in ",;":
+    tokens = line.split()
+    if len(line) > _LONGEST or len(tokens) > _WORDS or line[0].islower() or not line[0].isalnum() or line[-1] in ",;":
         return False
     letters = sum(character.isalpha() or character.isspace() for character in line)
-    long = [word for word in words if len(word) > 3 and word[0].isalpha()]
+    long = [word for word in tokens if len(word) > 3 and word[0].isalpha()]
     capitals = sum(not word[0].islower() for word in long)
     return letters >= 0.7 * len(line) and (line[-1] not in ".!?" or capitals > 0.6 * len(long) > 0)

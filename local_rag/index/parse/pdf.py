@@ -179,10 +179,12 @@ def _limited(pages: Iterable[Page]) -> list[Page]:
 
 def _properties(info: Mapping[str, str]) -> Properties:
     """The document information (ISO 32000-1, 14.3.3), without what a program filled in."""
-    said = {name: info.get(name, "").replace("\0", " ").strip() for name in _INFORMATION}
-    subjects = [said["Subject"], said["Keywords"]]
-    program = said["Creator"] or said["Producer"]
-    return stated(said["Title"], re.split(r"\s*;\s*", said["Author"]), said["CreationDate"], subjects, program=program)
+    known = {name: info.get(name, "").replace("\0", " ").strip() for name in _INFORMATION}
+    subjects = [known["Subject"], known["Keywords"]]
+    program = known["Creator"] or known["Producer"]
+    return stated(
+        known["Title"], re.split(r"\s*;\s*", known["Author"]), known["CreationDate"], subjects, program=program
+    )
 
 
 def _vocabulary(texts: Iterable[str]) -> set[str]:

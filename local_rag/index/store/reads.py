@@ -144,11 +144,11 @@ def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
 
 
 def indexed_files(db: Connection) -> list[IndexedFile]:
-    said = ", ".join(["title", *(shapes.column(db, "documents", name, "''") for name in ("author", "date"))])
+    stated = ", ".join(["title", *(shapes.column(db, "documents", name, "''") for name in ("author", "date"))])
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
         " first.title, mtime_ns, first.author, first.date, count(seen.chunk) FROM files"
-        f" LEFT JOIN (SELECT min(id), file, {said} FROM documents GROUP BY file) AS first ON first.file = files.id"
+        f" LEFT JOIN (SELECT min(id), file, {stated} FROM documents GROUP BY file) AS first ON first.file = files.id"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id"
         f" LEFT JOIN {shapes.embedded(db)} AS seen ON seen.chunk = chunks.id GROUP BY files.id ORDER BY path"

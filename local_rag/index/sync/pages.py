@@ -58,8 +58,8 @@ class PageSync:
     def _take_in(self, root: str, page: WebPage) -> None:
         """Store a page in the place of what its URL, and the URL asked for, led to before."""
         url = normal(page.url)
-        said = stated(page.title, [page.author], page.date)
-        document = parsed_file.document(parsed_file.clean(page.text), page.title or url, properties=said)
+        properties = stated(page.title, [page.author], page.date)
+        document = parsed_file.document(parsed_file.clean(page.text), page.title or url, properties=properties)
         with self.locked():
             known = {row.path: row for row in self.store.read(reads.pages, (root, url))}
             left = [path for path, row in known.items() if row.root == root and path != url]

@@ -45,7 +45,7 @@ def index(made, tmp_path):
         yield index
 
 
-def said(passage):
+def properties_of(passage):
     return tuple(passage.metadata[name] for name in ("title", "author", "date"))
 
 
@@ -61,8 +61,8 @@ def said(passage):
 )
 def test_a_passage_has_title_author_and_date_of_its_document(index, query, expected):
     (passage,) = index.search(query, 1)
-    assert said(passage) == expected
-    assert said(index.as_retriever(k=1).invoke(query)[0]) == expected
+    assert properties_of(passage) == expected
+    assert properties_of(index.as_retriever(k=1).invoke(query)[0]) == expected
 
 
 def test_a_citation_has_them_too(index):
@@ -91,11 +91,11 @@ def test_headers_of_a_new_version_come_with_the_next_sync_and_cost_no_passage(in
         monkeypatch.setattr(module, "HEADER_VERSION", HEADER_VERSION + 1)
         monkeypatch.setattr(module, "document_header", lambda path, title: f"new {document_header(path, title)}")
     assert index.header_version() == HEADER_VERSION
-    assert said(index.search("when is oil bought", 1)[0])[0] == "The ledger", "it answers as it is"
+    assert properties_of(index.search("when is oil bought", 1)[0])[0] == "The ledger", "it answers as it is"
     embedded = []
     plain = index.embedder.embed_documents
     monkeypatch.setattr(index.embedder, "embed_documents", lambda texts: (embedded.extend(texts), plain(texts))[1])
     assert index.sync().upgraded == 4
     assert embedded and all(text.startswith("new ") for text in embedded), "headers, and nothing else"
     assert index.header_version() == HEADER_VERSION + 1 and index.sync().upgraded == 0
-    assert said(index.search("when is oil bought", 1)[0])[0] == "The ledger"
+    assert properties_of(index.search("when is oil bought", 1)[0])[0] == "The ledger"

@@ -23,7 +23,7 @@ from local_rag.index.parse.loaders import load
 from local_rag.index.parse.properties import from_mapping, stated
 
 
-def said(document: LoadedDocument) -> tuple[str, str, str, str]:
+def properties_of(document: LoadedDocument) -> tuple[str, str, str, str]:
     return document.title, document.author, document.date, document.subject
 
 
@@ -45,23 +45,23 @@ Text.
 
 def test_front_matter_of_markdown(tmp_path: Path) -> None:
     document = document_of(write(tmp_path, "a.md", YAML))
-    assert said(document) == ("Lamps: a ledger", "Ada Keeper, Ben Reed", "2023-03-31", "lamps; oil")
+    assert properties_of(document) == ("Lamps: a ledger", "Ada Keeper, Ben Reed", "2023-03-31", "lamps; oil")
     assert document.text == YAML, "it stays part of the text"
 
 
 def test_front_matter_of_hugo(tmp_path: Path) -> None:
     text = '+++\ntitle = "Lamps"\ndate = 2023-03-31T09:00:00Z\nauthor = "Ada Keeper"\n+++\n# Night\n'
-    assert said(document_of(write(tmp_path, "a.md", text))) == ("Lamps", "Ada Keeper", "2023-03-31", "")
+    assert properties_of(document_of(write(tmp_path, "a.md", text))) == ("Lamps", "Ada Keeper", "2023-03-31", "")
 
 
 def test_front_matter_that_is_no_yaml_is_read_by_its_lines(tmp_path: Path) -> None:
     text = "---\ntitle: Lamps: a ledger\nauthor: 'Ada Keeper'\nnote: [\n---\n# Night\n"
-    assert said(document_of(write(tmp_path, "a.md", text))) == ("Lamps: a ledger", "Ada Keeper", "", "")
+    assert properties_of(document_of(write(tmp_path, "a.md", text))) == ("Lamps: a ledger", "Ada Keeper", "", "")
 
 
 def test_a_rule_above_a_text_is_no_front_matter(tmp_path: Path) -> None:
     document = document_of(write(tmp_path, "a.md", "---\n\n# Night\n\nText.\n"))
-    assert said(document) == ("Night", "", "", "")
+    assert properties_of(document) == ("Night", "", "", "")
 
 
 PEP = """PEP: 9001
@@ -81,18 +81,23 @@ A lamp.
 
 def test_the_head_of_a_pep(tmp_path: Path) -> None:
     document = document_of(write(tmp_path, "pep-9001.rst", PEP))
-    assert said(document) == ("Lamps in Towers", "Ada Keeper, Ben Reed", "2018-02-28", "")
+    assert properties_of(document) == ("Lamps in Towers", "Ada Keeper, Ben Reed", "2018-02-28", "")
 
 
 def test_bibliographic_fields_of_docutils(tmp_path: Path) -> None:
     text = "Lamps\n=====\n\n:Author: Ada Keeper\n:Date: 2021-05-04\n:Keywords: lamps, oil\n\nText.\n"
-    assert said(document_of(write(tmp_path, "a.rst", text))) == ("Lamps", "Ada Keeper", "2021-05-04", "lamps, oil")
+    assert properties_of(document_of(write(tmp_path, "a.rst", text))) == (
+        "Lamps",
+        "Ada Keeper",
+        "2021-05-04",
+        "lamps, oil",
+    )
 
 
 def test_the_head_of_a_book_as_plain_text(tmp_path: Path) -> None:
     text = "A free book, by many\n\nTitle: The Lamp\n       and the Ledger\n\nAuthor: Ada Keeper\n\nRelease Date: "
     text += "June 17, 2008 [eBook #9001]\n\n*** START ***\n\nChapter one.\n"
-    assert said(document_of(write(tmp_path, "a.txt", text))) == (
+    assert properties_of(document_of(write(tmp_path, "a.txt", text))) == (
         "The Lamp and the Ledger",
         "Ada Keeper",
         "2008-06-17",
@@ -120,12 +125,12 @@ def test_the_first_line_of_a_text_where_it_looks_like_a_title(tmp_path: Path, te
 
 
 def test_code_has_no_title(tmp_path: Path) -> None:
-    assert said(document_of(write(tmp_path, "a.py", "Title = 1\n\n# Author: Ada\n"))) == ("", "", "", "")
+    assert properties_of(document_of(write(tmp_path, "a.py", "Title = 1\n\n# Author: Ada\n"))) == ("", "", "", "")
 
 
 def test_an_org_file(tmp_path: Path) -> None:
     text = "#+TITLE: Lamps\n#+AUTHOR: Ada Keeper\n#+DATE: <2023-03-31 Fri>\n* Night\n"
-    assert said(document_of(write(tmp_path, "a.org", text))) == ("Lamps", "Ada Keeper", "2023-03-31", "")
+    assert properties_of(document_of(write(tmp_path, "a.org", text))) == ("Lamps", "Ada Keeper", "2023-03-31", "")
 
 
 def test_the_date_of_a_name_stands_in_for_one_of_its_own(tmp_path: Path) -> None:
@@ -135,7 +140,12 @@ def test_the_date_of_a_name_stands_in_for_one_of_its_own(tmp_path: Path) -> None
 
 def test_json_with_the_usual_names(tmp_path: Path) -> None:
     value = {"title": "Lamps", "authors": [{"name": "Ada Keeper"}], "published": "2020-01", "text": SENTENCE}
-    assert said(document_of(write(tmp_path, "a.json", json.dumps(value)))) == ("Lamps", "Ada Keeper", "2020-01", "")
+    assert properties_of(document_of(write(tmp_path, "a.json", json.dumps(value)))) == (
+        "Lamps",
+        "Ada Keeper",
+        "2020-01",
+        "",
+    )
 
 
 def test_metadata_of_a_notebook(tmp_path: Path) -> None:
@@ -145,8 +155,8 @@ def test_metadata_of_a_notebook(tmp_path: Path) -> None:
     ]
     text = json.dumps({"cells": cells, "metadata": {"authors": [{"name": "Ada Keeper"}]}})
     document = document_of(write(tmp_path, "a.ipynb", text))
-    assert said(document) == ("Lamps", "Ada Keeper", "", "") and document.text == text
-    assert said(document_of(write(tmp_path, "b.ipynb", '["x"]'))) == ("", "", "", "")
+    assert properties_of(document) == ("Lamps", "Ada Keeper", "", "") and document.text == text
+    assert properties_of(document_of(write(tmp_path, "b.ipynb", '["x"]'))) == ("", "", "", "")
 
 
 # --- office, PDF, books -----------------------------------------------------------------------------------------
@@ -158,7 +168,7 @@ def test_properties_of_a_pdf(tmp_path: Path) -> None:
         tmp_path / "a.pdf", ["One.", "Two."], title="The ledger", properties=properties | {"CreationDate": "D:20230331"}
     )
     for document in load(path).documents:
-        assert said(document) == ("The ledger", "Ada Keeper, Ben Reed", "2023-03-31", "Lamps; oil; wicks")
+        assert properties_of(document) == ("The ledger", "Ada Keeper, Ben Reed", "2023-03-31", "Lamps; oil; wicks")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +213,7 @@ def test_properties_of_word(tmp_path: Path) -> None:
         "<cp:keywords>oil; wicks</cp:keywords><dcterms:created>2023-03-31T09:30:00Z</dcterms:created>"
     )
     path = make_zip(tmp_path / "a.docx", docx_members(docx_paragraph(SENTENCE)) | core)
-    assert said(document_of(path)) == ("The ledger", "Ada Keeper", "2023-03-31", "Lamps; oil; wicks")
+    assert properties_of(document_of(path)) == ("The ledger", "Ada Keeper", "2023-03-31", "Lamps; oil; wicks")
 
 
 def test_a_template_of_word_says_nothing(tmp_path: Path) -> None:
@@ -212,14 +222,19 @@ def test_a_template_of_word_says_nothing(tmp_path: Path) -> None:
         "<dc:title>Document1</dc:title>"
     )
     path = make_zip(tmp_path / "a.docx", docx_members(docx_paragraph(SENTENCE)) | core)
-    assert said(document_of(path)) == ("", "", "", "")
+    assert properties_of(document_of(path)) == ("", "", "", "")
 
 
 def test_metadata_of_a_book(tmp_path: Path) -> None:
     metadata = "<dc:creator>Ada Keeper</dc:creator><dc:creator>Ben Reed</dc:creator><dc:date>1894</dc:date>"
     metadata += "<dc:subject>Lamps -- Towers</dc:subject><dc:subject>Oil</dc:subject>"
     path = make_zip(tmp_path / "a.epub", epub_members({"a.xhtml": f"<p>{SENTENCE}</p>"}, metadata=metadata))
-    assert said(document_of(path)) == ("Lamps & Ledgers", "Ada Keeper, Ben Reed", "1894", "Lamps -- Towers; Oil")
+    assert properties_of(document_of(path)) == (
+        "Lamps & Ledgers",
+        "Ada Keeper, Ben Reed",
+        "1894",
+        "Lamps -- Towers; Oil",
+    )
 
 
 # --- mails and pages --------------------------------------------------------------------------------------------
@@ -235,7 +250,7 @@ It is lit.
 
 def test_headers_of_a_mail(tmp_path: Path) -> None:
     document = document_of(write(tmp_path, "a.eml", MAIL))
-    assert said(document) == ("The lamp", "Ada Kéeper <ada@example.org>", "2022-12-17T03:04Z", "")
+    assert properties_of(document) == ("The lamp", "Ada Kéeper <ada@example.org>", "2022-12-17T03:04Z", "")
 
 
 def test_each_mail_of_a_mailbox_has_its_own(tmp_path: Path) -> None:
@@ -252,7 +267,7 @@ def test_meta_of_a_page(tmp_path: Path) -> None:
       <meta name="description" content="How lamps are lit."><meta name="keywords" content="lamps, oil">"""
     path = write(tmp_path, "a.html", f"<html><head>{head}</head><body><p>{SENTENCE}</p></body></html>")
     expected = ("Lamps | The Tower", "Ada Keeper", "2023-03-31", "How lamps are lit.; lamps, oil")
-    assert said(document_of(path)) == expected
+    assert properties_of(document_of(path)) == expected
 
 
 @pytest.mark.parametrize("wrap", ["{}", "[{}]", '{{"@graph": [{{"@type": "Person"}}, {}]}}'])
@@ -260,7 +275,7 @@ def test_linked_data_of_a_page(tmp_path: Path, wrap: str) -> None:
     article = {"headline": "Lamps", "datePublished": "2023-03-31", "author": [{"name": "Ada Keeper"}, "Ben Reed"]}
     script = f'<script type="application/ld+json">{wrap.format(json.dumps(article))}</script>'
     path = write(tmp_path, "a.html", f"<html><head>{script}</head><body><p>{SENTENCE}</p></body></html>")
-    assert said(document_of(path)) == ("Lamps", "Ada Keeper, Ben Reed", "2023-03-31", "")
+    assert properties_of(document_of(path)) == ("Lamps", "Ada Keeper, Ben Reed", "2023-03-31", "")
 
 
 def test_a_page_saved_in_one_file(tmp_path: Path) -> None:
@@ -282,7 +297,7 @@ def test_what_is_hostile_is_short_and_harmless(tmp_path: Path) -> None:
         document_of(write(tmp_path, "a.eml", f"From: {evil}\nSubject: {evil}\nDate: {evil}\n\n{SENTENCE}")),
     ]
     for document in documents:
-        for text, most in zip(said(document), (200, 300, 20, 500), strict=True):
+        for text, most in zip(properties_of(document), (200, 300, 20, 500), strict=True):
             assert len(text) <= most and text.isprintable() and "\u202e" not in text
 
 
