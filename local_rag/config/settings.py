@@ -36,8 +36,9 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
+DeviceName = Literal["auto", "cpu", "gpu", "npu", "cuda", "mps"]
 WidenName = Literal["off", "neighbours", "section", "auto"]
-NO_MATTER = ("threads.", "traces.", "trace.", "runs.")
+NO_MATTER = ("threads.", "traces.", "trace.", "runs.", "device")
 """How the names of settings begin that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
@@ -243,6 +244,11 @@ class Values(_Section):
         "section where most of it was found; auto: that, else neighbours; off",
     )
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
+    device: DeviceName = Field(
+        "auto",
+        description="what embeds passages: auto (an accelerator if it gives the same vectors and is faster), cpu, gpu "
+        "or npu (Intel), cuda, mps (Apple)",
+    )
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")

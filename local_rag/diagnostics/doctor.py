@@ -181,6 +181,7 @@ def _embedder(settings: Settings) -> Iterator[Check]:
         yield Check("runtime", "note", *embedder.prospect)
     else:
         yield Check("runtime", "note" if conversion.why else "ok", conversion.describe)
+    yield Check("device", "ok", f"passages are embedded on {embedder.device_report}")
 
 
 def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:

@@ -232,7 +232,7 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
             raise UsageError(
                 f"{request.no_excludes[0]!r} is not excluded: nothing is indexed yet", hint="local-rag index PATH…"
             )
-    embedder = open_embedder(settings, display, "bf16")
+    embedder = open_embedder(settings, display, quick=True)
     with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
         for path in roots:
             if not path.exists() and str(path) not in index.status().roots:

@@ -15,7 +15,6 @@ from local_rag.core.progress import Display
 if TYPE_CHECKING:
     from local_rag.core.documents import WebPage
     from local_rag.core.protocols import Embedder, WebSearch
-    from local_rag.index.embed.conversion import Precision
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint_index import JointIndex
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 def open_embedder(
     settings: Settings,
     display: Display | None = None,
-    precision: Precision = "f32",
+    quick: bool = False,
 ) -> SentenceTransformerEmbedder:
     """The embedder that was asked for, else the one that made the index; not loaded yet.
 
-    `display` is told before a load that takes seconds; `precision` is that of passages.
+    `display` is told before a load that takes seconds; `quick` is for passages by the thousand.
     Raises ConfigError, ModelMissing.
     """
     from local_rag.config.models import load_models
@@ -45,7 +44,10 @@ def open_embedder(
         name = index.embedder
     spec = models.embedder(name)
     on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
-    return SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, precision)
+    embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, settings.values.device)
+    if quick:
+        embedder.require_device()
+    return embedder
 
 
 def loading(name: str) -> str:

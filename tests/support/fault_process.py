@@ -167,7 +167,7 @@ class Remembered:
 
         def embed(self, texts):
             cancel.check()
-            keys = {text: (self.fingerprint, self._precision, text) for text in texts}
+            keys = {text: (self.fingerprint, self._quick, text) for text in texts}
             missing = [text for text, key in keys.items() if key not in cls.known]
             if missing:
                 made = {keys[text]: row for text, row in zip(missing, compute(self, missing), strict=True)}

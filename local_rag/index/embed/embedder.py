@@ -18,12 +18,14 @@ from local_rag.config.models import EmbedderSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
-from local_rag.index.embed.conversion import Conversion, Precision
+from local_rag.index.embed.conversion import Conversion
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from local_rag.config.settings import DeviceName
     from local_rag.core.protocols import Vectors
+    from local_rag.index.embed.devices import Device
 
 CONVERTER = "local_rag.index.embed.converter"
 FOLDER = "embedders"
@@ -47,7 +49,8 @@ class SentenceTransformerEmbedder:
 
     `cache` is the folder for what can be made again: the SHA-256 of weights, and the model as converted for a runtime
     that loads in a moment (see `conversion`); without it sentence-transformers computes. `on_load` is called before a
-    load that takes some seconds. `precision` is for passages that are embedded by the thousand; questions are float32.
+    load that takes some seconds. With `quick` it computes in the quickest precision that is near enough: for passages
+    by the thousand, and on an accelerator if `device` allows (see `devices`). Questions are float32, on the processor.
     """
 
     def __init__(
@@ -55,12 +58,13 @@ class SentenceTransformerEmbedder:
         spec: EmbedderSpec,
         cache: Path | None = None,
         on_load: Callable[[], None] | None = None,
-        precision: Precision = "f32",
+        quick: bool = False,
+        device: DeviceName = "cpu",
     ) -> None:
         self.spec = spec
         self._on_load = on_load
         self._cache = cache
-        self._precision = precision
+        self._quick, self._device = quick, device
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
 
@@ -230,7 +234,67 @@ class SentenceTransformerEmbedder:
         encoder, self.conversion = encoders.load(
             self.conversion,
             self._new_tokenizer(),
-            self._precision,
+            self.conversion.for_passages if self._quick and self.conversion else "f32",
             lambda: encoders.TorchEncoder(model, self._longest),
         )
-        return encoder
+        return self._on_accelerator(encoder) or encoder
+
+    def _on_accelerator(self, processor: encoders.Encoder) -> encoders.Encoder | None:
+        """What computes in place of the processor, if anything."""
+        found = self._accelerators() if self._quick else []
+        if not found:
+            return None
+        from local_rag.index.embed import devices
+
+        passages = devices.PASSAGES.read_text(encoding="utf-8").split("\n\n")
+        return devices.choose(self._device, found, processor, self._exact, passages, self._trials).encoder
+
+    @property
+    def device_report(self) -> str:
+        """Which device embeds passages, and why not another, as far as it is known.
+
+        Raises ConfigError if one was named that is not there.
+        """
+        if self._device == "cpu":
+            return "cpu, as device: cpu says"
+        self.require_device()
+        found = self._accelerators()
+        if not found:
+            return "cpu: OpenVINO and PyTorch know no other device here"
+        from local_rag.index.embed import devices
+
+        return devices.report(self._device, found, self._trials).describe
+
+    def require_device(self) -> None:
+        """Raises ConfigError if a device was named that is not there."""
+        if self._device not in ("auto", "cpu"):
+            from local_rag.index.embed import devices
+
+            found = self._accelerators()
+            if self._device not in {device.name for device in found}:
+                raise devices.unusable(self._device, "", found)
+
+    def _accelerators(self) -> list[Device]:
+        if self._device == "cpu":
+            return []
+        from local_rag.index.embed import devices
+
+        model = weights.folder(self.spec)
+        return devices.listed(self._openvino_on, lambda name: encoders.TorchEncoder(model, self._longest, name))
+
+    def _openvino_on(self, device: str) -> encoders.Encoder:
+        """The converted model on a device of OpenVINO."""
+        if self.conversion is None or self.conversion.why:
+            raise RuntimeError("the model was not converted for OpenVINO")
+        return encoders.OpenVinoEncoder(self.conversion, self._new_tokenizer(), "f32", device=device)
+
+    def _exact(self) -> encoders.Encoder:
+        """In float32 on the processor."""
+        model, tokenizer = weights.folder(self.spec), self._new_tokenizer()
+        return encoders.load(self.conversion, tokenizer, "f32", lambda: encoders.TorchEncoder(model, self._longest))[0]
+
+    @property
+    def _trials(self) -> Path | None:
+        """Where it is remembered what came of trying the accelerators."""
+        folder = self.conversion_folder
+        return folder.with_name(f"{folder.name}.devices.json") if folder else None

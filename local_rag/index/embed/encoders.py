@@ -49,16 +49,22 @@ def load(
 
 
 class OpenVinoEncoder:
-    """A converted model on the processor."""
+    """A converted model, usually on the processor."""
 
     def __init__(
-        self, conversion: Conversion, tokenizer: Tokenizer, precision: Precision, *, keep: bool = True
+        self,
+        conversion: Conversion,
+        tokenizer: Tokenizer,
+        precision: Precision,
+        *,
+        keep: bool = True,
+        device: str = "CPU",
     ) -> None:
-        """Load it; `tokenizer` is this encoder's own, `keep` as for `compiled`."""
+        """Load it; `tokenizer` is this encoder's own, `keep` and `device` as for `compiled`."""
         tokenizer.enable_truncation(conversion.longest)
         tokenizer.enable_padding(pad_id=conversion.pad_id, pad_token=conversion.pad_token)
         self._tokenizer = tokenizer
-        model = compiled(conversion.model, precision if conversion.allows(precision) else "f32", keep)
+        model = compiled(conversion.model(precision), precision, keep, device)
         self._inputs = {port.any_name: _INPUTS[port.any_name] for port in model.inputs}
         self._requests = [model.create_infer_request() for _ in range(2)]
 
@@ -68,7 +74,7 @@ class OpenVinoEncoder:
         try:
             for number, batch in enumerate(batches):
                 request = self._requests[number % 2]
-                request.start_async(self._tokens(batch))
+                request.start_async(self.tokens(batch))
                 if running is not None:
                     yield _output(running)
                 running = request
@@ -78,7 +84,8 @@ class OpenVinoEncoder:
             for request in self._requests:
                 request.wait()
 
-    def _tokens(self, batch: Batch) -> dict[str, Any]:
+    def tokens(self, batch: Batch) -> dict[str, Any]:
+        """The inputs of the model by name: (n, tokens) each."""
         import numpy as np
 
         encodings = self._tokenizer.encode_batch(list(batch))
@@ -102,17 +109,20 @@ def import_openvino() -> Any:
     return openvino
 
 
-def compiled(model: Path, precision: Precision, keep: bool) -> Any:
+def compiled(model: Path, precision: Precision, keep: bool, device: str = "CPU") -> Any:
     """OpenVINO's CompiledModel; `keep` stores what was compiled in float32 for the next time.
+
+    An accelerator ("GPU") computes in the precision that it is made for; see `devices` for how near that is.
 
     The properties: https://docs.openvino.ai, "CPU Device", supported properties.
     """
     core = import_openvino().Core()
-    properties = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
+    hint = "bf16" if precision == "bf16" else "f32"  # what is not in eight bits is float32
+    properties = {"PERFORMANCE_HINT": "LATENCY"} | ({"INFERENCE_PRECISION_HINT": hint} if device == "CPU" else {})
     if keep and precision == "f32" and os.access(model.parent, os.W_OK):
         with suppress(RuntimeError):  # a kept one that is damaged, or no room for it
-            return core.compile_model(str(model), "CPU", properties | {"CACHE_DIR": str(model.parent / BLOBS)})
-    return core.compile_model(str(model), "CPU", properties)
+            return core.compile_model(str(model), device, properties | {"CACHE_DIR": str(model.parent / BLOBS)})
+    return core.compile_model(str(model), device, properties)
 
 
 def has_bfloat16() -> bool:
@@ -121,10 +131,10 @@ def has_bfloat16() -> bool:
 
 
 class TorchEncoder:
-    """sentence-transformers on the processor, for embedders that cannot be converted."""
+    """sentence-transformers, for embedders that cannot be converted and for accelerators of PyTorch."""
 
-    def __init__(self, folder: Path, longest: int) -> None:
-        self._model = sentence_transformer(folder, longest)
+    def __init__(self, folder: Path, longest: int, device: str = "cpu") -> None:
+        self._model = sentence_transformer(folder, longest, device)
 
     def encode(self, batches: Iterable[Batch]) -> Generator[Vectors, None, None]:
         """Batch by batch."""
@@ -132,12 +142,12 @@ class TorchEncoder:
             yield self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
 
 
-def sentence_transformer(folder: Path, longest: int) -> Any:
+def sentence_transformer(folder: Path, longest: int, device: str = "cpu") -> Any:
     """A SentenceTransformer, loaded quietly and from disk alone; `longest` is in tokens, special ones included."""
     from sentence_transformers import SentenceTransformer
 
     with _quiet():
-        model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        model = SentenceTransformer(str(folder), device=device, local_files_only=True)
     model.default_prompt_name = None
     model.max_seq_length = longest
     return model
