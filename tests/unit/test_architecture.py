@@ -43,7 +43,7 @@ HOME_OF = {
     "sentence_transformers": {"index/embed"},
     "tokenizers": {"index/embed"},
     "transformers": {"index/embed"},
-    "torch": {"index/embed/converter"},
+    "torch": {"index/embed/converter", "index/embed/devices"},
     "keyring": {"runtime/passwords"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
