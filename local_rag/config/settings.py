@@ -244,11 +244,7 @@ class Values(_Section):
         "section where most of it was found; auto: that, else neighbours; off",
     )
     embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
-    device: DeviceName = Field(
-        "auto",
-        description="what embeds passages: auto (an accelerator if it gives the same vectors and is faster), cpu, gpu "
-        "or npu (Intel), cuda, mps (Apple)",
-    )
+    device: DeviceName = Field("auto", description="embeds passages: auto, cpu; gpu, npu (Intel); cuda; mps (Apple)")
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")

@@ -3,7 +3,8 @@
 SmoothQuant (Xiao et al., ICML 2023, arXiv 2211.10438): before a layer y = x W, channel j of x is divided by
 s_j = max|x_j|^SHARE / max|W_j|^(1 - SHARE) and row j of W multiplied by it (equation 4), so that no channel needs most
 of the 256 steps. Ranges of x are observed on calibration texts; a weight has the range of its output channel. The rest
-of the model (embeddings, attention, normalization, pooling) stays in float32.
+of the model (embeddings, attention, normalization, pooling) stays in float32, and so does the first half of the layers
+that narrow a hidden state, whose errors all later layers multiply.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ def quantize(model: Path, feeds: Iterable[Feed], target: Path) -> bool:
     core = openvino.Core()
     graph = core.read_model(str(model))
     layers = _linear_layers(graph)
+    narrowing = [layer for layer in layers if _weight(layer).shape[0] < _weight(layer).shape[1]]
+    kept = {layer.get_friendly_name() for layer in narrowing[: -(-len(narrowing) // 2)]}
+    layers = [layer for layer in layers if layer.get_friendly_name() not in kept]
     ranges = _observed(openvino, core, graph, layers, feeds)
     inputs: dict[tuple[str, int], list[int]] = {}
     for number, layer in enumerate(layers):
