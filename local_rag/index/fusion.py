@@ -7,9 +7,9 @@ from typing import TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
-SPARSE = 0.6
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1. From .4 to .8 the figures of SciFact,
-Cranfield, FinanceBench and of questions about PEPs change by .02; every one is above that of reciprocal ranks."""
+SPARSE = 0.5
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions about
+PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
 
 RRF = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
