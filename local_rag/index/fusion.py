@@ -8,8 +8,8 @@ from typing import TypeVar
 T = TypeVar("T", bound=Hashable)
 
 SPARSE = 0.5
-"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions about
-PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
+"""What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions
+about PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
 
 RRF = 60
 """The constant k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
