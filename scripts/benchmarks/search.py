@@ -124,6 +124,11 @@ def _whole(size: int, one: dict[str, Any]) -> Table:
         [name, percentile(one[mode], 0.5) * 1e3, percentile(one[mode], 0.95) * 1e3]
         for mode, name in (("dense", "by vectors"), ("words", "by words"), ("hybrid", "hybrid"))
     ]
+    whole = percentile(one["hybrid"], 0.5)
+    for name, (first, later) in one["narrowed"].items():
+        ratio = percentile(later, 0.5) / whole
+        what = f"hybrid, {name}: {ratio:.2f} of all; the first query {first * 1e3:.0f} ms"
+        rows.append([what, percentile(later, 0.5) * 1e3, percentile(later, 0.95) * 1e3])
     rows.append([f"words, every match ranked ({len(one['every match'])} queries)", slow * 1e3, None])
     rows.append(["the same queries as local-rag ranks them", percentile(one["its queries"], 0.5) * 1e3, None])
     rows.append(["one file changed", one["change"] * 1e3, None])

@@ -120,8 +120,10 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     for text in texts:
         pieces.append(Chunk(length, length + len(text), f"Part {number % 97}"))
         length += len(text) + 2
-    document = LoadedDocument("\n\n".join(texts), f"Document {number}", None)
-    path = f"/corpus/{number % 100:02}/{number:06}.txt"
+    document = LoadedDocument(
+        "\n\n".join(texts), f"Document {number}", author=f"Author {number % 200}", date=f"{2000 + number % 25}"
+    )
+    path = f"/corpus/{number % 100:02}/{number:06}.{'txt' if number % 10 else 'pdf'}"
     row = FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0)
     writes.write(db, row, [(document, pieces)])
     chunks = reads.chunks_at(db, path)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
+from local_rag.core.narrowing import Narrowing
 from local_rag.index.candidates import Mode
 from local_rag.index.index import Index
 from local_rag.index.store import full_text, writes
@@ -58,12 +59,38 @@ def ours(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[st
         "near": near,
         **figures,
         "found": [[chunk - 1 for chunk, _ in row] for row in rows],
+        "narrowed": narrowed(index, texts),
         "every match": slow,
         "its queries": fast,
         "same words": float(np.mean([overlap(a, b) for a, b in zip(quick, every, strict=True)])),
         "change": changed(index, size),
         "memory": memory,
     }
+
+
+NARROWED = {
+    "--after 2001 (96 %)": Narrowing(after="2001"),
+    "--after 2024 (4 %)": Narrowing(after="2024"),
+    "--type txt (90 %)": Narrowing(types=("txt",)),
+    "--type pdf (10 %)": Narrowing(types=("pdf",)),
+    "--from 'Author 7' (0.5 %)": Narrowing(authors=("Author 7",)),
+}
+"""Conditions, with the share of the passages that they leave."""
+
+
+def narrowed(index: Index, texts: Sequence[str]) -> dict[str, tuple[float, list[float]]]:
+    """For each condition the seconds of its first query, which makes the set of chunks, and of each query after it."""
+    figures = {}
+    for name, narrowing in NARROWED.items():
+        began = time.perf_counter()
+        _search_within(index, texts, narrowing, 0)
+        first = time.perf_counter() - began
+        figures[name] = first, timed(partial(_search_within, index, texts, narrowing), len(texts))[1]
+    return figures
+
+
+def _search_within(index: Index, texts: Sequence[str], narrowing: Narrowing, number: int) -> Any:
+    return index.search(texts[number], TOP, within=narrowing)
 
 
 MODES: tuple[Mode, ...] = ("dense", "words", "hybrid")
