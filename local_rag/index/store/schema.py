@@ -138,7 +138,7 @@ CREATE INDEX IF NOT EXISTS former_keys_of_chunk ON former_keys (chunk);
 CREATE INDEX IF NOT EXISTS chunks_of_digest ON chunks (digest);
 CREATE INDEX IF NOT EXISTS chunks_of_header ON chunks (header);
 DROP INDEX IF EXISTS documents_of_file;
-CREATE INDEX IF NOT EXISTS documents_by_file ON documents (file, header_version, date, author);
+CREATE INDEX IF NOT EXISTS documents_by_file ON documents (file, header_version, date, author, title);
 CREATE INDEX IF NOT EXISTS documents_by_header_version ON documents (header_version);
 """
 """What schema 1 lacks.

@@ -402,3 +402,15 @@ def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
     assert answer.reason.startswith("1 of 1 sentence could not be checked: a prompt of 5,000 tokens")
     assert [sentence.support for sentence in answer.sentences] == ["unparsed"]
     assert [kind(body) for body in ollama.chats].count("answer") == 1, "writing again would not help"
+
+
+def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(ollama):
+    """Who wrote a document often stands nowhere in its text: graders and generator see it, and a citation may say it."""
+    plan = passage(1, title="Harbour plan", author="Ada Quill", date="2023-03-31", named="plan")
+    ollama.script(grades("y"), "Harbour plan was written by Ada Quill. [1]", GOOD)
+    answer, _ = ask(ollama, "self-rag", corpus=FakeCorpus([plan]), k=1)
+    assert answer.status == "grounded"
+    (citation,) = answer.citations
+    assert (citation.quote, citation.located) == ("Author: Ada Quill", "property")
+    shown = 'title="Harbour plan" author="Ada Quill" date="2023-03-31"'
+    assert [shown in body["messages"][-1]["content"] for body in ollama.chats] == [True] * 3
