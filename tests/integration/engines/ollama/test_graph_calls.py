@@ -405,7 +405,7 @@ def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
 
 
 def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(ollama):
-    """Who wrote a document often stands nowhere in its text: graders and generator see it, and a citation may say it."""
+    """Who wrote a document often stands nowhere in its text: graders and generator see it, and it can be cited."""
     plan = passage(1, title="Harbour plan", author="Ada Quill", date="2023-03-31", named="plan")
     ollama.script(grades("y"), "Harbour plan was written by Ada Quill. [1]", GOOD)
     answer, _ = ask(ollama, "self-rag", corpus=FakeCorpus([plan]), k=1)
