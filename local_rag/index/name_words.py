@@ -21,7 +21,6 @@ _DATE = re.compile(
     r"(?<![^\W_])(?P<year>(?:19|20)\d\d)(?P<mark>[-_. ]?)(?P<month>0[1-9]|1[0-2])"
     r"(?:(?P=mark)(?P<day>0[1-9]|[12]\d|3[01]))?(?![^\W_])"
 )
-_COUNTED = re.compile(r"\d{1,3}(?:\.|$)")
 _ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
 _WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![^\s])|[^\s-]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -40,36 +39,19 @@ _NOTHING = frozenset(
 )
 """Names made of nothing but these words and of numbers were given by a program."""
 
-_GENERIC = frozenset(
-    """about abstract appendix authors changelog changes chapter contents contributing copying cover default home index
-    init introduction licence license main manual news note notes overview page preface readme references section
-    summary toc todo""".split()
-)
-"""Names that many folders hold: only with the folder's own name they say which file is meant."""
-
-_TECHNICAL = frozenset(
-    """build content data desktop dist doc docs documents downloads files home html out pages posts public source src
-    static tmp users www""".split()
-)
-"""Folders whose names say where a file is kept and not what it is about."""
-
 
 def name_words(path: str) -> list[str]:
     """The words of a file's name in order, once each, as they are written; of a page's URL, those of its last part.
 
     The name is cut at punctuation, between a small and a capital letter, and between letters and numbers; "10K" and
     "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, random ids, long numbers and names
-    that a scanner, a camera or a browser gave are left out. A name such as README, index or 03 is that of many files:
-    the name of the folder comes before it.
+    that a scanner, a camera or a browser gave are left out.
     """
     parts = _parts(path)
     name = list(_spoken(parts[-1])) if parts else []
     plain = [word.casefold() for word in name]
     if not name or all(word in _NOTHING or _is_number(word) for word in plain):
-        dated = [word for word in name if _is_date(word)]
-        return _once(dated) or (_with_folder(parts, name) if parts and _COUNTED.match(parts[-1]) else [])
-    if all(word in _GENERIC or (_is_number(word) and not _is_date(word)) for word in plain):
-        return _with_folder(parts, name)
+        return _once([word for word in name if _is_date(word)])
     return _once(name)
 
 
@@ -98,15 +80,6 @@ def _parts(path: str) -> list[str]:
         return [(url.hostname or "").removeprefix("www."), *filter(None, unquote(url.path).split("/"))]
     file = Path(path)
     return [part for part in file.parts if part != file.anchor]
-
-
-def _with_folder(parts: list[str], name: list[str]) -> list[str]:
-    """A name that is that of many files behind the nearest of two folders above that says something."""
-    for folder in reversed(parts[-3:-1]):
-        spoken = [word for word in _spoken(folder) if not word.isdecimal()]
-        if not all(word.casefold() in _TECHNICAL | _NOTHING | _GENERIC for word in spoken):
-            return _once([*spoken, *name])
-    return _once([word for word in name if not word.isdecimal()])
 
 
 def _spoken(name: str) -> Iterator[str]:

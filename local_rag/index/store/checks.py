@@ -51,7 +51,10 @@ def damage(db: sqlite3.Connection) -> str:
     check = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if check != "ok":
         return check
-    missing = {*schema.NAMES, shapes.full_text(db)} - shapes.tables(db)
+    needed = {*schema.NAMES, shapes.full_text(db)}
+    if not shapes.is_behind(db):
+        needed.update(schema.SEARCHED)
+    missing = needed - shapes.tables(db)
     if missing:
         return f"it lacks the table {min(missing)}"
     if gap := reads.gap(db):

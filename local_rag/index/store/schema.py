@@ -88,6 +88,9 @@ NEW_COLUMNS = (
 NAMES = ("meta", "roots", "files", "documents", "chunks", "vectors", "fresh")
 """The tables that every schema has, besides that of its full text."""
 
+SEARCHED = ("headers", "embedded")
+"""The tables that a search of this schema reads besides."""
+
 OWN = ("meta", "files", "documents", "chunks", "vectors")
 """Those that tell an index from the databases of other programs."""
 
