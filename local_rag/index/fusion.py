@@ -21,11 +21,20 @@ def combined(cosines: Mapping[T, float], shares: Mapping[T, float], unembedded: 
     A convex combination in the sense of Bruch, Gai and Ingber, An Analysis of Fusion Functions for Hybrid Retrieval,
     TOIS 42, 2023, section 4; BM25 is not divided by the best of the query but by its limit, so that a long question
     whose words no passage has together leaves the order to the vectors. A passage that is not embedded yet counts with
-    the mean cosine of those that were found by words, and is neither punished nor preferred.
+    the mean cosine of those that were found by words, and is neither punished nor preferred. Where none of them is
+    embedded nothing says how near such passages are: the best by words counts as the nearest of all, the others less in
+    proportion to their shares, so that neither kind buries the other.
     """
     known = [cosines[chunk] for chunk in shares if chunk in cosines]
-    usual = sum(known) / len(known) if known else 0.0
-    dense = {**cosines, **dict.fromkeys(unembedded, usual)}
+    if known:
+        assumed = dict.fromkeys(unembedded, sum(known) / len(known))
+    else:
+        nearest, most = (
+            max(cosines.values(), default=0.0),
+            max((shares.get(chunk, 0.0) for chunk in unembedded), default=0.0),
+        )
+        assumed = {chunk: max(0.0, nearest) * shares.get(chunk, 0.0) / (most or 1.0) for chunk in unembedded}
+    dense = {**cosines, **assumed}
     return {chunk: cosine + SPARSE * shares.get(chunk, 0.0) for chunk, cosine in dense.items()}
 
 

@@ -26,6 +26,7 @@ from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Stored
 from local_rag.index.store.store import Store
 from local_rag.index.store.verification import verify
+from local_rag.index.unstored_vectors import UnstoredVectors
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -49,6 +50,7 @@ class Index(Changes):
         self._content: tuple[str, str] | None = None
         self._narrowed = narrowed.Narrowed(store)
         self._preferences = Preferences(store, embedder)
+        self._unstored = UnstoredVectors(store, embedder)
 
     @classmethod
     def open(
@@ -156,6 +158,48 @@ class Index(Changes):
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
         `within` leaves nothing, IndexMismatch after a re-embedding.
         """
+        return self._searched(query, k, within, exclude, mode, repeats, self._unstored)
+
+    def rank(
+        self,
+        query: str,
+        k: int,
+        *,
+        within: Narrowing | Sequence[str] = (),
+        exclude: Collection[str] = (),
+        mode: Mode = "hybrid",
+        repeats: bool = False,
+    ) -> list[Document]:
+        """As `search`, but no passage is embedded for it: `score` is None for one that has no vector yet."""
+        return self._searched(query, k, within, exclude, mode, repeats, None)
+
+    def scored(self, query: str, documents: Sequence[Document]) -> list[Document]:
+        """What `rank` brought with the scores that it lacks."""
+        lacking = [document.metadata["chunk_id"] for document in documents if document.metadata["score"] is None]
+        if not lacking:
+            return list(documents)
+        passages = self._store.read(reads.passages, self._store.read(reads.chunks_named, lacking))
+        vector = self.embedder.embed_queries([query.encode("utf-8", "replace").decode()])[0]
+        cosines = self._unstored.cosines(vector, passages)
+        scores = {passage.key: cosines[passage.id] for passage in passages}
+
+        def with_score(document: Document) -> Document:
+            metadata = document.metadata
+            score = scores.get(metadata["chunk_id"], 0.0) if metadata["score"] is None else metadata["score"]
+            return document.model_copy(update={"metadata": {**metadata, "score": score}})
+
+        return list(map(with_score, documents))
+
+    def _searched(
+        self,
+        query: str,
+        k: int,
+        within: Narrowing | Sequence[str],
+        exclude: Collection[str],
+        mode: Mode,
+        repeats: bool,
+        unstored: UnstoredVectors | None,
+    ) -> list[Document]:
         cancel.check()
         self._check()
         if k < 1 or not query.strip() or self._store.read(reads.is_empty):
@@ -166,7 +210,7 @@ class Index(Changes):
         vector = self.embedder.embed_queries([query])[0]
         prefer = self._preferences.of(query, vector, chosen)
         return searches.search(
-            self._store, query, vector, k, self.embedder,
+            self._store, query, vector, k, unstored,
             mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats, prefer=prefer,
         )  # fmt: skip
 

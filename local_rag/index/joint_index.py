@@ -78,18 +78,13 @@ class JointIndex:
     ) -> list[Document]:
         """As `Index.search`: the k best passages of all. Raises UsageError if `within` leaves nothing in any index."""
         left_out = _keys(exclude)
-        brought: list[list[Document]] = []
-        nothing: list[NothingLeft] = []
-        for name, index in self._indexes.items():
-            try:
-                passages = index.search(
-                    query, max(LEAST, WIDER * k), within=within, exclude=left_out[name], mode=mode, repeats=repeats
-                )
-                brought.append([_named(passage, name) for passage in passages])
-            except NothingLeft as error:
-                nothing.append(error)
-        if len(nothing) == len(self._indexes):
-            raise nothing[0]
+        wider = max(LEAST, WIDER * k)
+
+        def ranked(name: str, index: Index) -> list[Document]:
+            passages = index.rank(query, wider, within=within, exclude=left_out[name], mode=mode, repeats=repeats)
+            return [_named(passage, name) for passage in passages]
+
+        brought = self._narrowed(ranked)
         terms = content_stems(query) if mode != "dense" else []
         ranking = joint_ranking.ranked(brought, query, mode, self.document_frequency(terms), self.count())
         kept: dict[str, Document] = {}
@@ -97,7 +92,16 @@ class JointIndex:
             same = passage.metadata["chunk_id"] if repeats else " ".join(passage.page_content.split())
             metadata = {**passage.metadata, "rank_score": score}
             kept.setdefault(same, passage.model_copy(update={"metadata": metadata}))
-        return list(kept.values())[: max(0, k)]
+        best = list(kept.values())[: max(0, k)]
+
+        def scored(index: Index, own: Sequence[Document]) -> list[float]:
+            return [passage.metadata["score"] for passage in index.scored(query, own)]
+
+        scores = self._of_each(best, scored, 0.0)
+        return [
+            passage.model_copy(update={"metadata": {**passage.metadata, "score": score}})
+            for passage, score in zip(best, scores, strict=True)
+        ]
 
     def catalog(self) -> Catalog:
         """What the catalogs of all say, each index in turn."""
@@ -157,16 +161,7 @@ class JointIndex:
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """The files of all, or those of which `within` leaves something. Raises UsageError if there is none then."""
-        files: list[IndexedFile] = []
-        nothing: list[NothingLeft] = []
-        for index in self._indexes.values():
-            try:
-                files += index.files(within)
-            except NothingLeft as error:
-                nothing.append(error)
-        if len(nothing) == len(self._indexes):
-            raise nothing[0]
-        return files
+        return [file for files in self._narrowed(lambda _, index: index.files(within)) for file in files]
 
     def addresses(self, paths: Collection[str]) -> dict[str, str]:
         """The URL that each of these files was saved from, as far as the file says so."""
@@ -201,6 +196,19 @@ class JointIndex:
         from local_rag.index.retriever import retriever_of
 
         return retriever_of(self, k, within, **options)
+
+    def _narrowed(self, ask: Callable[[str, Index], list[T]]) -> list[list[T]]:
+        """What each index brings of a narrowing that leaves something in it. Raises NothingLeft if it does in none."""
+        answers: list[list[T]] = []
+        nothing: list[NothingLeft] = []
+        for name, index in self._indexes.items():
+            try:
+                answers.append(ask(name, index))
+            except NothingLeft as error:
+                nothing.append(error)
+        if not answers:
+            raise nothing[0]
+        return answers
 
     def _of_each(
         self, documents: Sequence[Document], ask: Callable[[Index, Sequence[Document]], list[T]], nothing: T

@@ -36,10 +36,13 @@ def ranked(
     `frequencies` say in how many of all `passages` a term of the query occurs.
     """
     every = [document for documents in brought for document in documents]
-    scores = {_key(document): _cosine(document) for document in every}
+    cosines = {key: float(score) for key, score in map(_cosine, every) if score is not None}
+    scores = {_key(document): cosines.get(_key(document), 0.0) for document in every}
     if mode != "dense":
         shares = _shares(every, query, frequencies, passages)
-        scores = shares if mode == "words" else combined(scores, shares)
+        matching = {key: share for key, share in shares.items() if share}
+        unembedded = [key for key in scores if key not in cosines]
+        scores = shares if mode == "words" else combined(cosines, matching, unembedded)
     joint = _worth(every, scores)
     scored: list[tuple[Document, float]] = []
     for documents in brought:
@@ -87,5 +90,5 @@ def _key(document: Document) -> str:
     return str(document.metadata["chunk_id"])
 
 
-def _cosine(document: Document) -> float:
-    return float(document.metadata["score"])
+def _cosine(document: Document) -> tuple[str, float | None]:
+    return _key(document), document.metadata["score"]

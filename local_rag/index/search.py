@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from local_rag.index.candidates import Mode, candidates
 from local_rag.index.fusion import fuse
 from local_rag.index.preference import Preference
-from local_rag.index.store import embedded, full_text, priority, reads
+from local_rag.index.store import full_text, reads
 from local_rag.index.store.store import Store
 from local_rag.text.near_duplicates import Distinct
 from local_rag.text.urls import is_page
@@ -17,10 +18,11 @@ from local_rag.text.words import stem, words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Embedder, Vectors
+    from local_rag.core.protocols import Vectors
     from local_rag.index.exact_words import ExactWords
     from local_rag.index.store.schema import Passage
     from local_rag.index.store.selection import Selection
+    from local_rag.index.unstored_vectors import UnstoredVectors
 
 Prefer = Callable[[int, Collection[int]], Preference]
 """(how many chunks to rank, chunks that are not wanted) -> the chunks that a search prefers."""
@@ -43,7 +45,7 @@ def search(
     query: str,
     vector: Vectors,
     k: int,
-    embedder: Embedder,
+    unstored: UnstoredVectors | None,
     *,
     mode: Mode = "hybrid",
     chosen: Selection | None = None,
@@ -57,81 +59,82 @@ def search(
     `vector` (d,) is the query as a unit vector; with mode "words" it only gives the scores. `chosen`, `wanted` (exact
     words) and `exclude` (keys of passages) narrow the search. Identical texts come once, from the place that ranks
     first, and near-duplicates of better passages only where there are too few others, unless `repeats`. `prefer` ranks
-    the chunks of documents that the query names.
+    the chunks of documents that the query names. `unstored` makes the vectors of those that have none yet; without it
+    their `score` is None.
     """
     left_out = store.read(reads.chunks_named, exclude) if exclude else []
     deep = max(_DEEP, 4 * k)
     preferred = prefer(deep, left_out) if prefer else Preference()
+    texts = _Texts(store, wanted)
     while True:
         scored = candidates(store, query, vector, deep, mode, chosen, left_out)
         weights, rankings = zip((1.0, scored.ranked), *preferred.rankings, strict=True)
         fused = fuse(rankings, weights)
-        ranked = list(fused) if wanted is None else _holding(store, list(fused), wanted)
-        kept, complete = (_read(store, ranked[:k]), True) if repeats else _distinct(store, ranked, k)
+        kept, complete = texts.first(list(fused), k) if repeats else texts.distinct(list(fused), k)
         enough = len(kept) == k and (complete or deep >= _DEEP_ENOUGH)
         if enough or scored.complete or (wanted and deep > DEEPEST):
             break
         deep *= 4
-    cosines = _cosines(store, embedder, vector, kept)
+    cosines: dict[int, float] = store.cosines(vector, [passage.id for passage in kept])
+    if unstored is not None:
+        cosines |= unstored.cosines(vector, [passage for passage in kept if passage.id not in cosines])
     said = preferred.said
     return [
-        document(passage, said.get(passage.id, ""), score=cosines[passage.id], rank_score=fused[passage.id])
+        document(passage, said.get(passage.id, ""), score=cosines.get(passage.id), rank_score=fused[passage.id])
         for passage in kept
     ]
 
 
-def _cosines(store: Store, embedder: Embedder, vector: Vectors, passages: Sequence[Passage]) -> dict[int, float]:
-    """The cosine of the query with the vector of each passage, which is made now where it is not embedded yet."""
-    cosines = store.cosines(vector, [passage.id for passage in passages])
-    lacking = [passage for passage in passages if passage.id not in cosines]
-    if lacking:
-        priority.note(store.folder, [passage.id for passage in reversed(lacking)])
-        headers = store.read(embedded.headers_of, [passage.id for passage in lacking])
-        rows = embedder.embed_documents([passage.text for passage in lacking])
-        named = [row for row, passage in enumerate(lacking) if passage.id in headers]
-        if named:
-            of_headers = embedder.embed_documents([headers[lacking[row].id] for row in named])
-            rows[named] = embedded.added(rows[named], of_headers)
-        cosines |= {passage.id: float(row @ vector) for passage, row in zip(lacking, rows, strict=True)}
-    return cosines
+class _Texts:
+    """The passages that a search reads, each once however often it ranks anew, and whether they hold what is wanted."""
 
+    def __init__(self, store: Store, wanted: ExactWords | None) -> None:
+        self._store, self._wanted = store, wanted
+        self._known: dict[int, Passage | None] = {}
 
-def _holding(store: Store, ranked: Sequence[int], wanted: ExactWords) -> list[int]:
-    """Those of the chunks that hold what is wanted, in their order."""
-    batches = (ranked[first : first + _READ] for first in range(0, len(ranked), _READ))
-    passages = (passage for batch in batches for passage in store.read(reads.passages, batch))
-    return [passage.id for passage in passages if wanted.are_in(passage)]
+    def first(self, ranked: Sequence[int], k: int) -> tuple[list[Passage], bool]:
+        """The first k passages."""
+        return list(islice(self._holding(ranked, k), k)), True
 
+    def distinct(self, ranked: Sequence[int], k: int) -> tuple[list[Passage], bool]:
+        """The first k passages with different texts, and whether there was no need of near-duplicates of better ones.
 
-def _read(store: Store, chunks: Sequence[int]) -> list[Passage]:
-    return store.read(reads.passages, chunks)
+        Where the others are fewer than k, the first near-duplicates come after them.
+        """
+        taken: list[Passage] = []
+        spare: list[Passage] = []
+        distinct = Distinct()
+        for passage in self._once(ranked, k):
+            (taken if distinct.takes(passage.text) else spare).append(passage)
+            if len(taken) == k:
+                break
+        return [*taken, *spare][:k], len(taken) == k
 
+    def _once(self, ranked: Sequence[int], k: int) -> Iterator[Passage]:
+        """Passages in their order, of identical texts the first that holds what is wanted."""
+        digests = self._store.read(reads.digests, ranked)
+        first: dict[bytes, int] = {}
+        for chunk in ranked:
+            if chunk in digests:
+                first.setdefault(digests[chunk], chunk)
+        seen: set[bytes] = set()
+        for passage in self._holding(ranked if self._wanted else list(first.values()), k):
+            digest = digests.get(passage.id)
+            if digest is not None and digest not in seen:
+                seen.add(digest)
+                yield passage
 
-def _distinct(store: Store, ranked: Sequence[int], k: int) -> tuple[list[Passage], bool]:
-    """The first k passages with different texts, and whether there was no need of near-duplicates of better ones.
-
-    Where the others are fewer than k, the first near-duplicates come after them.
-    """
-    taken: list[Passage] = []
-    spare: list[Passage] = []
-    distinct = Distinct()
-    for passage in _once(store, ranked, k):
-        if len(taken) == k:
-            break
-        (taken if distinct.takes(passage.text) else spare).append(passage)
-    return [*taken, *spare][:k], len(taken) == k
-
-
-def _once(store: Store, ranked: Sequence[int], k: int) -> Iterator[Passage]:
-    """Passages in their order, of identical texts the first; they are read as they are wanted."""
-    digests = store.read(reads.digests, ranked)
-    first: dict[bytes, int] = {}
-    for chunk in ranked:
-        if chunk in digests:
-            first.setdefault(digests[chunk], chunk)
-    chunks, size = list(first.values()), min(2 * k, _READ)
-    for start in range(0, len(chunks), size):
-        yield from _read(store, chunks[start : start + size])
+    def _holding(self, ranked: Sequence[int], k: int) -> Iterator[Passage]:
+        """Those that hold what is wanted, in their order; they are read as they are asked for."""
+        size = min(2 * k, _READ)
+        for start in range(0, len(ranked), size):
+            batch = ranked[start : start + size]
+            new = [chunk for chunk in batch if chunk not in self._known]
+            self._known |= dict.fromkeys(new)
+            for passage in self._store.read(reads.passages, new) if new else []:
+                if self._wanted is None or self._wanted.are_in(passage):
+                    self._known[passage.id] = passage
+            yield from filter(None, map(self._known.__getitem__, batch))
 
 
 def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
@@ -144,7 +147,7 @@ def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
     }
 
 
-def document(passage: Passage, named: str = "", **scores: float) -> Document:
+def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
     """A passage with the metadata that `protocols.Corpus` lists; a search adds `score` and `rank_score`."""
     from langchain_core.documents import Document
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
+from local_rag.runtime.index_request import Request
 from local_rag.runtime.opening import open_embedder, open_index, status_of
 from local_rag.text.display import plural, short_path, shorten, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
-    from local_rag.index.parse.loaders import Loader
     from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
@@ -29,90 +29,6 @@ if TYPE_CHECKING:
     from local_rag.web.fetch import Fetcher
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to index: files and folders, and pages that were named; with neither, all files that are known.
-
-    `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
-    `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
-    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
-    those of encrypted PDFs; `reembed` makes new vectors from the stored text. `no_embed` brings text up to date and
-    makes no vectors, `embed_only` does only that. `moved`, the old path and the new one, is all that is done, too.
-    `about` says what the index holds; empty: its catalog says it again.
-    `loaders` of a program read files by their suffix, see `Index.sync`.
-    """
-
-    paths: Sequence[Path] = ()
-    urls: Sequence[str] = ()
-    excludes: Sequence[str] = ()
-    no_excludes: Sequence[str] = ()
-    clear_excludes: bool = False
-    secrets: bool = False
-    follow_links: bool | None = None
-    prune: bool = False
-    retry: bool = False
-    passwords: bool = False
-    reembed: bool = False
-    no_embed: bool = False
-    embed_only: bool = False
-    moved: tuple[Path, Path] | None = None
-    about: str | None = None
-    loaders: Mapping[str, Loader] = field(default_factory=dict)
-
-    @property
-    def roots(self) -> list[Path]:
-        """The paths, absolute."""
-        return [path.expanduser().absolute() for path in self.paths]
-
-    def check(self) -> None:
-        """Raises UsageError for two options of which each forbids what the other asks for."""
-        if self.no_embed and self.embed_only:
-            raise UsageError(
-                "--no-embed makes no vectors, and --embed-only makes nothing else: they exclude each other",
-                hint="local-rag index --embed-only",
-            )
-        if self.no_embed and self.reembed:
-            raise UsageError(
-                "--reembed makes vectors anew, and --no-embed makes none: they exclude each other",
-                hint="local-rag index --reembed",
-            )
-        walking = {
-            "--exclude": self.excludes,
-            "--no-exclude": self.no_excludes,
-            "--clear-excludes": self.clear_excludes,
-            "--include-secrets": self.secrets,
-            "--follow-links": self.follow_links is not None,
-            "--prune": self.prune,
-            "--retry": self.retry,
-            "--passwords": self.passwords,
-            "--reembed": self.reembed,
-            "a URL": self.urls,
-            "a path": self.paths,
-        }
-        if self.embed_only and (given := [name for name, value in walking.items() if value]):
-            raise UsageError(
-                f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
-                hint="local-rag index --embed-only",
-            )
-        walking |= {"--no-embed": self.no_embed, "--embed-only": self.embed_only}
-        if self.moved and (given := [name for name, value in walking.items() if value]):
-            raise UsageError(
-                f"--moved reads nothing and embeds nothing, so {given[0]} changes nothing with it",
-                hint=f"local-rag index --moved {shlex.join(map(str, self.moved))}",
-            )
-
-    @property
-    def walk_options(self) -> dict[str, Any]:
-        """How folders are walked."""
-        return {
-            "excludes": self.excludes,
-            "no_excludes": self.no_excludes,
-            "clear_excludes": self.clear_excludes,
-            "secrets": self.secrets,
-            "follow_links": self.follow_links,
-        }
 
 
 def index_files(
@@ -307,9 +223,10 @@ def _may_go_to_the_web(settings: Settings) -> None:
 
 
 def _joined(files: SyncReport, pages: SyncReport) -> SyncReport:
-    """Both reports as one; only files are ignored and excluded."""
-    names = [each.name for each in fields(SyncReport) if each.name not in ("ignored", "excludes")]
-    return replace(files, **{name: getattr(files, name) + getattr(pages, name) for name in names})
+    """Both reports as one; only files are ignored and excluded, and the later one says what has no vector."""
+    names = [each.name for each in fields(SyncReport) if each.name not in ("ignored", "excludes", "not_embedded")]
+    joint = {name: getattr(files, name) + getattr(pages, name) for name in names}
+    return replace(files, **joint, not_embedded=pages.not_embedded)
 
 
 def sync(index: Index, request: Request, display: Display) -> SyncReport:

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def passages_table(passages: list[Document], label: PathLabel = short_path) -> PlainTable:
-    """The passages of a search: where each stands, its scores, and how it begins."""
+    """The passages of a search: where each stands, its scores, the words that name its document, how it begins."""
     table = PlainTable(gap=1)
     for rank, passage in enumerate(passages, start=1):
         metadata = passage.metadata
-        scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f})"
+        named = f", named by “{metadata['named']}”" if metadata.get("named") else ""
+        scores = f"  (similarity {metadata['score']:.3f}, rank score {metadata['rank_score']:.4f}{named})"
         table.add_row(f"[{rank}]", location(citation_of(passage), label) + Text(scores, "dim"))
         table.add_row("", shorten(passage.page_content, 300))
     return table

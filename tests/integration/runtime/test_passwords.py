@@ -18,7 +18,8 @@ from local_rag.index.parse import worker
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
 from local_rag.runtime import indexing, passwords
-from local_rag.runtime.indexing import Request, index_files
+from local_rag.runtime.index_request import Request
+from local_rag.runtime.indexing import index_files
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.progress import TerminalDisplay
 

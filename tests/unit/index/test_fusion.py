@@ -24,6 +24,12 @@ def test_before_anything_is_embedded_words_decide_alone():
     assert scores == pytest.approx({1: SPARSE * 0.2, 2: SPARSE * 0.6})
 
 
+def test_the_best_by_words_comes_first_where_only_what_words_do_not_match_is_embedded():
+    scores = combined({7: 0.3, 8: 0.28}, {1: 0.4, 2: 0.04}, [1, 2])
+    assert sorted(scores, key=scores.__getitem__, reverse=True) == [1, 7, 8, 2], "and what is near is not buried"
+    assert combined({7: -0.1}, {1: 0.4}, [1])[1] == pytest.approx(SPARSE * 0.4)
+
+
 def test_reciprocal_rank_fusion_by_hand():
     assert fuse([[1, 2, 3], [3, 1]]) == pytest.approx({1: 1 / 61 + 1 / 62, 3: 1 / 63 + 1 / 61, 2: 1 / 62})
     assert list(fuse([[1, 2], [2, 1]])) == [1, 2] and fuse([]) == {}

@@ -118,6 +118,13 @@ def test_wide_characters_take_two_columns():
     assert max(map(cell_len, table)) in (39, 40)
 
 
+def test_a_search_shows_which_words_named_the_document():
+    named = passage(1)
+    named.metadata["named"] = "rule 17"
+    (line, *_), (plain, *_) = (shown(passages_table([each]), width=200) for each in (named, passage(1)))
+    assert "named by “rule 17”" in line and "named" not in plain
+
+
 def test_nothing_that_was_read_drives_the_terminal():
     hostile = answer(HOSTILE, citations=(citation(quote=HOSTILE, source=f"/notes/{HOSTILE}.md"),))
     assert lines(hostile)[0] == "The red]0;title valve holds.", "what is left of an escape sequence is harmless text"

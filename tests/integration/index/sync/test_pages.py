@@ -23,7 +23,8 @@ from local_rag.index.store import connection
 from local_rag.index.store.lock import write_lock
 from local_rag.index.within import matching
 from local_rag.runtime import indexing
-from local_rag.runtime.indexing import Request, index_files, listed_urls, named, reader
+from local_rag.runtime.index_request import Request
+from local_rag.runtime.indexing import index_files, listed_urls, named, reader
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
 from local_rag.terminal.progress import TerminalDisplay
@@ -383,7 +384,7 @@ class TestLists:
 class TestDoor:
     @pytest.fixture
     def run(self, web, monkeypatch):
-        monkeypatch.setattr(indexing, "open_embedder", lambda *_: HashingEmbedder(window=300))
+        monkeypatch.setattr(indexing, "open_embedder", lambda *_, **__: HashingEmbedder(window=300))
         shown = io.StringIO()
 
         def door(*paths, urls=(), settings=None, json=False):
@@ -403,6 +404,11 @@ class TestDoor:
         assert fetched == [f"fetching {web.url('/boats')}", f"fetching {web.url('/nothing')}"]
         assert re.fullmatch(r"searchable: 1 file, 1 web page, 2 passages \(\d+\.\d s\)", searchable)
         assert run(notes, urls=["/boats"]).splitlines() == ["0 new, 0 updated, 2 unchanged, 0 removed, 0 skipped"]
+
+    def test_what_has_no_vector_is_counted_once(self, run, notes, web):
+        request = Request([notes], [web.url("/boats")], no_embed=True)
+        report, _ = index_files(Settings.load(), request, TerminalDisplay(SafeConsole(io.StringIO())), fetcher(web))
+        assert (report.chunks, report.not_embedded) == (2, 2)
 
     def test_without_names_folders_are_brought_up_to_date_and_nobody_is_called(self, run, notes, web):
         run(notes, urls=["/boats", "/whales"])
