@@ -192,7 +192,7 @@ class Changes:
         from local_rag.index.sync import relocating
 
         with self._locked():
-            moved = relocating.move(self._store, str(old.expanduser().absolute()), str(new.expanduser().resolve()))
+            moved = relocating.move(self._store, old, new)
             self._settle()
             with_vector, chunks = self.embedded_count()
             return SyncReport(moved=moved, not_embedded=chunks - with_vector)

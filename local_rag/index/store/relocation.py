@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
-from local_rag.index.store import embedded, full_text, headers, writes
+from local_rag.index.store import embedded, former, full_text, headers, upgrade, writes
 from local_rag.index.store.schema import FileRow
 
 
@@ -42,6 +42,24 @@ def relocate(db: Connection, moves: Sequence[tuple[str, FileRow]]) -> None:
         writes.restore_words(db)
 
 
+def merge(db: Connection, files: Sequence[tuple[str, str]]) -> None:
+    """Take out files, given with the paths of others that are stored already, and let the others have been these.
+
+    Passages that the other has, too, get their keys as former ones.
+    """
+    for old, new in files:
+        before = former.of_file(db, old)
+        keys = {
+            key: writes.key(new, position, start, end, text[start:end])
+            for position, document in enumerate(upgrade.documents_at(db, old))
+            for text in db.execute("SELECT text FROM documents WHERE id = ?", (document,)).fetchone()
+            for key, start, end in db.execute("SELECT key, start, end FROM chunks WHERE document = ?", (document,))
+        }
+        writes.remove(db, [old])
+        earlier = [(each, keys[key]) for each, key in before.keys]
+        former.add(db, new, former.Former((old, *before.paths), (*earlier, *keys.items())))
+
+
 def _file(db: Connection, path: str) -> int:
     number: int = db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()[0]
     return number
@@ -62,7 +80,7 @@ def _move_document(db: Connection, document: int, position: int, old: str, row: 
         title = Path(row.path).name
     name, folders = headers.path_words(row.path, row.root)
     header = document_header(row.path, title)
-    version = f"CASE WHEN header_version > 0 THEN {HEADER_VERSION} ELSE {-HEADER_VERSION} END"
+    version = f"CASE WHEN header_version = {HEADER_VERSION} THEN {HEADER_VERSION} ELSE {-HEADER_VERSION} END"
     db.execute(
         f"UPDATE documents SET title = ?, name = ?, folders = ?, header = ?, header_version = {version} WHERE id = ?",
         (title, name, folders, header, document),

@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
-from local_rag.index.store import embedded, forgetting, full_text, headers, reuse, upgrade
+from local_rag.index.store import embedded, forgetting, former, full_text, headers, reuse, upgrade
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
@@ -68,9 +68,11 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
     """Store a file in place of what was stored under its path; how many of its chunks have the vector of their text.
 
     A document comes with its chunks. A chunk whose text the index has already, in this file or another, gets the vector
-    of that; the vectors of the others come later (`embedded.set_vectors`).
+    of that; the vectors of the others come later (`embedded.set_vectors`). What has moved keeps its former paths, and
+    its former keys where a chunk is as it was.
     """
     known = reuse.vectors_of(db, file.path)
+    before = former.of_file(db, file.path)
     left = _remove(db, [file.path])
     stored = (file.path, file.root, file.sha256, json.dumps(file.warnings), *_state(file))
     sql = (
@@ -82,6 +84,7 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> in
     numbers = [
         _write_document(db, number, file.path, position, document, words) for position, document in enumerate(documents)
     ]
+    former.add(db, file.path, before)
     full_text.add(db, numbers)
     chunks = chunks_of(db, numbers)
     reused = reuse.take_over(db, chunks, known)

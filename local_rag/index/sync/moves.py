@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from local_rag.core import cancel
@@ -89,18 +90,30 @@ def _by_content(new: Mapping[str, str], sizes: Mapping[str, int], wanted: Collec
 
 
 def _pairs(gone: Iterable[FileRow], by_content: Mapping[str, list[FileRow]]) -> Iterator[tuple[str, FileRow]]:
-    """Each file with the new one that it is now: of equal ones that whose path has the most in common with its own."""
-    for old in gone:
-        if candidates := by_content.get(old.sha256):
-            row = max(candidates, key=lambda each: _common_end(old.path, each.path))
-            candidates.remove(row)
-            yield old.path, row
+    """Each file with the new one that it is now."""
+    equal: dict[str, list[str]] = defaultdict(list)
+    for file in gone:
+        equal[file.sha256].append(file.path)
+    for content, paths in equal.items():
+        yield from _matched(paths, by_content.get(content, ()))
 
 
-def _common_end(first: str, second: str) -> int:
-    """How many of the last parts of two paths are the same."""
-    parts = zip(reversed(Path(first).parts), reversed(Path(second).parts), strict=False)
-    return next((number for number, (one, other) in enumerate(parts) if one != other), 99)
+def _matched(old: Iterable[str], new: Iterable[FileRow]) -> Iterator[tuple[str, FileRow]]:
+    """Equal files, each with that whose path has the longest end in common with its own, the others in their order."""
+    left = {path: Path(path).parts for path in old}
+    rows = {row.path: (row, Path(row.path).parts) for row in new}
+    for length in range(max(map(len, left.values()), default=0), 0, -1):
+        cancel.check()
+        ends: dict[tuple[str, ...], list[FileRow]] = defaultdict(list)
+        for row, parts in reversed(rows.values()):
+            if len(parts) >= length:
+                ends[parts[-length:]].append(row)
+        for path, parts in list(left.items()):
+            if len(parts) >= length and (candidates := ends.get(parts[-length:])):
+                row = candidates.pop()
+                del left[path], rows[row.path]
+                yield path, row
+    yield from zip(left, [row for row, _ in rows.values()], strict=False)
 
 
 def _vanished(known: Mapping[str, FileRow], pairs: Mapping[str, FileRow]) -> dict[str, bool]:
@@ -139,15 +152,38 @@ def without_end(path: str, end: str) -> str:
     return str(Path(*parts[: len(parts) - len(ending)]))
 
 
-def named(files: Mapping[str, FileRow]) -> tuple[Moved, ...]:
-    """Files that have moved, as folders where several went the same way: (notes -> archive/notes, 120 files)."""
-    ways: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+def named(files: Mapping[str, FileRow], roots: Collection[str]) -> tuple[Moved, ...]:
+    """Files that have moved, by the folders that went with them: (notes -> archive/notes, 120 files).
+
+    A folder of which nothing is left in its place is named even for one file; one that is still there, for several
+    files that went the same way. A file that went alone is named itself.
+    """
+    gone = cache(is_gone)
+    ways: dict[tuple[str, str], list[str]] = defaultdict(list)
     for old, row in files.items():
-        common = min(_common_end(old, row.path), len(Path(old).parts) - 2, len(Path(row.path).parts) - 2)
-        ways[_above(old, common), _above(row.path, common)].append((old, row.path))
-    return tuple(Moved(*(way if len(pairs) > 1 else pairs[0]), len(pairs)) for way, pairs in sorted(ways.items()))
+        ways[_way(old, row, roots, gone)].append(old)
+    out: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for old, new in [way for way in ways if way[0] in files]:
+        if Path(old).name == Path(new).name:
+            out[str(Path(old).parent), str(Path(new).parent)].append((old, new))
+    for folders, alone in out.items():
+        if len(alone) > 1:
+            ways[folders] += [old for way in alone for old in ways.pop(way)]
+    return tuple(Moved(*way, len(paths)) for way, paths in sorted(ways.items()))
 
 
-def _above(path: str, count: int) -> str:
-    parts = Path(path).parts
-    return str(Path(*parts[: len(parts) - max(0, count)]))
+def _way(old: str, row: FileRow, roots: Collection[str], gone: Callable[[str], bool]) -> tuple[str, str]:
+    """The highest folder that is gone, with this file below it as it is below another one now; else the file.
+
+    Both folders lie in roots: what is above them was never asked for.
+    """
+    before, after = Path(old), Path(row.path)
+    top = next((str(above) for above in reversed((before, *before.parents)) if str(above) in roots), old)
+    while (
+        before.name == after.name
+        and before.parent.is_relative_to(top)
+        and after.parent.is_relative_to(row.root)
+        and gone(str(before.parent))
+    ):
+        before, after = before.parent, after.parent
+    return str(before), str(after)

@@ -28,57 +28,80 @@ def take_over(store: Store, found: Moves) -> tuple[Moved, ...]:
     known = {file.path: file for file in store.read(reads.files)}
     places = {old: new for old, new in found.roots.items() if nearest(new, by_path)}
     files = dict(found.files)
+    taken = known.keys() | {row.path for row in files.values()}
     for path, file in known.items():
         if file.root in places and path not in files and Path(path).is_relative_to(file.root):
             new = str(Path(places[file.root], Path(path).relative_to(file.root)))
-            if new not in known and os.path.lexists(new):
+            if new not in taken and os.path.lexists(new):
                 files[path] = replace(file, path=new, root=nearest(new, by_path), mtime_ns=0)  # it is read again
-    moved = named(files)
-    folders = places | {way.old: way.new for way in moved if way.files > 1 and way.old not in by_path}
+                taken.add(new)
+    moved = named(files, by_path)
+    folders = [
+        (way.old, way.new) for way in moved if way.old not in files and nearest(way.new, by_path) and is_gone(way.old)
+    ]
     roots_left = {file.root for path, file in known.items() if path not in files}
     emptied = [root for root in {known[path].root for path in files} if root not in roots_left and is_gone(root)]
-    _write(store, files, {old: new for old, new in folders.items() if is_gone(old)}, emptied)
+    _write(store, files, [*places.items(), *folders], emptied)
     return moved
 
 
-def move(store: Store, old: str, new: str) -> tuple[Moved, ...]:
-    """Let everything that is indexed at and below an absolute path go on at another one; no file is read.
+def move(store: Store, old: Path, new: Path) -> tuple[Moved, ...]:
+    """Let everything that is indexed at and below a path go on at another one; no file is read.
 
-    Raises UsageError where nothing is indexed there, and where nothing of it lies at the new place.
+    Where a file is indexed at its new place already, that one stays, and is what the other was. Raises UsageError where
+    nothing is indexed there, and where nothing of it lies at the new place.
     """
     roots = store.read(reads.roots)
     known = {file.path: file for file in store.read(reads.files)}
-    below = {path: file for path, file in known.items() if Path(path).is_relative_to(old)}
-    moved_roots = [root.path for root in roots if Path(root.path).is_relative_to(old)]
+    before, after = _indexed(old, [*known, *(root.path for root in roots)]), str(new.expanduser().resolve())
+    below = {path: file for path, file in known.items() if Path(path).is_relative_to(before)}
+    moved_roots = [root.path for root in roots if Path(root.path).is_relative_to(before)]
     if not (below or moved_roots):
-        raise UsageError(f"{old} is not in the index", hint="local-rag files")
-    if old == new or not Path(new).exists():
-        raise UsageError(f"there is no file or folder {new}", hint=f"local-rag index --moved {shlex.quote(old)} NEW")
-    places = {path: str(Path(new, Path(path).relative_to(old))) for path in below}
+        raise UsageError(f"{before} is not in the index", hint="local-rag files")
+    if before == after or not Path(after).exists():
+        raise UsageError(f"there is no file or folder {after}", hint=_hint(before))
+    places = {path: str(Path(after, Path(path).relative_to(before))) for path in below}
     if places and not any(map(os.path.lexists, places.values())):
         raise UsageError(
-            f"none of the {len(places):,} files that are indexed from {old} lies in {new}",
-            hint=f"local-rag index --moved {shlex.quote(old)} NEW, the folder that holds them now",
+            f"none of the {len(places):,} files that are indexed from {before} lies in {after}",
+            hint=f"{_hint(before)}, the folder that holds them now",
         )
-    after = {root.path for root in roots} - {*moved_roots} | {root.path for root in carried(old, new, roots)}
+    roots_then = {root.path for root in roots} - {*moved_roots} | {root.path for root in carried(before, after, roots)}
     taken = known.keys() - below.keys()
     files = {
-        path: replace(file, path=place, root=nearest(place, after) or new)
+        path: replace(file, path=place, root=nearest(place, roots_then) or after)
         for path, file in below.items()
         if (place := places[path]) not in taken
     }
-    with store.writing() as db:  # two rows for one file: that of its new place is the later one
-        writes.remove(db, [path for path in below if path not in files])
-    _write(store, files, {old: new}, moved_roots)
-    return (Moved(old, new, len(below)),)
+    with store.writing() as db:
+        relocation.merge(db, [(path, places[path]) for path in below if path not in files])
+    _write(store, files, [(before, after)], moved_roots)
+    return (Moved(before, after, len(below)),)
 
 
-def _write(store: Store, files: Mapping[str, FileRow], folders: Mapping[str, str], left: Sequence[str]) -> None:
-    """Write the new rows of files, by their old paths, and the roots that change with folders; `left` are forgotten."""
-    reported = {(_moved(path, folders), reason) for path, reason in store.read(reads.reported)}
-    failures = [each for each in store.read(reads.failures).values() if nearest(each.path, folders)]
+def _indexed(path: Path, indexed: Sequence[str]) -> str:
+    """A path as it is indexed: links above it are followed, unless it is known by a link that was put there later."""
+    absolute = path.expanduser().absolute()
+    resolved = absolute.resolve() if absolute.name == ".." else absolute.parent.resolve() / absolute.name
+    candidates = (resolved, Path(os.path.normpath(absolute)))
+    matches = (each for each in candidates if any(Path(file).is_relative_to(each) for file in indexed))
+    return str(next(matches, resolved))
+
+
+def _hint(old: str) -> str:
+    return f"local-rag index --moved {shlex.quote(old)} NEW"
+
+
+def _write(store: Store, files: Mapping[str, FileRow], folders: Sequence[tuple[str, str]], left: Sequence[str]) -> None:
+    """Write the new rows of files, by their old paths, and the roots that change with folders; `left` are forgotten.
+
+    A folder may have gone to several places: what it excluded is excluded at each of them.
+    """
+    by_old = dict(reversed(folders))
+    reported = {(_moved(path, by_old), reason) for path, reason in store.read(reads.reported)}
+    failures = [each for each in store.read(reads.failures).values() if nearest(each.path, by_old)]
     roots = {root.path: root for root in store.read(reads.roots)}
-    for old, new in folders.items():
+    for old, new in dict.fromkeys(folders):
         roots |= {root.path: root for root in carried(old, new, list(roots.values()))}
     with store.writing() as db:
         relocation.relocate(db, list(files.items()))
@@ -86,7 +109,7 @@ def _write(store: Store, files: Mapping[str, FileRow], folders: Mapping[str, str
         writes.forget_roots(db, left)
         writes.set_reported(db, reported)
         writes.forget_failures(db, [failure.path for failure in failures])
-        writes.set_failures(db, [replace(failure, path=_moved(failure.path, folders)) for failure in failures])
+        writes.set_failures(db, [replace(failure, path=_moved(failure.path, by_old)) for failure in failures])
 
 
 def _moved(path: str, folders: Mapping[str, str]) -> str:

@@ -130,6 +130,7 @@ class Sync:
         if (found := moves(walked, self._known)).files:
             self._report.moved += take_over(self._store, found)
             self._known = {file.path: file for file in self._store.read(reads.files)}
+            self._again = self._store.read(upgrade.files_behind)
             roots = as_remembered(roots, self._store)
             walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
         return roots, walked

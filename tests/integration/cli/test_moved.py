@@ -43,6 +43,22 @@ def test_a_moved_folder_is_reported_and_what_quotes_its_old_place_is_found(notes
     assert "1 chat" in (said := capsys.readouterr().out) and "kept" in said
 
 
+def test_what_quotes_the_old_place_is_found_when_the_moved_file_was_edited_and_goes(notes, tmp_path, capsys):
+    assert run(["ask", "What is the rent?", "--thread", "home", "--engine", "extractive", "--graph", "plain"]) == 0
+    file = notes / "contracts" / "lease.txt"
+    file.parent.mkdir()
+    (notes / "lease.txt").rename(file)
+    assert run(["index"]) == 0
+    file.write_text("The rent is 950 euros.", "utf-8")
+    assert run(["index"]) == 0
+    capsys.readouterr()
+    assert run(["kept", str(file), "--json"]) == 0
+    assert "home" in {item["name"] for item in json.loads(capsys.readouterr().out)}
+    file.unlink()
+    assert run(["index"]) == 0
+    assert "1 chat" in capsys.readouterr().out
+
+
 def test_moved_on_the_command_line_reads_nothing_and_goes_with_nothing_else(notes, tmp_path, capsys):
     new = tmp_path / "papers"
     notes.rename(new)

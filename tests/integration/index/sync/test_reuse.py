@@ -145,7 +145,7 @@ def test_a_moved_folder_costs_nothing_and_its_old_paths_answer_no_more(index, no
     (notes / "deep").rename(notes / "below")
     report = spent(index, index.sync)
     assert (report.passages, report.headers) == (0, 0)
-    assert report.result.moved == (Moved(str(notes / "deep/tunnels.txt"), str(notes / "below/tunnels.txt"), 1),)
+    assert report.result.moved == (Moved(str(notes / "deep"), str(notes / "below"), 1),)
     assert answers(index, "deep/tunnels 3 w3x1")[0] == notes / "below" / "tunnels.txt"
 
 

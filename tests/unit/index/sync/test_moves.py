@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from local_rag.core import cancel
 from local_rag.core.documents import Moved
+from local_rag.core.errors import Stopped
 from local_rag.index.store.schema import Root
-from local_rag.index.sync.moves import moves, named
+from local_rag.index.sync.moves import _pairs, moves, named
 from local_rag.index.sync.read_files import fingerprinted
 from local_rag.index.sync.roots import carried, rebased
 from local_rag.index.sync.walk import walk
@@ -31,15 +33,15 @@ def known_of(*roots):
     return {row.path: row for row in rows}
 
 
-def ways(found):
-    return [(way.old, way.new, way.files) for way in named(found.files)]
+def ways(found, *roots):
+    return [(way.old, way.new, way.files) for way in named(found.files, {str(root) for root in roots})]
 
 
 def test_a_folder_that_is_renamed_below_its_root(notes):
     known = known_of(notes)
     (notes / "sub0").rename(notes / "even")
     found = moves(walk([Root(str(notes))]), known)
-    assert ways(found) == [(str(notes / "sub0"), str(notes / "even"), 5)] and not found.roots
+    assert ways(found, notes) == [(str(notes / "sub0"), str(notes / "even"), 5)] and not found.roots
     row = found.files[str(notes / "sub0" / "n4.txt")]
     assert row.path == str(notes / "even" / "n4.txt") and row.inode == known[str(notes / "sub0" / "n4.txt")].inode
 
@@ -62,7 +64,7 @@ def test_a_root_that_is_elsewhere_as_a_whole(notes, tmp_path):
     (new / "sub1" / "n9.txt").write_text("Edited on the way.")
     found = moves(walk([Root(str(new.parent))]), known)
     assert found.roots == {str(notes): str(new)}
-    assert ways(found) == [(str(notes), str(new), 9)]
+    assert ways(found, notes, new.parent) == [(str(notes), str(new), 9)]
 
 
 @pytest.mark.parametrize("gone", ["unmounted", "empty mount point"])
@@ -84,7 +86,7 @@ def test_files_of_a_root_that_is_not_looked_at_are_not_taken_from_it(notes, tmp_
     other.mkdir()
     (notes / "sub0" / "n4.txt").rename(other / "four.txt")
     found = moves(walk([Root(str(other))]), known)
-    assert ways(found) == [(str(notes / "sub0" / "n4.txt"), str(other / "four.txt"), 1)]
+    assert ways(found, notes, other) == [(str(notes / "sub0" / "n4.txt"), str(other / "four.txt"), 1)]
 
 
 def test_of_equal_files_that_with_the_more_similar_path_is_meant(notes, tmp_path):
@@ -97,6 +99,58 @@ def test_of_equal_files_that_with_the_more_similar_path_is_meant(notes, tmp_path
     assert {old[len(str(notes)) :]: row.path[len(str(new)) :] for old, row in found.files.items()} == {
         path[len(str(notes)) :]: path[len(str(notes)) :] for path in known
     }
+
+
+def test_of_equal_files_every_one_has_moved_and_those_with_other_names_go_in_their_order(notes, tmp_path):
+    for number in range(300):
+        (notes / f"same{number:03}.txt").write_text("The same text.")
+    known = known_of(notes)
+    new = tmp_path / "new"
+    notes.rename(new)
+    (new / "same007.txt").rename(new / "other.txt")
+    files = moves(walk([Root(str(new))]), known).files
+    assert len(files) == 310 and len({row.path for row in files.values()}) == 310
+    assert files[str(notes / "same200.txt")].path == str(new / "same200.txt")
+    assert files[str(notes / "same007.txt")].path == str(new / "other.txt")
+
+
+def test_equal_files_are_matched_until_somebody_stops(notes, tmp_path):
+    known = known_of(notes)
+    gone, rows = (
+        [known[path] for path in sorted(known)],
+        [replace(row, path=f"/new{row.path}") for row in known.values()],
+    )
+    scope = cancel.Cancel()
+    scope.stop()
+    with cancel.scope(scope), pytest.raises(Stopped):
+        list(_pairs(gone, {row.sha256: [row] for row in rows}))
+
+
+def test_the_folder_that_went_is_the_highest_that_is_gone_below_its_root(notes, tmp_path):
+    """What both paths end with does not say how much of it went along."""
+    archive = notes / "archive"
+    archive.mkdir()
+    known = known_of(notes)
+    (notes / "sub0").rename(archive / "sub0")
+    found = moves(walk([Root(str(notes))]), known)
+    assert ways(found, notes) == [(str(notes / "sub0"), str(archive / "sub0"), 5)]
+
+
+def test_files_that_went_without_their_folder_are_counted_and_nothing_above_a_root_is_named(notes, tmp_path):
+    known = known_of(notes)
+    (notes / "even").mkdir()
+    for name in ("n2", "n4"):
+        (notes / "sub0" / f"{name}.txt").rename(notes / "even" / f"{name}.txt")
+    found = moves(walk([Root(str(notes))]), known)
+    assert ways(found, notes) == [(str(notes / "sub0"), str(notes / "even"), 2)]
+    (tmp_path / "a").mkdir()
+    notes.rename(tmp_path / "a" / "notes")
+    (tmp_path / "a").rename(tmp_path / "b")
+    root = tmp_path / "b" / "notes"
+    before = {path.replace(str(notes), str(tmp_path / "a" / "notes")): row for path, row in known.items()}
+    before = {path: replace(row, path=path, root=str(tmp_path / "a" / "notes")) for path, row in before.items()}
+    found = moves(walk([Root(str(root))]), before)
+    assert (str(tmp_path / "a" / "notes"), str(root), 8) in ways(found, tmp_path / "a" / "notes", root)
 
 
 def test_a_file_that_may_not_be_looked_at_is_not_gone(notes, monkeypatch):
@@ -156,4 +210,4 @@ def test_moves_are_named_as_folders_where_several_files_went_the_same_way():
         "/a/2.txt": row("/b/2.txt"),
         "/a/3.txt": row("/c/three.txt"),
     }
-    assert named(files) == (Moved("/a", "/b", 2), Moved("/a/3.txt", "/c/three.txt", 1))
+    assert named(files, {"/a", "/b"}) == (Moved("/a", "/b", 2), Moved("/a/3.txt", "/c/three.txt", 1))
