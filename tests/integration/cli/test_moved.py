@@ -56,7 +56,8 @@ def test_what_quotes_the_old_place_is_found_when_the_moved_file_was_edited_and_g
     assert "home" in {item["name"] for item in json.loads(capsys.readouterr().out)}
     file.unlink()
     assert run(["index"]) == 0
-    assert "1 chat" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert str(notes / "lease.txt") in captured.err.replace("\n", "") and "1 chat" in captured.err + captured.out
 
 
 def test_moved_on_the_command_line_reads_nothing_and_goes_with_nothing_else(notes, tmp_path, capsys):
