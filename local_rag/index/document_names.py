@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from local_rag.index.name_match import Entry, Match, entries_of, matches_of, spoken_words
-from local_rag.index.store import full_text, reads
+from local_rag.index.name_candidates import candidates
+from local_rag.index.name_match import Match, matches_of, spoken_words
+from local_rag.index.store import full_text
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.words import content_words, stem, words
 
@@ -66,51 +67,38 @@ class Naming:
     form: DocumentQuestion | None = None
 
 
-class DocumentNames:
-    """The names and titles in an index, read once per generation of it. Any thread may ask."""
-
-    def __init__(self) -> None:
-        self._known: tuple[str, tuple[Entry, ...]] = ("", ())
-
-    def in_question(self, store: Store, question: str) -> Naming:
-        """The documents that a question names."""
-        form, entries = document_question(question), self._entries(store)
-        if not entries:
-            return Naming()
-        if form is not None and (named := _slot(store, entries, form.name)):
-            return Naming(tuple(named), form)
-        named = _mentioned(store, entries, question)
-        if named and form is None and named[0].sure == SURE and _names_only(question, named):
-            form = DocumentQuestion("content", named[0].said)
-        return Naming(tuple(named), None if form and form.asks != "content" else form)
-
-    def _entries(self, store: Store) -> Sequence[Entry]:
-        generation = store.read(reads.meta)["generation"]
-        if self._known[0] != generation:
-            self._known = generation, tuple(entries_of(store.read(reads.titles_of_files)))
-        return self._known[1]
+def documents_in(store: Store, question: str) -> Naming:
+    """What a question says of the documents of an index."""
+    form = document_question(question)
+    if form is not None and (named := _slot(store, form.name)):
+        return Naming(tuple(named), form)
+    named = _mentioned(store, question)
+    if named and form is None and named[0].sure == SURE and _names_only(question, named):
+        form = DocumentQuestion("content", named[0].said)
+    return Naming(tuple(named), None if form and form.asks != "content" else form)
 
 
 # --- a name in its place: "who wrote NAME", "what is NAME about"
 
 
-def _slot(store: Store, entries: Sequence[Entry], name: str) -> list[NamedDocument]:
+def _slot(store: Store, name: str) -> list[NamedDocument]:
     """The documents that a name means, which may be several: "PEP 451 and PEP 669"."""
-    whole = _best(store, entries, name)
+    whole = _best(store, name)
     parts = [part for part in _CONJUNCTION.split(name) if part]
     if len(parts) < 2 or (
         whole and whole[0].sure == SURE and len(content_words(whole[0].said)) == len(spoken_words(name))
     ):
         return whole
-    each = [_best(store, entries, part) for part in parts]
+    each = [_best(store, part) for part in parts]
     if not all(each):
         return whole
     return list({(named.file, named.title): named for best in each for named in best}.values())
 
 
-def _best(store: Store, entries: Sequence[Entry], name: str) -> list[NamedDocument]:
+def _best(store: Store, name: str) -> list[NamedDocument]:
     spoken = spoken_words(name)
-    matches, weights = matches_of(entries, spoken)
+    names = candidates(store, spoken)
+    weights, matches = names.weights, matches_of(names.entries, spoken, names.weights)
     kinds = {place for place, word in enumerate(spoken) if word in _KINDS or stem(word) in _KINDS}
 
     def share(match: Match) -> float:
@@ -140,13 +128,14 @@ def _first(matches: Iterable[Match], key: object) -> list[Match]:
 # --- a name anywhere in a question
 
 
-def _mentioned(store: Store, entries: Sequence[Entry], question: str) -> list[NamedDocument]:
+def _mentioned(store: Store, question: str) -> list[NamedDocument]:
     """The documents whose whole name or title is said, else that with a telling word of its file's name.
 
     Single words of titles are what passages are about (SciFact: preferring them costs .08 of nDCG@10).
     """
     spoken = spoken_words(question)
-    matches, weights = matches_of(entries, spoken, exact=True)
+    names = candidates(store, spoken, exact=True)
+    weights, matches = names.weights, matches_of(names.entries, spoken, names.weights, exact=True)
     whole = [match for match in matches if match.whole and _stand_together(match.whole)]
     whole = [match for match in whole if len(match.whole) > 1 or _is_rare(store, spoken[min(match.whole)], [match])]
     whole = [match for match in whole if not any(match.whole < other.whole for other in whole)]
@@ -154,7 +143,7 @@ def _mentioned(store: Store, entries: Sequence[Entry], question: str) -> list[Na
         sure = {match.entry: SURE if len(match.whole) > 1 else UNSURE for match in whole}
         return [_mention(match, spoken, sure[match.entry]) for match in whole] if len(whole) <= MOST else []
     files = [replace(match.entry, titled="") for match in matches if match.entry.name]
-    matches, _ = matches_of(files, spoken, exact=True)
+    matches = matches_of(files, spoken, weights, exact=True)
     capitals = _written_as_names(question)
     telling = {place for place, word in enumerate(spoken) if word in capitals}
     named = [match for match in matches if match.held & telling]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import heapq
-import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -20,7 +19,7 @@ COMPARED = 60
 _BETWEEN_NUMBERS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _BETWEEN_WORDS = re.compile(r"[^\w.]+|_+|(?<!\d)\.|\.(?!\d)")
 
-_PREFIX = 5
+PREFIX = 5
 """Letters that two words begin with to count as one word where one is short for the other: Quarter, Quarterly."""
 
 _FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
@@ -29,7 +28,7 @@ _FISCAL = re.compile(r"\A[a-z]{2}(?=(?:19|20)\d\d\Z)")
 _INCIDENTAL = frozenset("final draft copy new old version rev revision v1 v2 v3 v4 entwurf endfassung neu alt".split())
 """Words of names that nobody says."""
 
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(
         """january januar|february februar|march marz maerz|april|may mai|june juni|july juli|august|september
@@ -38,6 +37,7 @@ _MONTHS = {
     )
     for name in names.split()
 }
+"""The folded names of months -> their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,15 @@ class Match:
     joined: frozenset[int]
 
 
-def entries_of(rows: Iterable[tuple[int, str, str]]) -> Iterator[Entry]:
-    """An entry per file; where its documents have several titles, one for each of these besides."""
-    for (file, path), group in groupby(rows, key=itemgetter(0, 1)):
-        titles = [title for _, _, title in group]
-        yield _entry(file, path, path, titles[0] if len(titles) == 1 else "", None)
-        if len(titles) > 1:
+def entries_of(rows: Iterable[tuple[int, str, str, bool]]) -> Iterator[Entry]:
+    """An entry per file; where its documents have `several` titles, one for each of these besides.
+
+    `rows` are (file, path, title, several), by file.
+    """
+    for (file, path, several), group in groupby(rows, key=itemgetter(0, 1, 3)):
+        titles = [title for _, _, title, _ in group]
+        yield _entry(file, path, path, "" if several else titles[0], None)
+        if several:
             yield from (_entry(file, path, "", title, title) for title in titles if title)
 
 
@@ -92,31 +95,28 @@ def _entry(file: int, path: str, name: str, titled: str, title: str | None) -> E
 def spoken_words(name: str) -> list[str]:
     """The words of a name as they are compared."""
     every = [_FISCAL.sub("", word) for word in words(name)]
-    return [word for word in every if word not in STOP_WORDS or word in _MONTHS] or every
+    return [word for word in every if word not in STOP_WORDS or word in MONTHS] or every
 
 
 def matches_of(
-    entries: Sequence[Entry], spoken: Sequence[str], *, exact: bool = False
-) -> tuple[list[Match], dict[int, float]]:
-    """The entries that hold some of these words, and the weight of each word by its place.
+    entries: Sequence[Entry], spoken: Sequence[str], weights: Mapping[int, float], *, exact: bool = False
+) -> list[Match]:
+    """The entries that hold some of these words, each of which has a weight by its place.
 
-    The weight is the inverse document frequency among names, ln((N + 1) / (n + 0.5)). `exact`: no word counts for
-    another that only begins like it. Only what holds most of the words, or is spelled with little else, is compared.
+    `exact`: no word counts for another that only begins like it. Only what holds most of the words, or is spelled with
+    little else, is compared.
     """
-    weights: dict[int, float] = {}
     scores: dict[int, float] = {}
     spelled: dict[int, int] = {}
     letters = [entry.letters for entry in entries]
     for place, word in enumerate(spoken):
-        holding = _holding(letters, word)
-        weights[place] = max(0.1, math.log((len(entries) + 1) / (len(holding) + 0.5)))
-        for number in holding:
+        for number in _holding(letters, word):
             scores[number] = scores.get(number, 0.0) + weights[place]
             spelled[number] = spelled.get(number, 0) + len(word)
     best = heapq.nlargest(COMPARED, scores, key=scores.__getitem__)
     alike = heapq.nlargest(COMPARED, spelled, key=lambda number: spelled[number] / entries[number].length)
     compared = (_compared(entries[number], spoken, exact) for number in sorted({*best, *alike}))
-    return [match for match in compared if match.held], weights
+    return [match for match in compared if match.held]
 
 
 def _holding(letters: Sequence[str], word: str) -> Collection[int]:
@@ -125,11 +125,11 @@ def _holding(letters: Sequence[str], word: str) -> Collection[int]:
         bare = word.lstrip("0") or "0"
         number = re.compile(rf"(?<!\d)0*{bare}(?!\d)")
         return [place for place, spelled in enumerate(letters) if bare in spelled and number.search(spelled)]
-    needle = word[:_PREFIX]
+    needle = word[:PREFIX]
     holding = [place for place, spelled in enumerate(letters) if needle in spelled]
-    if word not in _MONTHS:
+    if word not in MONTHS:
         return holding
-    month = f"{_MONTHS[word]:02}"
+    month = f"{MONTHS[word]:02}"
     return {*holding, *(place for place, spelled in enumerate(letters) if month in spelled)}
 
 
@@ -140,7 +140,7 @@ def _compared(entry: Entry, spoken: Sequence[str], exact: bool) -> Match:
     months = _months(entry)
     held, joined = set[int](), set[int]()
     for place, word in enumerate(spoken):
-        if _plain(word) in forms or _MONTHS.get(word, 0) in months or (not exact and _is_short_for(word, forms)):
+        if _plain(word) in forms or MONTHS.get(word, 0) in months or (not exact and _is_short_for(word, forms)):
             held.add(place)
         elif place + 1 < len(spoken) and word + spoken[place + 1] in forms:
             held |= {place, place + 1}
@@ -166,9 +166,9 @@ def _forms(spelled: Sequence[str]) -> set[str]:
 
 
 def _is_short_for(word: str, forms: Collection[str]) -> bool:
-    if len(word) < _PREFIX or word.isdecimal():
+    if len(word) < PREFIX or word.isdecimal():
         return False
-    return any(len(form) >= _PREFIX and (form.startswith(word) or word.startswith(form)) for form in forms)
+    return any(len(form) >= PREFIX and (form.startswith(word) or word.startswith(form)) for form in forms)
 
 
 _DATED = re.compile(r"(?<!\d)(?:19|20)\d\d[-_. ]?(0[1-9]|1[0-2])(?!\d)|(?<!\d)(?:19|20)\d\d[-_.](0[1-9]|1[0-2])[-_.]")

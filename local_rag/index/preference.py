@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from local_rag.index.candidates import candidates
-from local_rag.index.document_names import DocumentNames, NamedDocument, Naming
+from local_rag.index.document_names import NamedDocument, Naming, documents_in
 from local_rag.index.store import reads
 from local_rag.index.store.selection import Selection
 from local_rag.index.store.store import Store
@@ -58,14 +58,13 @@ class Preferences:
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store, self._embedder = store, embedder
-        self._names = DocumentNames()
 
     def of(self, query: str, vector: Vectors, chosen: Selection | None) -> Callable[[int, Collection[int]], Preference]:
         """What a search for a query, with its vector (d,), prefers among the chosen chunks.
 
         It is asked with the number of chunks to rank in each document, and those that are not wanted.
         """
-        naming = self._names.in_question(self._store, query)
+        naming = documents_in(self._store, query)
 
         def prefer(deep: int, exclude: Collection[int]) -> Preference:
             return self._of(naming, query, vector, deep, chosen, exclude) if naming.documents else Preference()

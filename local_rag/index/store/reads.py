@@ -208,12 +208,6 @@ def chunks_by_file(db: Connection) -> dict[int, list[int]]:
     return chunks
 
 
-def titles_of_files(db: Connection) -> list[tuple[int, str, str]]:
-    """(file, path, title) of all documents, each once, by file."""
-    sql = "SELECT file, path, title FROM documents JOIN files ON files.id = file GROUP BY file, title ORDER BY file"
-    return db.execute(sql).fetchall()
-
-
 def opening(db: Connection, file: int, title: str | None, limit: int) -> list[tuple[int, str]]:
     """(chunk, heading) of the first chunks of a file, or of what has this title in it, in the order of the text."""
     where, values = ("AND title = ?", [title]) if title is not None else ("", [])

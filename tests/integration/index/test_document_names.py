@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from support.fakes_index import HashingEmbedder
 
+from local_rag.index import name_candidates
 from local_rag.index.index import Index
+from local_rag.index.store import names
 
 RULES = {
     "rule-0007.md": "# Mooring\n\nAuthor: Ada Quill\n\n## Abstract\n\nBoats are tied to the pier with two ropes.\n",
@@ -120,3 +122,13 @@ def test_an_excluded_passage_stays_out(index):
     (passage, *_) = index.search("What is rule 17 about?", 3)
     again = index.search("What is rule 17 about?", 3, exclude=[passage.metadata["chunk_id"]])
     assert passage.metadata["chunk_id"] not in {other.metadata["chunk_id"] for other in again}
+
+
+def test_however_many_names_there_are_few_are_read(index, monkeypatch):
+    monkeypatch.setattr(name_candidates, "READ", 3)
+    lengths = []
+    plain = names.best
+    monkeypatch.setattr(names, "best", lambda *given: (rows := plain(*given), lengths.append(len(rows)))[0])
+    assert first(index, "Who wrote rule 7?") == ("rule-0007.md", "rule 7")
+    assert first(index, "What does the June report say about berths?")[1] == "june report"
+    assert lengths and max(lengths) <= 3

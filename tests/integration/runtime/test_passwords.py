@@ -108,7 +108,7 @@ class TestSync:
 class TestAsking:
     @pytest.fixture
     def run(self, notes, monkeypatch):
-        monkeypatch.setattr(indexing, "open_embedder", lambda *_: HashingEmbedder(window=300))
+        monkeypatch.setattr(indexing, "open_embedder", lambda *_, **__: HashingEmbedder(window=300))
         shown = io.StringIO()
 
         def run(*typed):
