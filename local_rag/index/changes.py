@@ -78,11 +78,10 @@ class Changes:
             if prune:
                 with self._store.writing() as db:
                     writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
-                self._store.refresh()
             return self._concluded(report, progress, embed)
 
     def embed(self, progress: Callable[[Progress], None] | None = None) -> int:
-        """Give a vector to every passage that has none; how many they were.
+        """Give a vector to every passage that has none, and to every header; how many of the passages had none.
 
         Passages that questions matched by their words come first, then the newest files. Each batch of some seconds is
         committed; any process may search meanwhile. Raises IndexBusy, IndexMismatch for another embedder, DiskFull, and
@@ -210,14 +209,20 @@ class Changes:
     def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
         """Give every passage a vector of this embedder; the number of passages embedded.
 
-        The old vectors answer until all new ones are there; what an interrupted run embedded is taken over.
+        Where another embedder made the index, its vectors answer until all new ones are there; what an interrupted run
+        embedded is taken over. Where this one did, the full text is made anew, then the vectors that are none, and
+        those that are missing as `embed` does.
         Raises IndexMismatch if the chunking differs, or if a passage is longer than this embedder reads.
         """
         with self._store.locked():
             made = self._store.read(reads.recipe)
             if (made.size, made.overlap) != (self._recipe.size, self._recipe.overlap):
                 self._check()
-            count = recipes.reembed(self._store, self.embedder, self._recipe, progress)
+            if made == self._recipe:
+                recipes.mend(self._store)
+                count = self._embedded(progress)
+            else:
+                count = recipes.reembed(self._store, self.embedder, self._recipe, progress)
             self._settle()
             return count
 
@@ -233,7 +238,11 @@ class Changes:
         began = time.monotonic()
         upgraded = report.upgraded + finish(self._store)
         self._store.forget()
-        new = self._embedded(progress) if embed else 0
+        new = 0
+        if embed:
+            new = self._embedded(progress)
+        else:
+            self._store.refresh()
         with_vector, chunks = self.embedded_count()
         seconds = report.seconds + time.monotonic() - began
         rest = chunks - with_vector

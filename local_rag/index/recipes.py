@@ -48,12 +48,11 @@ def check_same(store: Store, wanted: Recipe) -> None:
 
 
 def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable[[Progress], None] | None) -> int:
-    """Collect new vectors batch by batch, then put all of them in force in one transaction; the passages embedded.
+    """Collect vectors of another embedder batch by batch, then put all of them in force in one transaction.
 
-    The caller holds the writer's lock. Raises IndexMismatch if a passage is longer than the embedder reads.
+    Gives the passages embedded, equal texts counted once. The caller holds the writer's lock. Raises IndexMismatch if a
+    passage is longer than the embedder reads.
     """
-    if store.read(reads.recipe) == recipe:
-        return _mend(store, embedder, progress)
     with store.writing() as db:
         writes.drop_fresh(db, recipe.fingerprint)
     missing = store.read(reads.not_fresh)
@@ -66,19 +65,18 @@ def reembed(store: Store, embedder: Embedder, recipe: Recipe, progress: Callable
     return len(missing)
 
 
-def _mend(store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> int:
-    """Make the full text anew, and the vectors that are missing or none."""
+def mend(store: Store) -> None:
+    """Make the full text anew, and drop the vectors that are none: their passages wait for others.
+
+    The full text is one transaction, minutes long in a large index: a kill leaves the index as it was. The caller holds
+    the writer's lock.
+    """
     with store.writing() as db:
         writes.restore_words(db)
-    broken = store.read(checks.unusable_vectors, True)
-    _embed(store, embedder, broken, progress, writes.set_vectors)
-    headers = store.read(checks.unusable_headers, True)
-    _embed_headers(store, embedder, store.read(reads.headers, headers), writes.set_headers)
+    broken, headers = store.read(checks.unusable_vectors, True), store.read(checks.unusable_headers, True)
     with store.writing() as db:
+        embedded.drop_vectors(db, broken, headers)
         embedded.take_in(db, reads.chunk_ids(db).tolist())
-    if broken or headers:
-        store.refresh()
-    return len(broken)
 
 
 def _embed(

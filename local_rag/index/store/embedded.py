@@ -16,12 +16,8 @@ from local_rag.index.header import HEADER_WEIGHT
 from local_rag.index.store import reuse, shapes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from local_rag.core.protocols import Vectors
-
-    Ids = NDArray[np.int64]
+    from local_rag.index.store.quantized_vectors import Ids
 
 _IN = "IN (SELECT value FROM json_each(?))"
 
@@ -52,15 +48,6 @@ def extent(db: Connection, last: int) -> tuple[int, int]:
     sql = f"SELECT (SELECT count(*) FROM {table} WHERE seq > ?), (SELECT count(*) FROM {table})"
     numbers: tuple[int, int] = db.execute(sql, (last,)).fetchone()
     return numbers
-
-
-def of_files(db: Connection, files: Collection[int]) -> list[int]:
-    """The numbers of the chunks of these files."""
-    sql = (
-        f"SELECT seq FROM {shapes.embedded(db)} AS e JOIN chunks ON chunks.id = e.chunk"
-        f" JOIN documents ON documents.id = chunks.document WHERE documents.file {_IN}"
-    )
-    return [row[0] for row in db.execute(sql, (_array(files),))]
 
 
 def of_chunks(db: Connection, chunks: Collection[int]) -> list[int]:
@@ -224,6 +211,13 @@ def set_vectors(
     changed += [row[0] for row in sharing]
     db.execute(f"DELETE FROM embedded WHERE chunk {_IN}", (_array(changed),))
     take_in(db, list(dict.fromkeys([*chunks, *changed])))
+
+
+def drop_vectors(db: Connection, chunks: Collection[int], headers: Collection[int]) -> None:
+    """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others."""
+    db.execute(f"DELETE FROM embedded WHERE chunk {_IN} OR header {_IN}", (_array(chunks), _array(headers)))
+    db.execute(f"DELETE FROM vectors WHERE chunk {_IN}", (_array(chunks),))
+    db.execute(f"UPDATE headers SET vector = NULL WHERE id {_IN}", (_array(headers),))
 
 
 def take_in(db: Connection, chunks: Sequence[int]) -> None:

@@ -1,7 +1,8 @@
 """What was removed leaves the bytes of the files, too.
 
-SQLite zeroes what it frees (`PRAGMA secure_delete`), but three places keep more: FTS5 only notes a deletion, and drops
-the words when it merges all it has; the WAL holds pages as they were; the file of quantized vectors is made anew now
+SQLite zeroes what it frees (`PRAGMA secure_delete`), but four places keep more: FTS5 only notes a deletion, and drops
+the words when it merges all it has, and nothing at all goes from the full text of an earlier schema that no longer
+answers, until it is dropped; the WAL holds pages as they were; the file of quantized vectors is made anew now
 and then. FTS5's own `secure-delete` needs SQLite 3.42, and older ones cannot read what it writes.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from sqlite3 import Connection
 
-from local_rag.index.store import reads, shapes
+from local_rag.index.store import full_text, reads, shapes
 
 DUE = "forget"
 """The row of `meta` that stands from a removal until nothing is left of what was removed."""
@@ -19,7 +20,8 @@ PAGES = 1000
 
 
 def is_due(db: Connection) -> bool:
-    return DUE in reads.meta(db)
+    """Whether something was removed that the files may still hold, or an earlier full text still goes."""
+    return DUE in reads.meta(db) or full_text.has_retired(db)
 
 
 def merge(db: Connection, *, first: bool) -> bool:

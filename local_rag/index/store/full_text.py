@@ -25,8 +25,11 @@ GROUPS = (COLUMNS[:3], ("name", "author", "date", "subject"), ("folders",))
 names, one of the folders that all files lie in says nothing, and in texts both stay as telling as they are there."""
 
 _IN = "IN (SELECT value FROM json_each(?))"
-_DROPPED = "earlier_words"
-"""What `words` is called while its rows are deleted."""
+_RETIRED = "earlier_words"
+"""What `words` is called once it no longer answers, while its rows are deleted."""
+
+_ROWS = 2000
+"""Rows of it, of 4 kB each, that one transaction deletes."""
 
 Row = tuple[int, Sequence[str]]
 """A chunk and the texts of its columns."""
@@ -106,7 +109,11 @@ def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
 
 
 def digest(text: str) -> bytes:
-    """What tells texts apart, white space aside."""
+    """What tells texts apart, white space aside: its amount and kind say nothing to the embedders' tokenizers.
+
+    Every index stores these digests: another way to make them would embed all texts anew, and damage their full text
+    (see `remove`). An embedder for which white space counts, as in code, needs digests of its own.
+    """
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=12).digest()
 
 
@@ -156,24 +163,31 @@ def restore(db: Connection) -> None:
 
 
 def has_earlier(db: Connection) -> bool:
-    """Whether anything of the earlier table is there."""
-    return shapes.has_table(db, "words") or shapes.has_table(db, _DROPPED)
+    """Whether the earlier table answers."""
+    return shapes.has_table(db, "words")
 
 
-def drop_step(db: Connection, rows: int) -> None:
-    """Let the new table answer, which must hold all chunks; then delete so many rows of the earlier one.
+def retire(db: Connection) -> None:
+    """Let the new table answer, which must hold all chunks, in the place of the earlier one."""
+    db.execute("DROP TABLE IF EXISTS vocabulary")
+    db.execute(f"ALTER TABLE words RENAME TO {_RETIRED}")
+
+
+def has_retired(db: Connection) -> bool:
+    """Whether an earlier table is left that no longer answers: what is removed from the index stays in it."""
+    return shapes.has_table(db, _RETIRED)
+
+
+def drop_step(db: Connection) -> None:
+    """Delete some rows of the earlier table, in the end the table.
 
     In one transaction SQLite would write every page that it zeroes, gigabytes in a large index, to the WAL.
     """
-    if shapes.has_table(db, "words"):
-        db.execute("DROP TABLE IF EXISTS vocabulary")
-        db.execute(f"ALTER TABLE words RENAME TO {_DROPPED}")
-        return
-    for table, kept in ((f"{_DROPPED}_data", "id > 10"), (f"{_DROPPED}_docsize", "1")):  # FTS5 reads its first rows
+    for table, kept in ((f"{_RETIRED}_data", "id > 10"), (f"{_RETIRED}_docsize", "1")):  # FTS5 reads its first rows
         sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {kept} LIMIT ?)"
-        if db.execute(sql, (rows,)).rowcount:
+        if db.execute(sql, (_ROWS,)).rowcount:
             return
-    db.execute(f"DROP TABLE {_DROPPED}")
+    db.execute(f"DROP TABLE {_RETIRED}")
 
 
 def _insert(db: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:

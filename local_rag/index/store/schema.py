@@ -162,12 +162,6 @@ delete it. The columns of `documents` that lie behind its text are read through 
 the text.
 """
 
-EARLIER_WORDS = """
-CREATE VIRTUAL TABLE words USING fts5(text, heading, title, content='', tokenize='porter unicode61');
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
-"""
-"""The full text of schemas 1 and 2, which answers until `full_text` holds all chunks."""
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:

@@ -145,6 +145,10 @@ class Store:
             return
         with self._transaction() as db:
             reuse.drop_spare(db)
+        while self.read(full_text.has_retired):
+            cancel.check()
+            with self._transaction() as db:
+                full_text.drop_step(db)
         first = more = True
         while more:
             cancel.check()

@@ -167,16 +167,6 @@ def restore_words(db: Connection) -> None:
     full_text.restore(db)
 
 
-def set_vectors(db: Connection, chunks: Sequence[int], vectors: Vectors) -> None:
-    """Store vectors of texts in the place of those that these chunks had, if they had any."""
-    embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
-
-
-def set_headers(db: Connection, numbers: Sequence[int], vectors: Vectors) -> None:
-    """The same for headers, by their numbers."""
-    embedded.set_vectors(db, (), {}, dict(zip(numbers, vectors, strict=True)))
-
-
 def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
     """Keep vectors of another embedder until all are there; chunks of equal texts get the same."""
     rows = [(number, embedded.blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
@@ -200,7 +190,8 @@ def drop_fresh(db: Connection, fingerprint: str) -> None:
 
 
 def adopt_fresh(db: Connection) -> None:
-    """Put the collected vectors in the place of the old ones."""
+    """Put the collected vectors in the place of the old ones, of which none stays for texts that come back."""
+    reuse.drop_spare(db)
     db.execute("DELETE FROM vectors")
     db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
     db.execute("UPDATE headers SET vector = (SELECT vector FROM fresh_headers WHERE header = headers.id)")

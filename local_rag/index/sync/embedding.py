@@ -23,7 +23,7 @@ FIRST, LEAST, MOST = 64, 32, 1024
 """Passages of the first batch, and of any later one."""
 
 SECONDS = 2.0
-"""What a batch may take, which is what a kill can lose: 32 passages of 250 tokens take 1.8 s on two cores."""
+"""What a batch may take, which a kill can lose of the embedding: 32 passages of 250 tokens take 1.8 s on two cores."""
 
 _WINDOW = 512
 """Passages of neighbouring files that are sorted by length: a batch of equal lengths has no padding."""
@@ -46,7 +46,10 @@ class Embedding:
         self._store, self._embedder, self._progress = store, embedder, progress
 
     def run(self) -> int:
-        """Embed all of them; how many they are. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
+        """Embed all of them; how many had no vector of their text: the others lacked that of their header.
+
+        Raises DiskFull, IndexBusy and Stopped; what is committed stays.
+        """
         queue = Queue(*self._store.read(embedded.without_vectors))
         queue.prefer(priority.taken(self._store.folder))
         pace, size, refreshed = Pace(queue.work), FIRST, time.monotonic()
@@ -60,7 +63,7 @@ class Embedding:
             if time.monotonic() - refreshed > _REFRESH:
                 self._store.refresh()
                 refreshed = time.monotonic()
-        return queue.total
+        return queue.texts
 
     def _embed(self, chunks: list[int]) -> None:
         texts, headers = self._store.read(embedded.to_embed, chunks)
@@ -84,9 +87,13 @@ class Queue:
     """Chunks in the order in which they are embedded, each of which is given out once."""
 
     def __init__(self, ids: Ids, lengths: NDArray[np.int64]) -> None:
-        """`ids` (n,) with the lengths of their texts (n,): in windows of `_WINDOW`, the short ones first."""
+        """`ids` (n,) with the lengths of their texts (n,): in windows of `_WINDOW`, the short ones first.
+
+        A length of 0 says that the text has its vector, see `embedded.without_vectors`; `texts` counts the others.
+        """
         import numpy as np
 
+        self.texts = int(np.count_nonzero(lengths))
         lengths = np.maximum(lengths, _SHORTEST)
         order = np.lexsort((lengths, np.arange(len(ids)) // _WINDOW))
         self._ids, self._lengths = ids[order], lengths[order]

@@ -101,5 +101,10 @@ class PageSync:
 
 
 def digest(document: LoadedDocument) -> str:
-    """SHA-256 of what would be stored: the bytes that a server sends differ with every request."""
-    return hashlib.sha256(json.dumps([document.title, document.text]).encode()).hexdigest()
+    """SHA-256 of what would be stored: the bytes that a server sends differ with every request.
+
+    A document without author, date and subject has the digest that earlier versions stored, which knew none of them.
+    """
+    stated = [document.author, document.date, document.subject]
+    parts = [document.title, document.text, *(stated if any(stated) else ())]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -33,7 +33,7 @@ from local_rag.index.sync.read_files import (
 )
 from local_rag.index.sync.relocating import as_remembered, take_over
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
-from local_rag.index.sync.upgrade import finish as finish_upgrade
+from local_rag.index.sync.upgrade import head_unread
 from local_rag.index.sync.walk import LEADS_OUT, walk
 from local_rag.index.sync.walked import Walk
 from local_rag.text.display import plural
@@ -112,14 +112,10 @@ class Sync:
         roots, walked = self._walked(roots)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
-        try:
-            self._take_in(walked, prune)
-            self._take_out(walked, roots, prune)
-            self._report.upgraded += finish_upgrade(self._store, self._in_vain)
-            self._conclude(roots)
-        finally:
-            if not cancel.current().stopped:  # the next search does without
-                self._store.refresh()
+        self._take_in(walked, prune)
+        self._take_out(walked, roots, prune)
+        self._report.upgraded += head_unread(self._store, self._in_vain)
+        self._conclude(roots)
         return self._report.finished()
 
     # --- what is there

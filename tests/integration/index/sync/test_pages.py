@@ -109,6 +109,20 @@ class TestIncremental:
         document = index.search("lamp", 1)[0]
         assert document.metadata["title"] == "The lamp" and "var" not in document.page_content
 
+    def test_author_and_date_that_were_not_known_come_with_the_next_fetch(self, index, web):
+        pages = iter(
+            [WebPage(web.url("/"), "Boats", BOATS), *[WebPage(web.url("/"), "Boats", BOATS, "2024-05-06", "A Lee")] * 2]
+        )
+        assert counts(index.sync_pages([web.url("/")], lambda url: next(pages))) == (1, 0, 0, 0)
+        before = index.embedder.embedded
+        assert counts(index.sync_pages([web.url("/")], lambda url: next(pages))) == (0, 1, 0, 0)
+        metadata = index.search("boats", 1)[0].metadata
+        assert (metadata["author"], metadata["date"]) == (
+            "A Lee",
+            "2024-05-06",
+        ) and index.embedder.embedded == before + 1
+        assert counts(index.sync_pages([web.url("/")], lambda url: next(pages))) == (0, 0, 1, 0)
+
     def test_ctrl_c_keeps_what_is_stored(self, index, web, take):
         def read(url):
             if url.endswith("/whales"):

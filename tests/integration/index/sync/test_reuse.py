@@ -18,6 +18,7 @@ from local_rag.core.documents import LoadedDocument, Moved, WebPage
 from local_rag.core.errors import Stopped, UsageError
 from local_rag.index import recipes
 from local_rag.index.index import Index
+from local_rag.index.store.store import Store
 
 PARAGRAPHS = 12
 
@@ -289,6 +290,29 @@ def test_a_paragraph_that_goes_from_one_file_to_another_costs_nothing(index, not
     assert cost(index) == (0, 0)
     with closing(sqlite3.connect(index.path / "index.sqlite")) as database:
         assert not database.execute("SELECT * FROM spare").fetchall(), "what was set aside goes with the sync"
+
+
+def test_a_vector_that_was_set_aside_does_not_outlive_its_embedder(index, notes, monkeypatch):
+    cost(index, notes)
+    whole = (notes / "bridges.txt").read_text()
+    (notes / "bridges.txt").write_text(whole.split("\n\n", 1)[1])
+    other = Counting(salt="other")
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "forget", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.sync()
+        with Index.open(index.path, other, chunk_size=40, reembed=True) as again, pytest.raises(ZeroDivisionError):
+            again.reembed()
+    (notes / "bridges.txt").write_text(whole)
+    with Index.open(index.path, other, chunk_size=40) as again:
+        assert cost(again)[0] == 1
+
+
+def test_reembedding_embeds_what_was_missing(index, notes):
+    index.sync([notes], embed=False)
+    assert index.embedded_count() == (0, 3 * PARAGRAPHS)
+    assert index.reembed() == 3 * PARAGRAPHS and index.embedded_count()[0] == 3 * PARAGRAPHS
+    assert index.reembed() == 0 and index.verify(deep=True)
 
 
 def test_an_interrupted_reembedding_goes_on_where_it_was(index, notes, monkeypatch):

@@ -55,6 +55,16 @@ def test_only_what_changed_is_embedded_again(opened):
     assert index.search("blue pump", 1)[0].metadata["source"] == "1/pumps", "what is not among the texts stays"
 
 
+def test_another_author_is_a_change_that_embeds_nothing(opened):
+    index, embedder = opened
+    index.sync_texts(TEXTS)
+    before = embedder.embedded
+    told = LoadedDocument("A valve closes.", "Valves", author="Ann Lee", date="2023", subject="valves")
+    assert index.sync_texts([("2", told)]).updated == ("2",) and embedder.embedded == before
+    assert index.search("valve closes", 1)[0].metadata["author"] == "Ann Lee"
+    assert index.sync_texts([("2", told)]).unchanged == 1
+
+
 def test_whole_texts_are_one_passage_each(opened):
     index, _ = opened
     index.sync_texts(TEXTS, whole=True)
