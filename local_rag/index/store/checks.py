@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.index.store import full_text, reads, schema, shapes, writes
+from local_rag.index.store.arrays import IN, array
 from local_rag.index.store.connection import Connection
 from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, our_files
 from local_rag.text.display import plural
@@ -117,8 +117,8 @@ def _unusable(db: sqlite3.Connection, ids: Sequence[int], sql: str, unit: bool) 
     usable: set[int] = set()
     for first in range(0, len(ids), _BATCH):
         cancel.check()
-        part = json.dumps(ids[first : first + _BATCH])
-        rows = db.execute(f"{sql} IN (SELECT value FROM json_each(?))", (part,)).fetchall()
+        part = array(ids[first : first + _BATCH])
+        rows = db.execute(f"{sql} {IN}", (part,)).fetchall()
         rows = [(number, vector) for number, vector in rows if vector is not None and len(vector) == 4 * dimension]
         matrix = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(len(rows), dimension)
         with np.errstate(over="ignore", invalid="ignore"):

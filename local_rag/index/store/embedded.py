@@ -7,19 +7,17 @@ header or vector changes gets another number. In an index of an earlier schema t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.index.header import HEADER_WEIGHT
 from local_rag.index.store import reuse, shapes
+from local_rag.index.store.arrays import IN, array
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
     from local_rag.index.store.quantized_vectors import Ids
-
-_IN = "IN (SELECT value FROM json_each(?))"
 
 
 class Combined(NamedTuple):
@@ -52,7 +50,7 @@ def extent(db: Connection, last: int) -> tuple[int, int]:
 
 def of_chunks(db: Connection, chunks: Collection[int]) -> list[int]:
     """The numbers of these chunks."""
-    return [row[0] for row in db.execute(f"SELECT seq FROM {shapes.embedded(db)} WHERE chunk {_IN}", (_array(chunks),))]
+    return [row[0] for row in db.execute(f"SELECT seq FROM {shapes.embedded(db)} WHERE chunk {IN}", (array(chunks),))]
 
 
 def sample(db: Connection, limit: int) -> list[int]:
@@ -85,14 +83,14 @@ def _combined(db: Connection, column: str, values: Collection[int], dimension: i
 
     sql = (
         f"SELECT seq, e.chunk, header, vector FROM {shapes.embedded(db)} AS e JOIN vectors ON vectors.chunk = e.chunk"
-        f" WHERE {column} {_IN} ORDER BY seq"
+        f" WHERE {column} {IN} ORDER BY seq"
     )
-    rows = db.execute(sql, (_array(values),)).fetchall()
+    rows = db.execute(sql, (array(values),)).fetchall()
     matrix = matrix_of([row[3] for row in rows], dimension)
     named = list(dict.fromkeys(row[2] for row in rows if row[2] is not None))
     if named:
         stored: dict[int, bytes | None] = dict(
-            db.execute(f"SELECT id, vector FROM headers WHERE id {_IN}", (_array(named),))
+            db.execute(f"SELECT id, vector FROM headers WHERE id {IN}", (array(named),))
         )
         headers = matrix_of([stored.get(number) or b"" for number in named], dimension)
         place = {number: row for row, number in enumerate(named)}
@@ -135,8 +133,8 @@ def counts(db: Connection) -> tuple[int, int]:
 def pending(db: Connection, chunks: Collection[int]) -> set[int]:
     """Those of these chunks that vector search does not see yet."""
     table = shapes.embedded(db)
-    sql = f"SELECT id FROM chunks WHERE id {_IN} AND NOT EXISTS (SELECT 1 FROM {table} AS e WHERE e.chunk = chunks.id)"
-    return {row[0] for row in db.execute(sql, (_array(chunks),))}
+    sql = f"SELECT id FROM chunks WHERE id {IN} AND NOT EXISTS (SELECT 1 FROM {table} AS e WHERE e.chunk = chunks.id)"
+    return {row[0] for row in db.execute(sql, (array(chunks),))}
 
 
 _WAITING = """
@@ -166,17 +164,17 @@ def without_vectors(db: Connection) -> tuple[Ids, Ids]:
 def to_embed(db: Connection, chunks: Collection[int]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """(chunk, text) of those of these chunks without a vector, and (header, text) of their headers without one."""
     rows = db.execute(
-        f"SELECT document, id, start, end FROM chunks WHERE id {_IN}"
+        f"SELECT document, id, start, end FROM chunks WHERE id {IN}"
         " AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.id)",
-        (_array(chunks),),
+        (array(chunks),),
     ).fetchall()
-    sql = f"SELECT id, text FROM documents WHERE id {_IN}"
-    whole: dict[int, str] = dict(db.execute(sql, (_array({row[0] for row in rows}),)))
+    sql = f"SELECT id, text FROM documents WHERE id {IN}"
+    whole: dict[int, str] = dict(db.execute(sql, (array({row[0] for row in rows}),)))
     by_id = {chunk: whole[document][start:end] for document, chunk, start, end in rows}
     texts = [(int(chunk), by_id[chunk]) for chunk in chunks if chunk in by_id]
-    sql = f"SELECT DISTINCT header FROM chunks WHERE id {_IN}"
+    sql = f"SELECT DISTINCT header FROM chunks WHERE id {IN}"
     headers = db.execute(
-        f"SELECT id, text FROM headers WHERE vector IS NULL AND id IN ({sql}) ORDER BY id", (_array(chunks),)
+        f"SELECT id, text FROM headers WHERE vector IS NULL AND id IN ({sql}) ORDER BY id", (array(chunks),)
     )
     return texts, headers.fetchall()
 
@@ -185,8 +183,8 @@ def headers_of(db: Connection, chunks: Collection[int]) -> dict[int, str]:
     """The headers of those of these chunks that have one."""
     if not shapes.has_table(db, "headers"):
         return {}
-    sql = f"SELECT chunks.id, text FROM chunks JOIN headers ON headers.id = chunks.header WHERE chunks.id {_IN}"
-    return dict(db.execute(sql, (_array(chunks),)))
+    sql = f"SELECT chunks.id, text FROM chunks JOIN headers ON headers.id = chunks.header WHERE chunks.id {IN}"
+    return dict(db.execute(sql, (array(chunks),)))
 
 
 # --- writing
@@ -200,24 +198,24 @@ def set_vectors(
     `chunks` are taken in in their order, with what is known of them; so are other chunks with these headers that have
     a vector, and those of equal texts, which get the same vector. Chunks and headers that are gone by now are left out.
     """
-    known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {_IN}", (_array(texts),))}
+    known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {IN}", (array(texts),))}
     rows = [(chunk, blob(vector)) for chunk, vector in texts.items() if chunk in known]
     db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
     named = headers or {}
     db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(blob(v), number) for number, v in named.items()])
     changed = [chunk for chunk, _ in rows]
     changed += reuse.spread(db, changed)
-    sharing = db.execute(f"SELECT chunks.id FROM chunks WHERE header {_IN} ORDER BY id", (_array(named),)).fetchall()
+    sharing = db.execute(f"SELECT chunks.id FROM chunks WHERE header {IN} ORDER BY id", (array(named),)).fetchall()
     changed += [row[0] for row in sharing]
-    db.execute(f"DELETE FROM embedded WHERE chunk {_IN}", (_array(changed),))
+    db.execute(f"DELETE FROM embedded WHERE chunk {IN}", (array(changed),))
     take_in(db, list(dict.fromkeys([*chunks, *changed])))
 
 
 def drop_vectors(db: Connection, chunks: Collection[int], headers: Collection[int]) -> None:
     """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others."""
-    db.execute(f"DELETE FROM embedded WHERE chunk {_IN} OR header {_IN}", (_array(chunks), _array(headers)))
-    db.execute(f"DELETE FROM vectors WHERE chunk {_IN}", (_array(chunks),))
-    db.execute(f"UPDATE headers SET vector = NULL WHERE id {_IN}", (_array(headers),))
+    db.execute(f"DELETE FROM embedded WHERE chunk {IN} OR header {IN}", (array(chunks), array(headers)))
+    db.execute(f"DELETE FROM vectors WHERE chunk {IN}", (array(chunks),))
+    db.execute(f"UPDATE headers SET vector = NULL WHERE id {IN}", (array(headers),))
 
 
 def take_in(db: Connection, chunks: Sequence[int]) -> None:
@@ -226,8 +224,8 @@ def take_in(db: Connection, chunks: Sequence[int]) -> None:
         "SELECT headers.id FROM chunks JOIN headers ON headers.id = chunks.header"
         " WHERE chunks.id = embedded.chunk AND headers.vector IS NOT NULL"
     )
-    listed = _array(chunks)
-    db.execute(f"DELETE FROM embedded WHERE chunk {_IN} AND header IS NOT ({with_header})", (listed,))
+    listed = array(chunks)
+    db.execute(f"DELETE FROM embedded WHERE chunk {IN} AND header IS NOT ({with_header})", (listed,))
     db.execute(
         "INSERT INTO embedded (chunk, header) SELECT chunks.id, headers.id FROM json_each(?) AS listed"
         " CROSS JOIN chunks ON chunks.id = listed.value CROSS JOIN vectors ON vectors.chunk = chunks.id"
@@ -241,7 +239,3 @@ def blob(vector: Any) -> bytes:
     """A vector (d,) as it is stored."""
     stored: bytes = vector.astype("<f4").tobytes()
     return stored
-
-
-def _array(values: Iterable[int]) -> str:
-    return json.dumps([int(value) for value in values])

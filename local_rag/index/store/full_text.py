@@ -6,11 +6,11 @@ Chunks of an earlier schema are in a table of fewer columns, `words`, which answ
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 from local_rag.index.store import shapes
+from local_rag.index.store.arrays import IN, array
 
 COLUMNS = ("text", "heading", "title", "name", "folders", "author", "date", "subject")
 EARLIER = COLUMNS[:3]
@@ -24,7 +24,6 @@ GROUPS = (COLUMNS[:3], ("name", "author", "date", "subject"), ("folders",))
 """Columns in which a word is looked for by itself, that of the content first: a word of names is as rare as it is among
 names, one of the folders that all files lie in says nothing, and in texts both stay as telling as they are there."""
 
-_IN = "IN (SELECT value FROM json_each(?))"
 _RETIRED = "earlier_words"
 """What `words` is called once it no longer answers, while its rows are deleted."""
 
@@ -54,11 +53,11 @@ def matching(
     table, score = _ranked_by(db, weights)
     wheres, values = [f"{table} MATCH ?"], [query]
     if chosen is not None:
-        wheres.append(f"+rowid {_IN}")
+        wheres.append(f"+rowid {IN}")
         values.append(chosen)
     if exclude:
-        wheres.append(f"rowid NOT {_IN}")
-        values.append(_array(exclude))
+        wheres.append(f"rowid NOT {IN}")
+        values.append(array(exclude))
     sql = f"SELECT rowid, {score} AS score FROM {table} WHERE {' AND '.join(wheres)} ORDER BY score, rowid LIMIT ?"
     return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
 
@@ -66,8 +65,8 @@ def matching(
 def scores(db: Connection, query: str, chunks: Collection[int], weights: Sequence[float] = WEIGHTS) -> dict[int, float]:
     """The BM25 of those of these chunks that an FTS5 query matches."""
     table, score = _ranked_by(db, weights)
-    sql = f"SELECT rowid, {score} FROM {table} WHERE {table} MATCH ? AND +rowid {_IN}"
-    return dict(db.execute(sql, (query, _array(chunks))))
+    sql = f"SELECT rowid, {score} FROM {table} WHERE {table} MATCH ? AND +rowid {IN}"
+    return dict(db.execute(sql, (query, array(chunks))))
 
 
 def _ranked_by(db: Connection, weights: Sequence[float]) -> tuple[str, str]:
@@ -90,8 +89,8 @@ def matches(db: Connection, query: str) -> int:
 
 def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:
     """Whether at most this share of the chunks of other files, or one of them, match an FTS5 query."""
-    table, values = shapes.full_text(db), _array(files)
-    own = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {_IN}"
+    table, values = shapes.full_text(db), array(files)
+    own = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {IN}"
     (others,) = db.execute(f"SELECT (SELECT count(*) FROM chunks) - count(*) FROM ({own})", (values,)).fetchone()
     most = max(1, int(share * others))
     matching = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND +rowid NOT IN ({own}) LIMIT ?"
@@ -139,8 +138,8 @@ def remove(db: Connection, documents: Collection[int], *, earlier: bool = True) 
     certain = True
     for rows, digests in _stored(db, documents):
         certain = certain and all(digest(texts[0]) == stored for (_, texts), stored in zip(rows, digests, strict=True))
-        ids = _array(row[0] for row in rows)
-        present = {row[0] for row in db.execute(f"SELECT id FROM full_text_docsize WHERE id {_IN}", (ids,))}
+        ids = array(row[0] for row in rows)
+        present = {row[0] for row in db.execute(f"SELECT id FROM full_text_docsize WHERE id {IN}", (ids,))}
         _delete(db, "full_text", COLUMNS, [row for row in rows if row[0] in present])
         if earlier and shapes.has_table(db, "words"):
             _delete(db, "words", EARLIER, rows)
@@ -150,7 +149,7 @@ def remove(db: Connection, documents: Collection[int], *, earlier: bool = True) 
 def held(db: Connection, documents: Collection[int]) -> list[int]:
     """Those of these documents that have a chunk in the new table."""
     sql = "SELECT DISTINCT document FROM chunks JOIN full_text_docsize AS held ON held.id = chunks.id"
-    return [row[0] for row in db.execute(f"{sql} WHERE document {_IN}", (_array(documents),))]
+    return [row[0] for row in db.execute(f"{sql} WHERE document {IN}", (array(documents),))]
 
 
 def restore(db: Connection) -> None:
@@ -205,9 +204,9 @@ def _delete(db: Connection, table: str, columns: Sequence[str], rows: Iterable[R
 def _stored(db: Connection, documents: Collection[int]) -> Iterator[tuple[list[Row], list[bytes]]]:
     """The rows of each document, and the digests of their texts; read as bytes, for what is damaged may be no text."""
     told = ", ".join(f"CAST({name} AS BLOB)" for name in ("text", "title", *COLUMNS[3:]))
-    sql = f"SELECT id, {told} FROM documents WHERE id {_IN} ORDER BY id"
+    sql = f"SELECT id, {told} FROM documents WHERE id {IN} ORDER BY id"
     of_chunks = "SELECT id, start, end, CAST(heading AS BLOB), digest FROM chunks WHERE document = ? ORDER BY id"
-    for document, *parts in db.execute(sql, (_array(documents),)):
+    for document, *parts in db.execute(sql, (array(documents),)):
         text, title, *others = (part.decode("utf-8", "replace") for part in parts)
         chunks = db.execute(of_chunks, (document,)).fetchall()
         rows: list[Row] = [
@@ -215,7 +214,3 @@ def _stored(db: Connection, documents: Collection[int]) -> Iterator[tuple[list[R
             for chunk, start, end, heading, _ in chunks
         ]
         yield rows, [chunk[-1] for chunk in chunks]
-
-
-def _array(values: Iterable[int]) -> str:
-    return json.dumps(list(values))

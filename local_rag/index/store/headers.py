@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 
 from local_rag.index.name_words import folder_words, name_text
+from local_rag.index.store.arrays import IN, array
 
 
 def path_words(path: str, root: str) -> tuple[str, str]:
@@ -22,15 +22,15 @@ def numbers(db: Connection, texts: Sequence[str]) -> list[int | None]:
     """The numbers of headers, new ones where needed; None for an empty one."""
     distinct = [text for text in dict.fromkeys(texts) if text]
     db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
-    sql = "SELECT text, id FROM headers WHERE text IN (SELECT value FROM json_each(?))"
-    known: dict[str, int] = dict(db.execute(sql, (json.dumps(distinct),)))
+    sql = f"SELECT text, id FROM headers WHERE text {IN}"
+    known: dict[str, int] = dict(db.execute(sql, (array(distinct),)))
     return [known.get(text) for text in texts]
 
 
 def of_documents(db: Connection, documents: Collection[int]) -> set[int]:
     """The numbers of the headers that chunks of these documents have."""
-    sql = "SELECT DISTINCT header FROM chunks WHERE document IN (SELECT value FROM json_each(?))"
-    return {row[0] for row in db.execute(sql, (json.dumps(list(documents)),)) if row[0] is not None}
+    sql = f"SELECT DISTINCT header FROM chunks WHERE document {IN}"
+    return {row[0] for row in db.execute(sql, (array(documents),)) if row[0] is not None}
 
 
 def drop_unused(db: Connection, headers: Collection[int]) -> None:

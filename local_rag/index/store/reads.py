@@ -9,19 +9,14 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from local_rag.index.store import schema, shapes
+from local_rag.index.store.arrays import IN, array
 from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
     from local_rag.index.store.quantized_vectors import Ids
 
-_IN = "IN (SELECT value FROM json_each(?))"
-_OF_FILES = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {_IN}"
-
-
-def _array(values: Iterable[int | str]) -> str:
-    """The parameter of `_IN`."""
-    return json.dumps(list(values))
+_OF_FILES = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {IN}"
 
 
 # --- the index as a whole
@@ -96,7 +91,7 @@ def files(db: Connection) -> list[FileRow]:
 
 def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
     """The pages that are stored under one of these URLs, or were indexed through one."""
-    return _file_rows(db, f"WHERE path {_IN} OR root {_IN}", (_array(urls),) * 2)
+    return _file_rows(db, f"WHERE path {IN} OR root {IN}", (array(urls),) * 2)
 
 
 def _file_rows(db: Connection, where: str, values: Sequence[str]) -> list[FileRow]:
@@ -139,8 +134,8 @@ def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
     """Where these files were saved from, as far as that is known."""
     if "url" not in shapes.columns(db, "documents"):
         return {}
-    sql = f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {_IN}"
-    return dict(db.execute(sql, (_array(paths),)))
+    sql = f"SELECT path, url FROM documents JOIN files ON files.id = file WHERE url != '' AND path {IN}"
+    return dict(db.execute(sql, (array(paths),)))
 
 
 def indexed_files(db: Connection) -> list[IndexedFile]:
@@ -193,7 +188,7 @@ def chunk_ids(db: Connection, after: int = -1) -> Ids:
 
 def chunks_of(db: Connection, files: Collection[int]) -> list[int]:
     """The chunks of these files."""
-    return [row[0] for row in db.execute(_OF_FILES, (_array(files),))]
+    return [row[0] for row in db.execute(_OF_FILES, (array(files),))]
 
 
 def chunks_by_file(db: Connection) -> dict[int, list[int]]:
@@ -225,25 +220,25 @@ def chunks_named(db: Connection, keys: Collection[str]) -> list[int]:
 
 def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
     """The chunks with these keys, also where a key is that of the place that the file was in before it moved."""
-    array = _array(keys)
-    former = f"SELECT key, chunk FROM former_keys WHERE key {_IN}"
-    chunks = dict(db.execute(former, (array,))) if shapes.has_table(db, "former_keys") else {}
-    return chunks | dict(db.execute(f"SELECT key, id FROM chunks WHERE key {_IN}", (array,)))
+    values = (array(keys),)
+    former = f"SELECT key, chunk FROM former_keys WHERE key {IN}"
+    chunks = dict(db.execute(former, values)) if shapes.has_table(db, "former_keys") else {}
+    return chunks | dict(db.execute(f"SELECT key, id FROM chunks WHERE key {IN}", values))
 
 
 def former_paths(db: Connection, paths: Iterable[str]) -> list[str]:
     """Where these files were before they moved; what quotes them names these paths."""
     if not shapes.has_table(db, "former_paths"):
         return []
-    sql = f"SELECT former_paths.path FROM former_paths JOIN files ON files.id = file WHERE files.path {_IN}"
-    return [row[0] for row in db.execute(sql, (_array(paths),))]
+    sql = f"SELECT former_paths.path FROM former_paths JOIN files ON files.id = file WHERE files.path {IN}"
+    return [row[0] for row in db.execute(sql, (array(paths),))]
 
 
 def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[int]]:
     """For each of these chunks those of its document in the order of the text, at most `reach` on either side of it."""
     named = chunks_by_key(db, keys)
-    sql = f"SELECT id, document FROM chunks WHERE id {_IN}"
-    documents = dict(db.execute(sql, (_array(named.values()),)))
+    sql = f"SELECT id, document FROM chunks WHERE id {IN}"
+    documents = dict(db.execute(sql, (array(named.values()),)))
     before = "SELECT id FROM chunks WHERE document = ? AND id <= ? ORDER BY id DESC LIMIT ?"
     after = "SELECT id FROM chunks WHERE document = ? AND id > ? ORDER BY id LIMIT ?"
     near = {}
@@ -277,7 +272,7 @@ def chunks_at(db: Connection, path: str) -> list[int]:
 
 def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:
     """What tells texts apart, by chunk."""
-    return dict(db.execute(f"SELECT id, digest FROM chunks WHERE id {_IN}", (_array(ids),)))
+    return dict(db.execute(f"SELECT id, digest FROM chunks WHERE id {IN}", (array(ids),)))
 
 
 def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
@@ -285,12 +280,12 @@ def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     rows = db.execute(
         "SELECT documents.id, chunks.id, key, path, title, page, heading, start, end FROM chunks"
         " JOIN documents ON documents.id = chunks.document JOIN files ON files.id = documents.file"
-        f" WHERE chunks.id {_IN}",
-        (_array(ids),),
+        f" WHERE chunks.id {IN}",
+        (array(ids),),
     ).fetchall()
     told = ", ".join(shapes.column(db, "documents", name, "''") for name in ("author", "date"))
-    sql = f"SELECT id, text, {told} FROM documents WHERE id {_IN}"
-    texts = {number: (text, *rest) for number, text, *rest in db.execute(sql, (_array({row[0] for row in rows}),))}
+    sql = f"SELECT id, text, {told} FROM documents WHERE id {IN}"
+    texts = {number: (text, *rest) for number, text, *rest in db.execute(sql, (array({row[0] for row in rows}),))}
     by_id = {
         number: Passage(
             number, key, path, title, page, heading, start, end, texts[document][0][start:end], *texts[document][1:]
@@ -304,8 +299,8 @@ def places(db: Connection, ids: Sequence[int]) -> list[tuple[str, str, str]]:
     """(title, heading, path) of the chunks, in the order of `ids`; no text is read."""
     rows = db.execute(
         "SELECT chunks.id, title, heading, path FROM chunks JOIN documents ON documents.id = document"
-        f" JOIN files ON files.id = file WHERE chunks.id {_IN}",
-        (_array(ids),),
+        f" JOIN files ON files.id = file WHERE chunks.id {IN}",
+        (array(ids),),
     )
     by_id = {number: (title, heading, path) for number, title, heading, path in rows}
     return [by_id[number] for number in ids if number in by_id]
@@ -327,15 +322,15 @@ def sample(db: Connection, limit: int) -> list[int]:
 
 def vector_blobs(db: Connection, ids: Collection[int]) -> list[tuple[int, bytes]]:
     """(chunk, vector of its text as it is stored) of these chunks, by chunk."""
-    sql = f"SELECT chunk, vector FROM vectors WHERE chunk {_IN} ORDER BY chunk"
-    return db.execute(sql, (_array(ids),)).fetchall()
+    sql = f"SELECT chunk, vector FROM vectors WHERE chunk {IN} ORDER BY chunk"
+    return db.execute(sql, (array(ids),)).fetchall()
 
 
 def vectors_named(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
     """(digest of the text, vector of the text) of those of the chunks with these keys that have one."""
     named = chunks_by_key(db, keys)
-    sql = f"SELECT id, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE id {_IN}"
-    by_id = {chunk: (digest, vector) for chunk, digest, vector in db.execute(sql, (_array(named.values()),))}
+    sql = f"SELECT id, digest, vector FROM chunks JOIN vectors ON chunk = id WHERE id {IN}"
+    by_id = {chunk: (digest, vector) for chunk, digest, vector in db.execute(sql, (array(named.values()),))}
     return {key: by_id[chunk] for key, chunk in named.items() if chunk in by_id}
 
 
@@ -343,11 +338,6 @@ def not_fresh(db: Connection) -> list[int]:
     """The chunks that have no vector of the new embedder yet, one of each text."""
     sql = "SELECT min(id) FROM chunks WHERE id NOT IN (SELECT chunk FROM fresh) GROUP BY digest ORDER BY min(id)"
     return [row[0] for row in db.execute(sql)]
-
-
-def headers(db: Connection, numbers: Collection[int]) -> list[tuple[int, str]]:
-    """(header, text) of these headers."""
-    return db.execute(f"SELECT id, text FROM headers WHERE id {_IN} ORDER BY id", (_array(numbers),)).fetchall()
 
 
 def headers_not_fresh(db: Connection) -> list[tuple[int, str]]:
@@ -372,7 +362,7 @@ def titles(db: Connection, limit: int) -> list[str]:
 def headings(db: Connection, limit: int) -> list[str]:
     """The headings with the most chunks under them, of 10,000 chunks if there are more."""
     sql = (
-        f"SELECT heading FROM chunks WHERE heading != '' AND id {_IN}"
+        f"SELECT heading FROM chunks WHERE heading != '' AND id {IN}"
         " GROUP BY heading ORDER BY count(*) DESC, heading LIMIT ?"
     )
-    return [row[0] for row in db.execute(sql, (_array(sample(db, 10_000)), limit))]
+    return [row[0] for row in db.execute(sql, (array(sample(db, 10_000)), limit))]

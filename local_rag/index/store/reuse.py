@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
+
+from local_rag.index.store.arrays import array
 
 
 def vectors_of(db: Connection, path: str) -> dict[bytes, bytes]:
@@ -46,7 +47,7 @@ def drop_spare(db: Connection) -> None:
 
 def spread(db: Connection, chunks: Iterable[int], table: str = "vectors") -> list[int]:
     """Give the vectors that these chunks have in a table to chunks of equal texts that have none; which these are."""
-    listed = json.dumps([int(chunk) for chunk in chunks])
+    listed = array(chunks)
     pairs = db.execute(
         "SELECT equal.id, min(given.id) FROM json_each(?) AS listed JOIN chunks AS given ON given.id = listed.value"
         " JOIN chunks AS equal ON equal.digest = given.digest AND equal.id != given.id"

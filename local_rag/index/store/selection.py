@@ -8,6 +8,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from local_rag.index.store import shapes
+from local_rag.index.store.arrays import IN, array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from local_rag.index.store.quantized_vectors import Ids
 
-_IN = "IN (SELECT value FROM json_each(?))"
 
 MOMENT = "CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END"
 """When a file was changed, in seconds since 1970; of a page of the web, when it was fetched."""
@@ -88,12 +88,12 @@ class Selection:
 
 def of_files(files: Collection[int]) -> tuple[str, list[object]]:
     """The condition that a document is of one of these files."""
-    return f"d.file {_IN}", [json.dumps(list(files))]
+    return f"d.file {IN}", [array(files)]
 
 
 def by_authors(authors: Collection[str]) -> tuple[str, list[object]]:
     """The condition that a document is by one of these authors, as they are stored."""
-    return f"d.author {_IN}", [json.dumps(list(authors))]
+    return f"d.author {IN}", [array(authors)]
 
 
 def dated(db: Connection, first: str, last: str, moments: tuple[float, float]) -> tuple[str, list[object]]:

@@ -6,12 +6,12 @@ the earlier full text answers, and vectors are searched without headers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from sqlite3 import Connection
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
 from local_rag.index.store import embedded, forgetting, full_text, headers, schema, shapes
+from local_rag.index.store.arrays import IN, array
 from local_rag.text.urls import is_page
 
 
@@ -62,7 +62,7 @@ def documents_at(db: Connection, path: str) -> list[int]:
 def paths_of(db: Connection, documents: Collection[int]) -> set[str]:
     """The paths of the files that these documents are of."""
     sql = "SELECT DISTINCT path FROM documents JOIN files ON files.id = documents.file WHERE documents.id"
-    return {row[0] for row in db.execute(f"{sql} IN (SELECT value FROM json_each(?))", (json.dumps(list(documents)),))}
+    return {row[0] for row in db.execute(f"{sql} {IN}", (array(documents),))}
 
 
 def head(db: Connection, documents: Collection[int], *, lasting: bool = False) -> None:
@@ -72,9 +72,9 @@ def head(db: Connection, documents: Collection[int], *, lasting: bool = False) -
     """
     sql = (
         "SELECT documents.id, path, root, title FROM documents JOIN files ON files.id = documents.file"
-        " WHERE documents.id IN (SELECT value FROM json_each(?))"
+        f" WHERE documents.id {IN}"
     )
-    rows = db.execute(sql, (json.dumps(list(documents)),)).fetchall()
+    rows = db.execute(sql, (array(documents),)).fetchall()
     certain = full_text.remove(db, full_text.held(db, documents), earlier=False)
     left = headers.of_documents(db, documents)
     for document, path, root, title in rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.index.header import HEADER_VERSION, document_header, passage_header
 from local_rag.index.store import embedded, forgetting, former, full_text, headers, reuse, upgrade
+from local_rag.index.store.arrays import IN, array
 from local_rag.index.store.full_text import digest
 from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
 
@@ -126,8 +127,8 @@ def _write_document(
 
 def chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
     """(chunk, digest) of all chunks of these documents, in their order."""
-    sql = "SELECT id, digest FROM chunks WHERE document IN (SELECT value FROM json_each(?)) ORDER BY id"
-    return db.execute(sql, (json.dumps(documents),)).fetchall()
+    sql = f"SELECT id, digest FROM chunks WHERE document {IN} ORDER BY id"
+    return db.execute(sql, (array(documents),)).fetchall()
 
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:
