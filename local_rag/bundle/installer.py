@@ -332,7 +332,7 @@ def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
         code = 1 if done.returncode else 0
         show(*(done.stderr if code else done.stdout).decode(errors="replace").splitlines())
         show(f"the index {name} {'cannot be used' if code else 'can be read'}")
-        show(*_partial(bundle.contents["index"], f"{quoted(command)} index --embed-only --index {name}"))
+        show(*partial_lines(bundle.contents["index"], f"{quoted(command)} index --embed-only --index {name}"))
         then = f'{quoted(command)} ask "…" --index {name}'
     else:
         then = f"{quoted(command)} index FOLDER"
@@ -340,7 +340,7 @@ def finish(request: InstallRequest, bundle: Bundle, folder: Path) -> int:
     return code
 
 
-def _partial(index: dict[str, Any], command: str) -> list[str]:
+def partial_lines(index: dict[str, Any], command: str) -> list[str]:
     """What to know of an index of which not all passages are embedded."""
     if "embedded" not in index:
         return []

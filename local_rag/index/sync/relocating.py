@@ -48,19 +48,23 @@ def take_over(store: Store, found: Moves) -> tuple[Moved, ...]:
 def move(store: Store, old: Path, new: Path) -> tuple[Moved, ...]:
     """Let everything that is indexed at and below a path go on at another one; no file is read.
 
-    Where a file is indexed at its new place already, that one stays, and is what the other was. Raises UsageError where
-    nothing is indexed there, and where nothing of it lies at the new place.
+    A file that is moved to a folder lies in it under its name, as with mv. Where a file is indexed at its new place
+    already, that one stays, and is what the other was. Raises UsageError where nothing is indexed there, where it is
+    still there, and where nothing of it lies at the new place.
     """
     roots = store.read(reads.roots)
     known = {file.path: file for file in store.read(reads.files)}
     before, after = _indexed(old, [*known, *(root.path for root in roots)]), str(new.expanduser().resolve())
+    if before in known and before != after and Path(after).is_dir():
+        after = str(Path(after, Path(before).name))
     below = {path: file for path, file in known.items() if Path(path).is_relative_to(before)}
     moved_roots = [root.path for root in roots if Path(root.path).is_relative_to(before)]
     if not (below or moved_roots):
         raise UsageError(f"{before} is not in the index", hint="local-rag files")
-    if before == after or not Path(after).exists():
-        raise UsageError(f"there is no file or folder {after}", hint=_hint(before))
+    _must_be_another(before, after, is_file=before in known)
     places = {path: str(Path(after, Path(path).relative_to(before))) for path in below}
+    if left := [path for path, place in places.items() if os.path.lexists(path) and not _are_one(path, place)]:
+        raise UsageError(f"{left[0]} is still there", hint="local-rag index")
     if places and not any(map(os.path.lexists, places.values())):
         raise UsageError(
             f"none of the {len(places):,} files that are indexed from {before} lies in {after}",
@@ -77,6 +81,22 @@ def move(store: Store, old: Path, new: Path) -> tuple[Moved, ...]:
         relocation.merge(db, [(path, places[path]) for path in below if path not in files])
     _write(store, files, [(before, after)], moved_roots)
     return (Moved(before, after, len(below)),)
+
+
+def _must_be_another(before: str, after: str, *, is_file: bool) -> None:
+    """Raises UsageError unless something of the same kind, a file or a folder, lies at another path."""
+    if before == after:
+        raise UsageError(f"{before} is both the old and the new path", hint=_hint(before))
+    if not Path(after).exists():
+        raise UsageError(f"there is no file or folder {after}", hint=_hint(before))
+    if Path(after).is_dir() == is_file:
+        kinds = ("file", "folder") if is_file else ("folder", "file")
+        raise UsageError(f"{before} is a {kinds[0]} of the index, and {after} a {kinds[1]}", hint=_hint(before))
+
+
+def _are_one(path: str, other: str) -> bool:
+    """Whether both paths lead to the same file."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)  # noqa: PTH110, PTH121
 
 
 def _indexed(path: Path, indexed: Sequence[str]) -> str:

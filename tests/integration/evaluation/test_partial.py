@@ -9,7 +9,7 @@ import yaml
 from support.fakes_index import remembering_minilm
 
 from local_rag.bundle.create import order
-from local_rag.bundle.installer import _partial as installed
+from local_rag.bundle.installer import partial_lines as installed
 from local_rag.bundle.readme_text import readme
 from local_rag.bundle.target import Target
 from local_rag.cli.app import run

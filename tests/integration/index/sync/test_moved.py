@@ -10,6 +10,7 @@ import pytest
 from support.fakes_index import HashingEmbedder
 
 from local_rag.core.documents import Moved
+from local_rag.core.errors import UsageError
 from local_rag.index.header import HEADER_VERSION
 from local_rag.index.index import Index
 
@@ -185,3 +186,27 @@ def test_moved_knows_a_path_above_which_a_link_was_put_later(index, home, tmp_pa
     home.symlink_to(disk)
     report = index.move(home / "notes", disk / "notes")
     assert report.moved == (Moved(str(home / "notes"), str(disk / "notes"), 3),)
+
+
+def test_a_file_that_is_moved_to_a_folder_lies_in_it(index, home):
+    index.sync([home])
+    (home / "notes" / "a.txt").rename(home / "archive" / "a.txt")
+    index.move(home / "notes" / "a.txt", home / "archive")
+    assert str(home / "archive" / "a.txt") in {file.path for file in index.files()}
+    assert not index.sync().new
+
+
+def test_moved_refuses_what_is_still_there_and_what_is_of_another_kind(index, home):
+    index.sync([home / "notes"])
+    files = {file.path for file in index.files()}
+    for old, new, why in (
+        (home / "notes" / "a.txt", home / "notes" / "b.txt", "is still there"),
+        (home / "notes", home / "archive", "is still there|lies in"),
+        (home / "notes", home / "notes" / "a.txt", "is a folder of the index"),
+        (home / "notes", home / "notes", "both the old and the new path"),
+        (home / "notes" / "a.txt", home / "notes", "both the old and the new path"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            index.move(old, new)
+    assert {file.path for file in index.files()} == files
+    assert index.status().roots == (str(home / "notes"),)
