@@ -50,7 +50,7 @@ def moves(walked: Walk, known: Mapping[str, FileRow]) -> Moves:
     if not gone:
         return Moves()
     by_content = _by_content(new, sizes, {file.size for file in gone})
-    pairs = dict(_pairs(gone, by_content))
+    pairs = dict(paired(gone, by_content))
     vanished = _vanished(known, pairs)
     kept = {old: row for old, row in pairs.items() if vanished.get(known[old].root, True)}
     roots = {root: place for root, moved in vanished.items() if moved and (place := _place(root, kept))}
@@ -89,7 +89,7 @@ def _by_content(new: Mapping[str, str], sizes: Mapping[str, int], wanted: Collec
     return rows
 
 
-def _pairs(gone: Iterable[FileRow], by_content: Mapping[str, list[FileRow]]) -> Iterator[tuple[str, FileRow]]:
+def paired(gone: Iterable[FileRow], by_content: Mapping[str, list[FileRow]]) -> Iterator[tuple[str, FileRow]]:
     """Each file with the new one that it is now."""
     equal: dict[str, list[str]] = defaultdict(list)
     for file in gone:

@@ -11,7 +11,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Moved
 from local_rag.core.errors import Stopped
 from local_rag.index.store.schema import Root
-from local_rag.index.sync.moves import _pairs, moves, named
+from local_rag.index.sync.moves import moves, named, paired
 from local_rag.index.sync.read_files import fingerprinted
 from local_rag.index.sync.roots import carried, rebased
 from local_rag.index.sync.walk import walk
@@ -123,7 +123,7 @@ def test_equal_files_are_matched_until_somebody_stops(notes, tmp_path):
     scope = cancel.Cancel()
     scope.stop()
     with cancel.scope(scope), pytest.raises(Stopped):
-        list(_pairs(gone, {row.sha256: [row] for row in rows}))
+        list(paired(gone, {row.sha256: [row] for row in rows}))
 
 
 def test_the_folder_that_went_is_the_highest_that_is_gone_below_its_root(notes, tmp_path):
