@@ -15,7 +15,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from local_rag.cli import INTERRUPTED, main
-from local_rag.cli.commands import Commands
+from local_rag.cli.commands import NAMES, Commands
 from local_rag.cli.options import with_query, with_web
 from local_rag.core.errors import LocalRagError
 
@@ -52,13 +52,20 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.format_message())
             return 2
-        context = getattr(error, "ctx", None)
-        return say(f"error: {error.format_message()}", f"{context.command_path if context else 'local-rag'} --help", 2)
+        return say(f"error: {error.format_message()}", f"{_command_of(error, arguments)} --help", 2)
     except LocalRagError as error:
         return say(f"error: {error}", error.hint, error.exit_code, error if debug else None)
     except Exception as error:
         hint = "" if debug else "the same command with --debug shows where"
         return say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
+
+
+def _command_of(error: TyperException, arguments: Sequence[str]) -> str:
+    """The command that an error is about; the parser says nothing of it where an option lacks its value."""
+    context = getattr(error, "ctx", None)
+    if context is not None and context.parent is not None:
+        return str(context.command_path)
+    return f"local-rag {arguments[0]}" if arguments and arguments[0] in NAMES else "local-rag"
 
 
 def show_cursor() -> None:

@@ -33,10 +33,11 @@ def files(
     """List the indexed files with size, passages, title, author, date and what could not be read of them."""
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
+    from local_rag.runtime.opening import existing_index
     from local_rag.terminal.console import write_result
     from local_rag.terminal.file_list import file_lines
 
-    folder = settings_of(index).index_path
+    folder = existing_index(settings_of(index))
     indexed = Index.listed(folder, narrowing_of(within, after, before, types, authors))
     labels = PathLabels(Index.inspect(folder).roots)
     write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)

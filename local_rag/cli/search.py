@@ -53,7 +53,6 @@ def search(
     from local_rag.runtime.question import check_question
     from local_rag.terminal.console import write_result
     from local_rag.terminal.passages import passages_table
-    from local_rag.text.display import waiting_line
 
     typed = " ".join(query)
     if not typed.strip():
@@ -63,7 +62,7 @@ def search(
     narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
     settings, display = options.settings(k=k), stderr_display()
     with open_indexes(settings, open_embedder(settings, display)) as opened:
-        if line := waiting_line(*opened.embedded_count()):
+        for line in opened.waiting_notes():
             display.say(line)
         for line in [*opened.upgrade_notes(), *opened.unknown(narrowing)]:
             display.say(f"note: {line}")

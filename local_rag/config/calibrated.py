@@ -41,6 +41,9 @@ UNKNOWN = "@?"
 _HEADERS = "headers "
 """What the part of a fingerprint begins with that says which headers the passages have."""
 
+_MIXED = f"{_HEADERS}of several versions"
+"""That part for indexes that are asked as one and differ in it."""
+
 _PLACEHOLDER = "CASES"
 
 
@@ -69,13 +72,14 @@ class VoidCalibration:
 def fingerprint_of(engine: Engine, embedder: Embedder | None, header_version: int = 0) -> str:
     """What thresholds hold for: an engine with its models, the embedder that brings it its passages, their headers.
 
-    `header_version` is 0 for passages without headers, and for those of a corpus that is no index.
+    `header_version` is 0 for passages without headers, and for those of a corpus that is no index; below 0 for indexes
+    of different versions, for which no thresholds hold.
     """
     parts = [engine.fingerprint]
     if embedder is not None and embedder.fingerprint not in engine.fingerprint:
         parts.append(embedder.fingerprint)
     if header_version:
-        parts.append(f"{_HEADERS}{header_version}")
+        parts.append(f"{_HEADERS}{header_version}" if header_version > 0 else _MIXED)
     return "; ".join(parts)
 
 
@@ -86,7 +90,7 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
     """
     own = settings.values.thresholds
     kept = calibrated(settings).get(fingerprint)
-    if kept is None or UNKNOWN in fingerprint:
+    if kept is None or UNKNOWN in fingerprint or _MIXED in fingerprint:
         return own
     return kept.model_copy(update=own.model_dump(exclude_none=True))
 
@@ -127,8 +131,11 @@ def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     different = []
     headers_kept, headers_now = ("".join(part for part in parts if part.startswith(_HEADERS)) for parts in (kept, now))
     if headers_kept != headers_now:
-        which = "with other" if headers_kept and headers_now else "with" if headers_kept else "without"
-        different.append(f"an index {which} headers")
+        which = (
+            "with other" if headers_kept and headers_now not in ("", _MIXED) else "with" if headers_kept else "without"
+        )
+        mixed = ", and the indexes that are asked differ in that" if headers_now == _MIXED else ""
+        different.append(f"an index {which} headers{mixed}")
     if kept[0] != now[0]:
         prompts = any(" with " in part for part in (kept[0], now[0]))
         different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")

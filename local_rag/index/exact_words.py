@@ -35,7 +35,7 @@ def typed_query(typed: str) -> Query:
     """A query as people type it: "exact phrase" in any quotes, -word and -"a phrase".
 
     A hyphen within a word or before a number, and a quote without its other, stand for themselves. Raises UsageError
-    where only what is to be left out is named.
+    where only what is to be left out is named, and where there is no word.
     """
     text: list[str] = []
     phrases: list[str] = []
@@ -52,7 +52,9 @@ def typed_query(typed: str) -> Query:
     query = Query(" ".join(" ".join(text).split()), _sensible(phrases), _sensible(without))
     if query.without and not words(query.text):
         raise UsageError("the query only says what to leave out", hint="""local-rag search '"notice period" -draft'""")
-    return query if words(query.text) else Query(typed.strip())
+    if not words(query.text):
+        raise UsageError("the query has no word", hint='local-rag search "notice period"')
+    return query
 
 
 def quoted_phrases(question: str) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ headings, authors, dates or subjects in the same bytes. The next sync then reads
 that changed, no passage; until then an index answers with what it has. Thresholds are calibrated for one version.
 """
 
+MIXED = -1
+"""In place of a version: that of several indexes asked as one, whose headers differ."""
+
 HEADER_WEIGHT = 0.3
 """How much of the header's vector is added to that of the text: unit(text + HEADER_WEIGHT * header)."""
 

@@ -27,6 +27,7 @@ from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Stored
 from local_rag.index.store.store import Store
 from local_rag.index.store.verification import verify
 from local_rag.index.unstored_vectors import UnstoredVectors
+from local_rag.text.display import waiting_line
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -221,6 +222,11 @@ class Index(Changes):
     def upgrade_notes(self) -> list[str]:
         """That an earlier version made the index, and what brings it up to date, in a line; empty where none did."""
         return list(status.upgrade_notes(self._store))
+
+    def waiting_notes(self) -> list[str]:
+        """How many passages have no vector yet, in a line; empty where all have one."""
+        line = waiting_line(*self.embedded_count())
+        return [line] if line else []
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""

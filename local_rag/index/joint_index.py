@@ -14,10 +14,12 @@ from local_rag.core.documents import Catalog
 from local_rag.core.narrowing import Narrowing
 from local_rag.index import joint_ranking
 from local_rag.index.candidates import Mode
+from local_rag.index.header import MIXED
 from local_rag.index.index import Index
 from local_rag.index.narrowed import NothingLeft
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.status import IndexStatus
+from local_rag.index.store.folder import quoted
 from local_rag.index.store.schema import IndexedFile, Passage, Stored
 from local_rag.text.words import content_stems
 
@@ -159,6 +161,14 @@ class JointIndex:
         """As `Index.upgrade_notes`, with the name of the index."""
         return [f"{name}: {line}" for name, index in self._indexes.items() for line in index.upgrade_notes()]
 
+    def waiting_notes(self) -> list[str]:
+        """As `Index.waiting_notes`, with the name of the index and the command that embeds the rest."""
+        return [
+            f"{name}: {line}: local-rag index --index {quoted(index.path)}"
+            for name, index in self._indexes.items()
+            for line in index.waiting_notes()
+        ]
+
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """The files of all, or those of which `within` leaves something. Raises UsageError if there is none then."""
         return [file for files in self._narrowed(lambda _, index: index.files(within)) for file in files]
@@ -188,8 +198,9 @@ class JointIndex:
         return sum(with_vector), sum(passages)
 
     def header_version(self) -> int:
-        """The smallest of all."""
-        return min(index.header_version() for index in self._indexes.values())
+        """The version of the headers of all; MIXED where the indexes differ."""
+        versions = {index.header_version() for index in self._indexes.values()}
+        return versions.pop() if len(versions) == 1 else MIXED
 
     def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
         """As `Index.as_retriever`."""
@@ -207,8 +218,15 @@ class JointIndex:
             except NothingLeft as error:
                 nothing.append(error)
         if not answers:
-            raise nothing[0]
+            raise self._nothing_left(nothing)
         return answers
+
+    def _nothing_left(self, errors: Sequence[NothingLeft]) -> NothingLeft:
+        """What each index says of it; what all say stands once."""
+        lines = list(dict.fromkeys(map(str, errors)))
+        if len(lines) > 1:
+            lines = [f"{name}: {error}" for name, error in zip(self._indexes, errors, strict=True)]
+        return NothingLeft("; ".join(lines), hint="   or   ".join(dict.fromkeys(error.hint for error in errors)))
 
     def _of_each(
         self, documents: Sequence[Document], ask: Callable[[Index, Sequence[Document]], list[T]], nothing: T

@@ -155,10 +155,23 @@ def _by(store: Store, names: Sequence[str]) -> Condition:
                 "the index was made by an earlier version, which kept no authors, so --from cannot be used yet",
                 hint=_command(store, "index"),
             )
-        there = joined([shorten(author, 40) for author in known[:SUGGESTED]])
-        has = f": there are {there}{' and others' if len(known) > SUGGESTED else ''}" if known else ": none names one"
+        names_known = list(dict.fromkeys(name for author in known for name in _names(author)))
+        there = "; ".join(shorten(name, 40) for name in names_known[:SUGGESTED])
+        has = (
+            f": there are {there}{' and others' if len(names_known) > SUGGESTED else ''}"
+            if known
+            else ": none names one"
+        )
         raise _nothing(store, f"no indexed document is by {joined(map(repr, names), 'or')}{has}")
     return selection.by_authors(chosen)
+
+
+def _names(authors: str) -> list[str]:
+    """The names in a document's author; a comma may also stand between a surname and what precedes it."""
+    if ";" in authors:
+        return [name.strip() for name in authors.split(";")]
+    names = authors.split(", ")
+    return names if all(" " in name for name in names) else [authors]
 
 
 def _moment(day: str, otherwise: float) -> float:

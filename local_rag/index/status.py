@@ -13,7 +13,7 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.index.narrowed import selected_paths
 from local_rag.index.outline import about, outline
 from local_rag.index.store import embedded, folder, reads, upgrade
-from local_rag.index.store.schema import IndexedFile, Root
+from local_rag.index.store.schema import EMBEDDING_PACE, TEXT_PACE, IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.text.description import summary
 from local_rag.text.lexicon import STOP_WORDS
@@ -32,6 +32,8 @@ class IndexStatus:
     """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
 
     Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
+    `text_pace` and `embedding_pace` are those of the last run of each phase, in passages per second, 0 where there was
+    none; `seconds_left` is what the rest of the second takes at that pace, None where that is not known.
     `pages` of the web are no `files`; documents and chunks are of both. `root_options` are the `roots` and how each is
     walked. `about` is what a person said of the index, `summary` what its catalog says.
     """
@@ -54,6 +56,9 @@ class IndexStatus:
     about: str = ""
     summary: str = ""
     embedded: int = 0
+    text_pace: float = 0.0
+    embedding_pace: float = 0.0
+    seconds_left: float | None = None
 
 
 def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
@@ -62,7 +67,10 @@ def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
     pages = store.read(reads.page_count)
     recipe = store.read(reads.recipe)
     roots = tuple(store.read(reads.roots))
-    synced = store.read(reads.meta).get("last_sync")
+    meta = store.read(reads.meta)
+    synced = meta.get("last_sync")
+    text_pace, pace = (float(meta.get(name, 0)) for name in (TEXT_PACE, EMBEDDING_PACE))
+    with_vector, _ = store.read(embedded.counts)
     return IndexStatus(
         path=store.folder,
         files=files - pages,
@@ -81,7 +89,10 @@ def inspect(store: Store, *, outlined: bool = False) -> IndexStatus:
         root_options=roots,
         about=about(store),
         summary=summary(outline(store)) if outlined else "",
-        embedded=store.read(embedded.counts)[0],
+        embedded=with_vector,
+        text_pace=text_pace,
+        embedding_pace=pace,
+        seconds_left=max(0, chunks - with_vector) / pace if pace else None,
     )
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from local_rag.runtime.spans import Spans
 
 
+FIRST_LOAD = "this first time it is also converted for this machine and checked, which may take a minute or two"
+
+
 def open_embedder(
     settings: Settings,
     display: Display | None = None,
@@ -43,7 +46,12 @@ def open_embedder(
     ):
         name = index.embedder
     spec = models.embedder(name)
-    on_load = (lambda: display.say(f"{loading(spec.name)}…")) if display else None
+
+    def on_load() -> None:
+        if display is not None:
+            once = f"; {FIRST_LOAD}" if embedder.loads_first else ""
+            display.say(f"{loading(spec.name)}{once}…")
+
     embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, settings.values.device)
     if quick:
         embedder.require_device()
@@ -122,6 +130,15 @@ def status_of(settings: Settings) -> IndexStatus | None:
     with suppress(IndexMissing):
         return Index.inspect(settings.index_path)
     return None
+
+
+def existing_index(settings: Settings) -> Path:
+    """The folder of the configured index. Raises IndexMissing."""
+    from local_rag.index.store.folder import has_database
+
+    if not has_database(settings.index_path):
+        raise missing(settings)
+    return settings.index_path
 
 
 def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSearch:

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.progress import time_left
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import Root
@@ -144,8 +145,10 @@ def status_table(status: IndexStatus, runtime: str, command: str = "local-rag in
         "passages": f"at most {status.chunk_size} tokens, overlap {status.chunk_overlap}",
         "embedded": _embedded(status, command),
         "fingerprint": status.fingerprint,
-        "vectors": "ready" if status.cache_fresh else "their codes will be made at the next search",
+        "vectors": _vectors(status),
     }
+    if paces := _paces(status):
+        rows["last pace"] = paces
     table = PlainTable()
     for name, value in rows.items():
         table.add_row(Text(name, "dim"), value)
@@ -157,7 +160,26 @@ def _embedded(status: IndexStatus, command: str) -> str:
         return "all passages" if status.chunks else "nothing to embed"
     share = 100 * status.embedded // status.chunks
     line = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded ({share} %)"
-    return f"{line}; the others are found by their words only\n{command}"
+    left = ""
+    if status.seconds_left is not None:
+        left = f"\n{time_left(status.seconds_left)} at the pace of the last run ({_pace(status.embedding_pace)})"
+    return f"{line}; the others are found by their words only{left}\n{command}"
+
+
+def _vectors(status: IndexStatus) -> str:
+    if not status.embedded:
+        return "none yet"
+    return "ready" if status.cache_fresh else "their codes will be made at the next search"
+
+
+def _paces(status: IndexStatus) -> str:
+    """How fast the phases of an indexing were, as far as they ran."""
+    phases = {"text": status.text_pace, "embedding": status.embedding_pace}
+    return ", ".join(f"{name} {_pace(pace)}" for name, pace in phases.items() if pace)
+
+
+def _pace(pace: float) -> str:
+    return f"{pace:,.0f} passages/s" if pace >= 10 else f"{pace:.1f} passages/s"
 
 
 def _root(root: Root) -> str:

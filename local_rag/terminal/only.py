@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import defaultdict
 
@@ -35,7 +36,12 @@ def typed_conditions(argument: str) -> Narrowing:
             raise UsageError(f"/only takes one {name}:", hint=EXAMPLE)
     after, before = ("".join(values.get(name, ())) for name in ("after", "before"))
     within, types, authors = (tuple(values.get(name, ())) for name in ("within", "types", "authors"))
-    return Narrowing(within, after, before, types, authors)
+    try:
+        return Narrowing(within, after, before, types, authors)
+    except UsageError as error:
+        dates = " ".join(f"{key}:{day}" for key, day in re.findall(r"--(after|before) (\S+)", error.hint)[-2:])
+        line = re.sub(r"--(in|after|before|type|from)\b", r"\1:", str(error))
+        raise UsageError(line, hint=f"/only {dates}" if dates else EXAMPLE) from error
 
 
 def shown_conditions(narrowing: Narrowing) -> str:

@@ -14,7 +14,7 @@ from local_rag.core.narrowing import Narrowing
 from local_rag.index.path_labels import PathLabel
 from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
-from local_rag.text.display import joined, short_path, waiting_line
+from local_rag.text.display import joined, short_path
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings, Values
@@ -90,8 +90,7 @@ def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
     upgrade_notes = getattr(rag.index, "upgrade_notes", list)  # a corpus that a program gives has none
     notes = [f"note: {line}" for line in upgrade_notes()]
-    if waiting := waiting_line(*rag.index.embedded_count()):
-        notes.append(waiting)
+    notes += getattr(rag.index, "waiting_notes", list)()
     idle = idle_lines(rag.settings.values, rag.engine.name)
     return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *notes, *idle]
 

@@ -26,6 +26,7 @@ PART_WORDS = 8
 _LEAD = re.compile(r"(?:[\s\"'“”„«»‘’(\[*_#>|]|[-+•◦▪‣–](?=\s)|\(?(?:\d{1,3}|[a-zA-Z])[.)](?=\s))*")
 _SIGNS = r"[\s.!…。！\"'“”’»)\]*_:;,|]"
 _TRAIL = re.compile(rf"(?<!{_SIGNS})(?:{_SIGNS}|\[\d++(?:\s*+[-–,;]\s*+\d++)*+\])*+\Z")
+_LABEL = re.compile(r"[*_|>#:]*[A-Za-z][\w-]*(?: [\w-]+){0,3}[*_]*:+(?:[*_]*\s|$)")
 _INVISIBLE = r"\u00ad\s*|[\u200b-\u200f\u2060\ufeff]"
 _THOUSANDS = r"(?<=\d)(?<!\d{4})[,'’ \u00a0\u2009\u202f](?=\d{3}(?!\d))"
 _UNWRITTEN = re.compile(rf"{_INVISIBLE}|(?<=[^\W\d_])[-‐]\n\s*(?=[^\W\d_])|{_THOUSANDS}")
@@ -42,7 +43,7 @@ def verbatim(sentence: str, passage: str) -> Span | None:
     copies = list(_copies(sentence, passage))
     for span in copies:
         inner = _inner(passage, span)
-        if inner.start in starts and inner.end in ends:
+        if (inner.start in starts and inner.end in ends) or _is_field(span, passage):
             return span
     return next((span for span in copies if _safe_part(span, passage)), None)
 
@@ -131,6 +132,18 @@ def _inner(text: str, span: Span) -> Span:
     inner = span.of(text)
     lead, trail = _LEAD.match(inner), _TRAIL.search(inner)
     return Span(span.start + (lead.end() if lead else 0), span.start + (trail.start() if trail else len(inner)))
+
+
+def _is_field(span: Span, passage: str) -> bool:
+    """Whether a part is all of a labelled line, "Author: Ann Lee", with the lines that go on with it: no sentence says
+    more than it, though the lines of a head together read as one.
+    """
+    before = passage[passage.rfind("\n", 0, span.start) + 1 : span.start]
+    rest, _, after = passage[span.end :].partition("\n")
+    if before.strip(" \t*_|>#:") or rest.strip(" \t*_|,;.>") or not _LABEL.match(span.of(passage)):
+        return False
+    following = after.partition("\n")[0]
+    return not words(following) or bool(_LABEL.match(following))
 
 
 def _safe_part(span: Span, passage: str) -> bool:

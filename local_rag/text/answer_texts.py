@@ -111,7 +111,7 @@ ENGLISH = AnswerTexts(
         "the grader gave no usable verdict on {n} passages, and found no other that answers",
     ),
     none_relevant=(
-        "none of the {n} passage found answers the question",
+        "the one passage found does not answer the question",
         "none of the {n} passages found answers the question",
     ),
     without_passages="the engine cannot answer without passages",

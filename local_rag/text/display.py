@@ -96,4 +96,6 @@ def waiting_line(embedded: int, chunks: int) -> str:
     """12,400 of 56,000 passages are embedded; the others are found by their words only. "" where all are."""
     if embedded >= chunks:
         return ""
+    if chunks == 1:
+        return "the one passage is not embedded; it is found by its words only"
     return f"{embedded:,} of {plural(chunks, 'passage')} are embedded; the others are found by their words only"

@@ -94,6 +94,11 @@ class SentenceTransformerEmbedder:
         """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
         return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
 
+    @property
+    def loads_first(self) -> bool:
+        """Whether the next load converts the model, which happens once."""
+        return bool(self.conversion_folder) and self.conversion is None
+
     @cached_property
     def conversion(self) -> Conversion | None:
         """The converted model, or why there can be none; None before the first load. Raises ModelMissing."""

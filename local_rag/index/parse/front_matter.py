@@ -22,6 +22,9 @@ _LONG_LINE = 2000
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"(?::|#\+)?(?P<name>[A-Za-z][A-Za-z _-]{0,30}):+(?:[ \t]+(?P<text>.*))?$")
+_NOT_PLAIN = re.compile(r"""[\[{&*!|>%]|"[^"]*$|'[^']*$""")
+"""How a value of YAML begins that is more than its letters, or a quote that lacks its other one."""
+
 _KNOWN = frozenset(
     "title author authors created date published release_date original_publication keywords subject".split()
 )
@@ -31,13 +34,14 @@ _SHORT_NAMES = frozenset("author authors date created published keywords subject
 def front_matter(text: str) -> tuple[Properties, int]:
     """What the front matter of Markdown says, and the code point at which the text behind it begins; 0 without any.
 
-    YAML between "---" (Jekyll, Pandoc) or TOML between "+++" (Hugo); what does not parse is read line by line.
+    YAML between "---" (Jekyll, Pandoc) or TOML between "+++" (Hugo); of what does not parse, the lines with a plain
+    value are read.
     """
     if text[:3] not in ("---", "+++") or (match := _FRONT.match(text[:LONGEST])) is None:
         return UNKNOWN, 0
     front = match[2]
     mapping = _yaml(front) if match[1] == "---" else _toml(front)
-    return (_of_lines(front) if mapping is None else from_mapping(mapping)), match.end()
+    return (_of_lines(front, plain=True) if mapping is None else from_mapping(mapping)), match.end()
 
 
 def _yaml(front: str) -> Mapping[Any, Any] | None:
@@ -78,8 +82,8 @@ def fields(text: str, *, begin: bool = False) -> Properties:
     return properties
 
 
-def _of_lines(head: str) -> Properties:
-    """The first of each known field, with the indented lines below it."""
+def _of_lines(head: str, *, plain: bool = False) -> Properties:
+    """The first of each known field, with the indented lines below it; only `plain` values, if that is wanted."""
     known: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in head.split("\n"):
@@ -94,6 +98,8 @@ def _of_lines(head: str) -> Properties:
         name = re.sub(r"[ -]", "_", match["name"].lower())
         if name in _KNOWN and name not in known:
             current = known.setdefault(name, [match["text"] or ""])
+    if plain:
+        known = {name: lines for name, lines in known.items() if not _NOT_PLAIN.match(lines[0].strip())}
     return from_mapping({name: _value(name, lines) for name, lines in known.items()})
 
 

@@ -95,6 +95,9 @@ OWN = ("meta", "files", "documents", "chunks", "vectors")
 """Those that tell an index from the databases of other programs."""
 
 NUMBERS = ("dimension", "size", "overlap")
+TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
+"""In `meta`: passages per second of the last run of each phase."""
+
 RECIPE = ("embedder", "fingerprint", *NUMBERS)
 """The rows of `meta` that say what made the index; nothing else knows them."""
 

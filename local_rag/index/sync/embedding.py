@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import embedded, priority, reads
+from local_rag.index.store import embedded, priority, reads, writes
+from local_rag.index.store.schema import EMBEDDING_PACE
 from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Pace, Progress
 
@@ -44,6 +45,7 @@ class Embedding:
 
     def __init__(self, store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> None:
         self._store, self._embedder, self._progress = store, embedder, progress
+        self._since: tuple[float, int] | None = None
 
     def run(self) -> int:
         """Embed all of them; how many had no vector of their text: the others lacked that of their header.
@@ -76,6 +78,18 @@ class Embedding:
                 {chunk: vectors[text] for chunk, text in texts},
                 {header: vectors[text] for header, text in headers},
             )
+            if pace := self._pace(len(chunks)):
+                writes.set_meta(db, {EMBEDDING_PACE: f"{pace:.3g}"})
+
+    def _pace(self, size: int) -> float:
+        """Passages per second since the first batch, for which the model was loaded; 0 where nothing follows it yet."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now, 0
+            return 0.0
+        began, done = self._since
+        self._since = began, done + size
+        return (done + size) / max(now - began, 1e-3)
 
     def _tell(self, pace: Pace, queue: Queue, chunk: int) -> None:
         if self._progress is not None:

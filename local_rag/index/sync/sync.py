@@ -16,7 +16,7 @@ from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
 from local_rag.index.store import reads, upgrade, writes
-from local_rag.index.store.schema import FileRow, Recipe, Root
+from local_rag.index.store.schema import TEXT_PACE, FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged, size_of
@@ -301,6 +301,8 @@ class Sync:
         reported |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
         with self._store.writing() as db:
             writes.set_meta(db, {"last_sync": str(time.time())})
+            if report.chunks:
+                writes.set_meta(db, {TEXT_PACE: f"{report.chunks / max(report.seconds, 1e-3):.3g}"})
             writes.set_reported(db, reported)
 
     def _remove(self, paths: Sequence[str]) -> None:

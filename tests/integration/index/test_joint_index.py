@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.fakes_index import HashingEmbedder
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing
+from local_rag.index.header import MIXED
 from local_rag.index.index import Index
 from local_rag.index.joint_index import JointIndex, stored_in
 
@@ -141,3 +143,23 @@ def test_a_split_corpus_ranks_as_the_whole_does(tmp_path):
                 assert best.issubset(nine), (mode, query, best, nine)
         rare = [passage.page_content for passage in joint.search("boat lamp", 9, mode="words")]
         assert sum("boat" in text for text in rare) >= 8  # 22 texts hold it, 39 hold "lamp"
+
+
+def test_headers_of_several_versions_are_mixed_and_each_index_says_what_waits(tmp_path):
+    new = indexed(tmp_path / "new-files", tmp_path / "new", TAXES)
+    old = Index.open(tmp_path / "old", HashingEmbedder(window=250), create=True)
+    (tmp_path / "old-files").mkdir()
+    (tmp_path / "old-files" / "a.txt").write_text("Oars of ash.\n\n" * 200, encoding="utf-8")
+    old.sync([tmp_path / "old-files"], embed=False)
+    with JointIndex({"new": new, "old": old}) as joint:
+        assert joint.header_version() == new.header_version() > 0
+        with sqlite3.connect(tmp_path / "old" / "index.sqlite") as db:
+            db.execute("UPDATE documents SET header_version = 0")
+        db.close()
+        assert joint.header_version() == MIXED
+        (line,) = joint.waiting_notes()
+        assert line.startswith("old: 0 of ") and line.endswith(f": local-rag index --index {tmp_path / 'old'}")
+        with pytest.raises(UsageError, match="no indexed file matches 'nosuch'") as caught:
+            joint.search("oars", 3, within=["nosuch"])
+        hints = [f"local-rag files --index {tmp_path / name}" for name in ("new", "old")]
+        assert caught.value.hint == "   or   ".join(hints)

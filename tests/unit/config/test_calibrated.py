@@ -7,6 +7,7 @@ import yaml
 
 from local_rag.config.calibrated import FILE, calibrated, fingerprint_of, keep, thresholds_for, void_calibration
 from local_rag.config.settings import Settings, Thresholds
+from local_rag.index.header import MIXED
 
 NOW = "extractive 3-ab; minilm 1; headers 2"
 
@@ -49,6 +50,17 @@ def test_prompts_of_a_persons_own_are_no_earlier_version():
     settings = Settings.load()
     keep(settings, "ollama 3; tiny@1; list", Thresholds(answer=0.4), {})
     assert void_calibration(settings, "ollama 3 with prompts ab; tiny@1; list").made_for == "other prompts"
+
+
+@pytest.mark.parametrize("kept", ["", "; headers 2"])
+def test_no_thresholds_hold_for_indexes_of_several_header_versions(kept):
+    settings = Settings.load(index=["new", "old"])
+    keep(settings, f"extractive 3-ab; minilm 1{kept}", Thresholds(answer=0.4), {})
+    mixed = fingerprint_of(Fingerprinted("extractive 3-ab; minilm 1"), Fingerprinted("minilm 1"), MIXED)
+    assert thresholds_for(settings, mixed) == Thresholds()
+    void = void_calibration(settings, mixed)
+    assert void.made_for.endswith("headers, and the indexes that are asked differ in that")
+    assert "local-rag calibrate" in void.line
 
 
 def test_nothing_is_void_where_thresholds_hold_or_are_set_by_hand():

@@ -30,7 +30,6 @@ QUOTED = ("net sum", "grobe Sache", "faute lourde")
         ('a 5" pipe', Query('a 5" pipe')),
         ('a 5" and a 6" pipe', Query('a 5" and a 6" pipe')),
         ('an open "quote', Query('an open "quote')),
-        ('"" -- ?', Query('"" -- ?')),
         ("(“net” or gross)", Query("( net or gross)", ("net",))),
     ],
 )
@@ -41,6 +40,12 @@ def test_a_query_is_read_as_people_type_it(typed, query):
 def test_a_query_that_only_leaves_out_is_refused():
     for typed in ("-draft", '-"first draft" -old'):
         with pytest.raises(UsageError, match="only says what to leave out"):
+            typed_query(typed)
+
+
+def test_a_query_without_a_word_is_refused():
+    for typed in ('""', '"', '"" -- ?', "…"):
+        with pytest.raises(UsageError, match="the query has no word"):
             typed_query(typed)
 
 

@@ -19,6 +19,7 @@ from support.hostile import (
 from support.loading import document_of, write
 
 from local_rag.core.documents import LoadedDocument
+from local_rag.index.parse.front_matter import front_matter
 from local_rag.index.parse.loaders import load
 from local_rag.index.parse.properties import from_mapping, stated
 
@@ -315,3 +316,11 @@ def test_values_that_are_no_texts_are_passed_over() -> None:
     assert (known.title, known.author, known.date, known.subject) == ("", "", "2023", "oil")
     assert stated(authors=["ada@example.org (Ada Keeper)", "ben@example.org"]).author == "Ada Keeper, ben@example.org"
     assert stated(authors=["Keeper, Ada", "Reed, Ben"]).author == "Keeper, Ada; Reed, Ben"
+
+
+def test_of_broken_front_matter_only_plain_values_are_read():
+    front = '---\ntitle: [broken\nauthor: {a\ndate: 2023-03-01\nsubject: "open\n---\nText.\n'
+    properties, begin = front_matter(front)
+    assert (properties.title, properties.author, properties.date) == ("", "", "2023-03-01")
+    assert front[begin:] == "Text.\n"
+    assert front_matter("---\ntitle: Part 1: The Tower\nauthor: [a\n---\n")[0].title == "Part 1: The Tower"
