@@ -64,8 +64,8 @@ FromOption = Annotated[
     list[str] | None,
     typer.Option("--from", metavar="NAME", help="Only documents by this author or sender; repeatable."),
 ]
-_LEFT_OUT = re.compile(r"-[^\W\d_]|-[\"“„«]")
-"""How a word begins that a query leaves out; options of local-rag have two hyphens."""
+_LEFT_OUT = re.compile(r"-[^\W\d_]{2}|-[\"“„«]")
+"""How a word begins that a query leaves out; options of local-rag have two hyphens, and -k is a slip for --k."""
 
 EngineOption = Annotated[
     str | None, typer.Option("--engine", metavar="auto|ollama|extractive", help="Which engine grades and answers.")
