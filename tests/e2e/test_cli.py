@@ -164,7 +164,7 @@ def test_ctrl_c_while_indexing_loses_nothing_that_was_stored(world, tmp_path):
         (tmp_path / f"{number:03}.txt").write_text(f"Entry {number}. The harbour was calm that day.")
     code, _ = stopped(SLOW_EMBEDDER, ["index", str(tmp_path), "--index", "harbour"], env, "THE SECOND BATCH")
     assert code == 130
-    stored = json.loads(process(["status", "--index", "harbour", "--json"], env).stdout)["files"]
-    assert 0 < stored < 70
+    status = json.loads(process(["status", "--index", "harbour", "--json"], env).stdout)
+    assert status["files"] == 70 and 0 < status["embedded"] < 70
     report = json.loads(process(["index", "--index", "harbour", "--json"], env).stdout)
-    assert (report["unchanged"], len(report["new"])) == (stored, 70 - stored)
+    assert (report["unchanged"], report["embedded"]) == (70, 70 - status["embedded"])

@@ -221,6 +221,9 @@ def test_moved_asks_for_what_is_there(index, notes, tmp_path):
     with pytest.raises(UsageError, match="there is no file or folder"):
         index.move(notes, tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="is still there"):
+        index.move(notes, tmp_path / "empty")
+    notes.rename(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="none of the 3 files"):
         index.move(notes, tmp_path / "empty")
 
