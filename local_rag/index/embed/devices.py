@@ -156,24 +156,24 @@ def listed(openvino: Callable[[str], Encoder], torch: Callable[[str], Encoder]) 
 
     PyTorch is imported only if it was built for one.
     """
-    found: list[Device] = []
+    accelerators: list[Device] = []
     if find_spec("openvino") is not None:
         core = encoders.import_openvino().Core()
         for name in core.available_devices:  # "GPU", or "GPU.0" and "GPU.1"
             kind = name.partition(".")[0].lower()
             if kind in ("gpu", "npu"):
                 label = f"{core.get_property(name, 'FULL_DEVICE_NAME')}, {core.get_versions(name)[name].build_number}"
-                found.append(Device(kind, label, lambda name=name: openvino(name)))  # type: ignore[misc]
+                accelerators.append(Device(kind, label, lambda name=name: openvino(name)))  # type: ignore[misc]
     kind = torch_accelerator()
     if kind:
         import torch as library
 
         version = f"PyTorch {library.__version__}"
         if kind == "cuda" and library.cuda.is_available():
-            found.append(Device(kind, f"{library.cuda.get_device_name()}, {version}", lambda: torch("cuda")))
+            accelerators.append(Device(kind, f"{library.cuda.get_device_name()}, {version}", lambda: torch("cuda")))
         elif kind == "mps" and library.backends.mps.is_available():
-            found.append(Device(kind, f"Apple {platform.mac_ver()[0]}, {version}", lambda: torch("mps")))
-    return found
+            accelerators.append(Device(kind, f"Apple {platform.mac_ver()[0]}, {version}", lambda: torch("mps")))
+    return accelerators
 
 
 def torch_accelerator() -> str:

@@ -17,7 +17,7 @@ from local_rag.index.sync.moves import Moves, is_gone, named
 from local_rag.index.sync.roots import carried, nearest
 
 
-def take_over(store: Store, found: Moves) -> tuple[Moved, ...]:
+def take_over(store: Store, observed: Moves) -> tuple[Moved, ...]:
     """Let what has moved go on where it is now; what of it, in folders.
 
     A file that nearly all of its root has moved without stays, unless a file lies in its new place: that is the same
@@ -26,8 +26,8 @@ def take_over(store: Store, found: Moves) -> tuple[Moved, ...]:
     roots = store.read(reads.roots)
     by_path = {root.path for root in roots}
     known = {file.path: file for file in store.read(reads.files)}
-    places = {old: new for old, new in found.roots.items() if nearest(new, by_path)}
-    files = dict(found.files)
+    places = {old: new for old, new in observed.roots.items() if nearest(new, by_path)}
+    files = dict(observed.files)
     taken = known.keys() | {row.path for row in files.values()}
     for path, file in known.items():
         if file.root in places and path not in files and Path(path).is_relative_to(file.root):
@@ -63,7 +63,7 @@ def move(store: Store, old: Path, new: Path) -> tuple[Moved, ...]:
         raise UsageError(f"{before} is not in the index", hint="local-rag files")
     _must_be_another(before, after, is_file=before in known)
     places = {path: str(Path(after, Path(path).relative_to(before))) for path in below}
-    if left := [path for path, place in places.items() if os.path.lexists(path) and not _are_one(path, place)]:
+    if left := [path for path, place in places.items() if os.path.lexists(path) and not _are_same_file(path, place)]:
         raise UsageError(f"{left[0]} is still there", hint="local-rag index")
     if places and not any(map(os.path.lexists, places.values())):
         raise UsageError(
@@ -94,7 +94,7 @@ def _must_be_another(before: str, after: str, *, is_file: bool) -> None:
         raise UsageError(f"{before} is a {kinds[0]} of the index, and {after} a {kinds[1]}", hint=_hint(before))
 
 
-def _are_one(path: str, other: str) -> bool:
+def _are_same_file(path: str, other: str) -> bool:
     """Whether both paths lead to the same file."""
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)  # noqa: PTH110, PTH121
 

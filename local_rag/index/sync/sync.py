@@ -123,8 +123,8 @@ class Sync:
     def _walked(self, roots: Sequence[Root]) -> tuple[Sequence[Root], Walk]:
         """What the roots hold, once the index has followed what has moved, and the roots after that."""
         walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
-        if (found := moves(walked, self._known)).files:
-            self._report.moved += take_over(self._store, found)
+        if (observed := moves(walked, self._known)).files:
+            self._report.moved += take_over(self._store, observed)
             self._known = {file.path: file for file in self._store.read(reads.files)}
             self._again = self._store.read(upgrade.files_behind)
             roots = as_remembered(roots, self._store)
