@@ -63,7 +63,8 @@ def help_text(name: str) -> str:
 
 def settings_table() -> str:
     """Every setting with its default and its meaning, as a Markdown table."""
-    from local_rag.config.settings import Settings, Values, names
+    from local_rag.config.settings import Settings, names
+    from local_rag.config.values import Values
 
     defaults = Settings(Values(), {}, Path(), Path(), Path())
     rows = [f"| `{name}` | {cell(defaults.get(name))} | {meaning} |" for name, meaning in names().items()]

@@ -122,7 +122,7 @@ def run_(
     Without --out the run is stored in the data folder. The web is off; --web-from measures what crag and adaptive do
     with it.
     """
-    from local_rag.config.settings import GraphName
+    from local_rag.config.values import GraphName
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
     from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.formats import open_cases

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.private_files import make_folder

@@ -20,9 +20,9 @@ Role = Literal["router", "grader", "generator", "rewriter"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _LOCATION = ("package", "path", "model")
-"""The keys by which an embedder says where its weights lie."""
+"""The keys by which an embedder or an evaluator says where its weights lie."""
 
-_MAPPINGS = ("embedders", "ollama", "models", "profiles", "roles")
+_MAPPINGS = ("embedders", "evaluators", "ollama", "models", "profiles", "roles")
 """Keys that hold further ones."""
 
 _GB = 1_000_000_000
@@ -53,6 +53,23 @@ class EmbedderSpec(_Entry):
     def _located(self) -> EmbedderSpec:
         if bool(self.model) == bool(self.package or self.path):
             raise ValueError("name either 'model', or 'path', or 'package' with a 'path' inside it")
+        return self
+
+
+class EvaluatorSpec(_Entry):
+    """One evaluator: a folder with evaluator.safetensors, config.json and calibration.json."""
+
+    name: str = ""
+    package: str = Field("", description="an importable package that carries the weights, `path` is a folder inside it")
+    path: str = Field("", description="the folder")
+    base: str = Field(
+        "", description="the embedder whose word embeddings and tokenizer it takes; empty: it has its own"
+    )
+
+    @model_validator(mode="after")
+    def _located(self) -> EvaluatorSpec:
+        if not self.path:
+            raise ValueError("name its folder: 'path', or 'package' with a 'path' inside it")
         return self
 
 
@@ -100,6 +117,7 @@ class Models:
 
     embedders: Mapping[str, EmbedderSpec]
     untrusted: Path | None = None
+    evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
 
@@ -111,6 +129,15 @@ class Models:
                 hint=f"local-rag … --embedder {min(self.embedders, default='minilm')}",
             )
         return self.embedders[name]
+
+    def evaluator(self, name: str) -> EvaluatorSpec:
+        """The evaluator of that name. Raises ConfigError with the names that there are."""
+        if name not in self.evaluators:
+            raise ConfigError(
+                f"there is no evaluator '{name}': models.yaml knows {joined(sorted(self.evaluators))}",
+                hint=f"set evaluator: {min(self.evaluators, default='off')} in config.yaml, or evaluator: off",
+            )
+        return self.evaluators[name]
 
     def profile(self, name: str = "", memory: int | None = None) -> Profile:
         """The profile of that name, else the one for a machine with `memory` bytes.
@@ -155,6 +182,7 @@ class _Content(_Entry):
     """What the files say together."""
 
     embedders: Mapping[str, EmbedderSpec] = {}
+    evaluators: Mapping[str, EvaluatorSpec] = {}
     ollama: _OllamaSection = _OllamaSection()
 
 
@@ -183,8 +211,12 @@ def load_models(settings: Settings) -> Models:
         raise _mistake(error, origin) from error
     return Models(
         embedders={
-            name: spec.model_copy(update={"name": name, "path": _folder_path(name, spec, origin)})
+            name: spec.model_copy(update={"name": name, "path": _folder_path("embedders", name, spec, origin)})
             for name, spec in content.embedders.items()
+        },
+        evaluators={
+            name: spec.model_copy(update={"name": name, "path": _folder_path("evaluators", name, spec, origin)})
+            for name, spec in content.evaluators.items()
         },
         untrusted=here if here.is_file() and not (settings.trust_models_here or _same(here, packaged)) else None,
         ollama={name: OllamaModelSpec(name=name, **_given(keys)) for name, keys in content.ollama.models.items()},
@@ -220,19 +252,19 @@ def _given(keys: _Entry) -> dict[str, Any]:
     return keys.model_dump(exclude_unset=True)
 
 
-def _folder_path(name: str, spec: EmbedderSpec, origin: Mapping[_Path, Path]) -> str:
-    """The `path` of an embedder: outside a package it is relative to the file that names it."""
+def _folder_path(kind: str, name: str, spec: EmbedderSpec | EvaluatorSpec, origin: Mapping[_Path, Path]) -> str:
+    """The `path` of an embedder or evaluator: outside a package it is relative to the file that names it."""
     if spec.package or not spec.path:
         return spec.path
-    return str(origin["embedders", name, "path"].parent / Path(spec.path).expanduser())
+    return str(origin[kind, name, "path"].parent / Path(spec.path).expanduser())
 
 
 def _merge(below: dict[str, Any], above: Mapping[Any, Any], parents: _Path = ()) -> Iterator[_Path]:
     """Put the keys of a stronger file over those of the weaker ones; the path of each key that it sets.
 
-    A new location of an embedder replaces the whole old one, or a path would land in the wrong package.
+    A new location of a model replaces the whole old one, or a path would land in the wrong package.
     """
-    if parents[:1] == ("embedders",) and not above.keys().isdisjoint(_LOCATION):
+    if parents[:1] in (("embedders",), ("evaluators",)) and not above.keys().isdisjoint(_LOCATION):
         for key in _LOCATION:
             below.pop(key, None)
     for key, value in above.items():

@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from platformdirs import PlatformDirs
 from pydantic import (
     BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
     ValidationError,
-    ValidationInfo,
-    field_validator,
 )
 
 from local_rag.config.index_folders import index_folders, index_path, is_same_folder, several
+from local_rag.config.values import Values
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError
-from local_rag.core.generation import Style
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
@@ -34,233 +29,10 @@ CONFIG_DIR, DATA_DIR, CACHE_DIR, MODELS, TRUST_MODELS, DEBUG = _OTHERS = tuple(
 )
 """Variables that are no settings of config.yaml: where things lie, what is trusted, and tracebacks."""
 
-GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
-EngineName = Literal["auto", "ollama", "extractive"]
-DeviceName = Literal["auto", "cpu", "gpu", "npu", "cuda", "mps"]
-WidenName = Literal["off", "neighbours", "section", "auto"]
 NO_MATTER = ("threads.", "traces.", "trace.", "runs.", "device")
 """How the names of settings begin that change no answer."""
 OLLAMA_HOST = "OLLAMA_HOST"
 """Ollama's own variable; it says where the server is, and is weaker than any setting of this program."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Limits(_Section):
-    """How often a graph may try, and how long. A question's own state counts against these."""
-
-    rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
-    generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
-    web_searches: int = Field(1, ge=0, le=20, description="how often the web may be searched; 0 while the web is off")
-    steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, or parts of an answer, for one question")
-    seconds: float = Field(300.0, gt=0, description="longest time for one question")
-
-
-class SelfRag(_Section):
-    """The parts of Self-RAG (arXiv 2310.11511) that the tutorial leaves out."""
-
-    final_grade: Literal["together", "separate"] = Field(
-        "together", description="together: support and usefulness in one check; separate: two, with a node between"
-    )
-    candidates: int = Field(1, ge=1, le=8, description="drafts per attempt, each from another part of the passages")
-    hard_constraint: bool = Field(False, description="drop sentences without support before drafts are ranked")
-    retrieve: Literal["always", "decide", "each"] = Field(
-        "always", description="always; decide: only if the files are needed; each: again before each part of an answer"
-    )
-    delta: float = Field(0.2, ge=0, le=1, description="decide, each: retrieve if the score of the need is above this")
-
-    @field_validator("retrieve")
-    @classmethod
-    def _combines(cls, retrieve: str, info: ValidationInfo) -> str:
-        drafts = info.data.get("candidates", 1)
-        if retrieve == "each" and drafts > 1:
-            raise ValueError(
-                f"each writes one part after the other and cannot be combined with self_rag.candidates: {drafts}; "
-                "set self_rag.candidates: 1"
-            )
-        return retrieve
-
-
-class Crag(_Section):
-    """The parts of CRAG (arXiv 2401.15884) that the tutorial leaves out."""
-
-    trigger: Literal["any_irrelevant", "thresholds"] = Field(
-        "any_irrelevant",
-        description="any_irrelevant: one irrelevant passage leads to the web; thresholds: scores decide",
-    )
-    upper: float = Field(0.8, ge=0, le=1, description="correct: some score is above this (0.795 on PopQA)")
-    lower: float = Field(
-        0.05, ge=0, le=1, validate_default=True, description="incorrect: all scores are below this (0.005 to 0.045)"
-    )
-    refine: bool = Field(False, description="keep only the strips of each passage that help")
-
-    @field_validator("lower")
-    @classmethod
-    def _below_upper(cls, lower: float, info: ValidationInfo) -> float:
-        upper = info.data.get("upper", 1.0)
-        if lower > upper:
-            raise ValueError(f"crag.lower must not be above crag.upper, which is {upper:g}")
-        return lower
-
-
-class Adaptive(_Section):
-    """What follows where a source gives nothing, and questions in several steps (arXiv 2403.14403, section 3.2)."""
-
-    fallback: Literal["web", "rewrite"] = Field(
-        "web",
-        description="where the files hold nothing relevant and the web is allowed: web, once; or rewrite the question",
-    )
-    complexity: Literal["single", "auto", "multi"] = Field(
-        "single", description="single: one retrieval; auto: as the router decides; multi: several for every question"
-    )
-    per_step: int = Field(6, ge=1, le=50, description="new passages per step")
-    collected: int = Field(15, ge=1, le=100, description="passages of all steps together")
-
-
-class AnswerShape(_Section):
-    """What an answer is to look like. A generator is asked for it; quotes keep the language of the files."""
-
-    sentences: int = Field(3, ge=1, le=20, description="how many sentences, items, steps or rows an answer may have")
-    style: Style = Field("short", description="short: running text; list, steps (numbered) or table")
-    language: str = Field(
-        "question",
-        pattern=r"^[^\W\d_]+(?:[ -][^\W\d_]+){0,3}$",
-        max_length=40,
-        description="the language of answers: question, as the question is; or a name, such as German or de",
-    )
-
-
-class Thresholds(_Section):
-    """Scores in [0, 1] from which something counts; empty: what `calibrate` found for the engine, or its own."""
-
-    relevance: float | None = Field(None, ge=0, le=1, description="score from which a passage is relevant")
-    answer: float | None = Field(None, ge=0, le=1, description="score below which an answer is not given")
-
-
-class Chunks(_Section):
-    size: int = Field(250, ge=16, description="tokens of a passage, never above the embedder's window")
-    overlap: int = Field(0, ge=0, description="tokens that neighbouring passages share")
-
-
-def _listed(value: object) -> object:
-    """A variable or a flag holds a list as one string with commas."""
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-
-
-class Ollama(_Section):
-    """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
-
-    host: str = Field("127.0.0.1:11434", description="where Ollama listens: host, host:port or a URL")
-    allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
-    allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
-    grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
-    logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
-    keep_alive: str = Field(
-        "5m",
-        coerce_numbers_to_str=True,
-        pattern=r"^-?(\d+|(\d+(\.\d+)?(ms|s|m|h))+)$",
-        description="how long a model stays in memory after a call, such as 1h30m; -1: for ever",
-    )
-    idle_seconds: float = Field(60.0, gt=0, description="longest silence within a reply")
-    load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
-
-
-ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")
-"""What ddgs 9.16 has for text. It takes an unknown name for all of them, without a word; so names are checked here."""
-
-
-def _switch(value: object) -> str:
-    """YAML and people say yes in many ways."""
-    word = str(value).strip().lower()
-    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(word, word)
-
-
-class Web(_Section):
-    """Whether, where and for how long the web is searched. What leaves is the query, after it was shown and logged."""
-
-    enabled: Annotated[Literal["off", "on", "ask"], BeforeValidator(_switch)] = Field(
-        "off", description="off, on, or ask: each query must be allowed in the terminal"
-    )
-    source: str = Field(
-        "", description="a folder of saved pages, or an index, searched in place of the web: nothing leaves"
-    )
-    never: Names = Field((), description="indexes whose questions never go to the web, by name or path")
-    engines: Names = Field(("duckduckgo",), description=f"search engines, asked in this order: {', '.join(ENGINES)}")
-    seconds: float = Field(12.0, gt=0, description="longest time for one web search, without reading the pages")
-    page_seconds: float = Field(10.0, gt=0, description="longest time for reading one page")
-    cache_hours: float = Field(24.0, ge=0, description="how long search results are used again; 0: never")
-    region: str = Field("wt-wt", pattern=r"^[a-z]{2}-[a-z]{2,3}$", description="such as us-en; wt-wt for none")
-
-    @field_validator("engines")
-    @classmethod
-    def _known(cls, engines: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [name for name in engines if name not in ENGINES]
-        if unknown or not engines:
-            raise ValueError(f"{unknown[0] if unknown else 'none'} is no search engine: there are {', '.join(ENGINES)}")
-        return tuple(dict.fromkeys(engines))
-
-
-class Threads(_Section):
-    keep_days: int = Field(
-        0, ge=0, le=36_500, description="days after its last question that a chat is kept; 0: for ever"
-    )
-
-
-class Traces(_Section):
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that a file of --trace-file is kept; 0: for ever")
-
-
-class Trace(_Section):
-    otlp: str = Field(
-        "", description="collector on this machine that gets spans, not files, such as http://127.0.0.1:6006/v1/traces"
-    )
-
-
-class Runs(_Section):
-    """What is kept of a question that was answered: see `runtime.recording`."""
-
-    keep: int = Field(200, ge=0, le=100_000, description="questions whose run is recorded, the last ones; 0: none")
-    keep_days: int = Field(0, ge=0, le=36_500, description="days that a run is kept, within runs.keep; 0: for ever")
-
-
-class Values(_Section):
-    """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
-
-    index: str = Field("default", min_length=1, description="the index to use: a name, or the path of a folder")
-    also: Names = Field((), description="further indexes that are asked as one with it, by name or path")
-    graph: GraphName = Field("self-rag", description="the graph that answers")
-    engine: EngineName = Field("auto", description="the engine that grades and answers: auto, ollama or extractive")
-    model: str = Field("", description="the Ollama model for everything; empty: the profile's")
-    profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
-    k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
-    widen: Annotated[WidenName, BeforeValidator(_switch)] = Field(
-        "off",
-        description="what relevant passages are widened by before an answer is written: neighbours; section: its "
-        "section where most of it was found; auto: that, else neighbours; off",
-    )
-    embedder: str = Field("minilm", description="the embedding model, by its name in models.yaml")
-    device: DeviceName = Field("auto", description="embeds passages: auto, cpu; gpu, npu (Intel); cuda; mps (Apple)")
-    chunks: Chunks = Chunks()
-    direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
-    strict: bool = Field(False, description="remove sentences without support instead of marking them")
-    explain: bool = Field(False, description="ask the graders of a language model for a reason")
-    limits: Limits = Limits()
-    self_rag: SelfRag = SelfRag()
-    crag: Crag = Crag()
-    adaptive: Adaptive = Adaptive()
-    answer: AnswerShape = AnswerShape()
-    thresholds: Thresholds = Thresholds()
-    ollama: Ollama = Ollama()
-    web: Web = Web()
-    threads: Threads = Threads()
-    traces: Traces = Traces()
-    trace: Trace = Trace()
-    runs: Runs = Runs()
 
 
 @dataclass(frozen=True)

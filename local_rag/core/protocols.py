@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from local_rag.core.documents import Catalog, WebResults
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.narrowing import Narrowing
+from local_rag.core.readings import Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought
 
 if TYPE_CHECKING:
@@ -109,6 +110,27 @@ class Reranker(Protocol):
 
     def rerank(self, question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
         """The documents with their scores in [0, 1], best first."""
+
+
+class Evaluator(Protocol):
+    """Reads question and passage together (a cross-encoder). It serves several threads, looks at `core.cancel` between
+    two batches, and remembers within one question what it has read (`question_memory.current()`).
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever its scores would: it follows the weights and their calibration."""
+
+    def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
+        """What each document holds for the question, in their order. The words of the file's name, the title and the
+        heading are read with it, from the metadata; a document that is too long at once is read in windows.
+        """
+
+    def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """For each (statement, text of a passage) the probability in [0, 1] that the passage supports all of it."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
 
 
 class Corpus(Protocol):

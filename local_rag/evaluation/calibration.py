@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.generation import Attempt
 from local_rag.core.private_files import make_folder

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
-from local_rag.config.settings import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
+from local_rag.config.values import Adaptive, AnswerShape, Crag, Limits, SelfRag, Thresholds, Values, WidenName
 from local_rag.core import cancel as cancellation
 from local_rag.core import question_memory
 from local_rag.core.answer import BudgetKind
@@ -18,7 +18,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import WebQuery
 from local_rag.core.narrowing import Narrowing
-from local_rag.core.protocols import Corpus, Engine, WebSearch
+from local_rag.core.protocols import Corpus, Engine, Evaluator, WebSearch
 from local_rag.core.question_memory import QuestionMemory
 
 TIME = "time"
@@ -94,7 +94,7 @@ class Deps:
     names the graph for the turns of a chat. `memory` is what the engine remembers of the question. `folder` is where
     the index lies, empty where that is not known, `others` where the further ones do that are asked as one with it;
     `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`: messages of a stream
-    are also those drafts that may be rejected.
+    are also those drafts that may be rejected. `evaluator` reads passages, None where there is none.
     """
 
     index: Corpus
@@ -119,6 +119,7 @@ class Deps:
     others: tuple[str, ...] = ()
     kept_from_web: Callable[[str], bool] = none_kept
     drafts: bool = False
+    evaluator: Evaluator | None = None
 
     @contextmanager
     def scope(self) -> Iterator[None]:

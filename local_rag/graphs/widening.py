@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from langchain_core.documents import Document
 
-from local_rag.config.settings import WidenName
+from local_rag.config.values import WidenName
 from local_rag.core.protocols import Corpus
 from local_rag.text.parts import chunk_id
 from local_rag.text.words import words

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
+from local_rag.runtime.opening import open_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
-    from local_rag.core.protocols import Corpus, Embedder, Engine
+    from local_rag.core.progress import Display
+    from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
 
@@ -25,13 +27,23 @@ QUICK = 2.0
 class Choice:
     """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
 
-    `note` is what a person should know of it besides.
+    `note` is what a person should know of it besides. `evaluator` reads passages, for the engine and for the graphs.
     """
 
     engine: Engine
     why: str = ""
     change: str = ""
     note: str = ""
+    evaluator: Evaluator | None = None
+
+    def close(self, *, engine: bool = True) -> None:
+        """Close the evaluator, and the engine unless it belongs to somebody else."""
+        try:
+            if engine:
+                self.engine.close()
+        finally:
+            if self.evaluator is not None:
+                self.evaluator.close()
 
     @property
     def lines(self) -> list[str]:
@@ -41,24 +53,34 @@ class Choice:
         else:
             first = f"engine: {self.engine.describe}"
         change = [f"  to change that: {self.change}"] if self.change else []
-        return [first, *change, *([self.note] if self.note else [])]
+        return [first, *change, *self.note.splitlines()]
 
 
-def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Choice:
-    """The engine that the settings ask for.
+def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, display: Display | None = None) -> Choice:
+    """The engine that the settings ask for, and the evaluator; `display` is told when that takes seconds to load.
 
     Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
     """
+    evaluator, lacking = open_evaluator(settings, display)
+    return _with_evaluator(_chosen(settings, embedder, corpus, evaluator), evaluator, lacking)
+
+
+def _with_evaluator(choice: Choice, evaluator: Evaluator | None, lacking: str) -> Choice:
+    note = "\n".join(filter(None, (choice.note, lacking)))
+    return replace(choice, evaluator=evaluator, note=note)
+
+
+def _chosen(settings: Settings, embedder: Embedder, corpus: Corpus, evaluator: Evaluator | None) -> Choice:
     if settings.values.engine == "extractive":
         _no_model_named(settings)
-        return _extractive(settings, embedder, corpus)
+        return _extractive(settings, embedder, corpus, evaluator)
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         engine = open_ollama(settings, None if must else QUICK)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
-        return _extractive(settings, embedder, corpus, str(error), error.hint)
+        return _extractive(settings, embedder, corpus, evaluator, str(error), error.hint)
     changed = engine.prompts.texts.changed
     note = f"prompts of your own: {joined(changed)}" if changed else ""
     if settings.values.engine == "ollama":
@@ -67,7 +89,7 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus) -> Cho
     return Choice(engine, why, "--engine extractive", note)
 
 
-def own_engine(settings: Settings, engine: Engine) -> Choice:
+def own_engine(settings: Settings, engine: Engine, display: Display | None = None) -> Choice:
     """An engine that the calling program made; one of a chat model is told the prompts in force.
 
     Raises UsageError for what is no engine, and for prompts where the engine has none to replace.
@@ -88,10 +110,10 @@ def own_engine(settings: Settings, engine: Engine) -> Choice:
                 hint=f"leave out {name}=, or engine=",
             )
     if isinstance(engine, ChatModelEngine):
-        return Choice(engine.with_prompts(prompt_texts(settings)))
-    if settings.prompts:
+        engine = engine.with_prompts(prompt_texts(settings))
+    elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
-    return Choice(engine)
+    return _with_evaluator(Choice(engine), *open_evaluator(settings, display))
 
 
 def header_version(corpus: Corpus | None) -> int:
@@ -105,15 +127,24 @@ def missing_of(protocol: type, part: object) -> list[str]:
     return [name for name in vars(protocol) if not name.startswith("_") and not hasattr(part, name)]
 
 
-def _extractive(settings: Settings, embedder: Embedder, corpus: Corpus, why: str = "", change: str = "") -> Choice:
+def _extractive(
+    settings: Settings,
+    embedder: Embedder,
+    corpus: Corpus,
+    evaluator: Evaluator | None,
+    why: str = "",
+    change: str = "",
+) -> Choice:
     """The extractive engine with the thresholds that are in force for it."""
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
-    engine = ExtractiveEngine(embedder, corpus)
+    engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator)
     thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, header_version(corpus)))
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    return Choice(ExtractiveEngine(embedder, corpus, **given) if given else engine, why, change)
+    if given:
+        engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator, **given)
+    return Choice(engine, why, change)
 
 
 def named(settings: Settings) -> str:

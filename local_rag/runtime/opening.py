@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMismatch, IndexMissing, UsageError
+from local_rag.core.errors import IndexMismatch, IndexMissing, ModelChanged, ModelMissing, UsageError
 from local_rag.core.progress import Display
+from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
 
 if TYPE_CHECKING:
     from local_rag.core.documents import WebPage
     from local_rag.core.protocols import Embedder, WebSearch
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
     from local_rag.index.joint_index import JointIndex
@@ -61,6 +63,30 @@ def open_embedder(
 def loading(name: str) -> str:
     """What a person reads while the weights of an embedder load."""
     return f"loading the embedding model {name}"
+
+
+def open_evaluator(settings: Settings, display: Display | None = None) -> tuple[TrainedEvaluator | None, str]:
+    """The evaluator that the settings name, not loaded yet; else None, and in one line why it cannot be had ("" where
+    it is off). `display` is told before a load that takes seconds. Raises ConfigError for a name that nobody knows.
+    """
+    from local_rag.config.models import load_models
+
+    if settings.values.evaluator == "off":
+        return None, ""
+    models = load_models(settings)
+    spec = models.evaluator(settings.values.evaluator)
+    from local_rag.engines.evaluator import files
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+
+    def on_load() -> None:
+        if display is not None:
+            display.say(f"loading the evaluator {spec.name}; {FIRST_LOAD}…")
+
+    cache = settings.cache_folder
+    try:
+        return TrainedEvaluator(spec.name, files.find(spec, models, cache / WEIGHTS_SEEN), cache, on_load), ""
+    except (ModelMissing, ModelChanged) as error:
+        return None, f"without the evaluator: {error}; {error.hint}"
 
 
 def open_index(

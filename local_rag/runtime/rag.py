@@ -92,6 +92,7 @@ class Rag:
         self.index = cast("Index", Reranked(index, reranker)) if reranker else index
         self.choice = choice
         self.engine = choice.engine
+        self.evaluator = choice.evaluator
         self.embedder = embedder
         self.folders = (*settings.folders,) if folder is None else (folder,)
         self.folder = self.folders[0]
@@ -108,7 +109,7 @@ class Rag:
         self._running: set[Cancel] = set()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._opened = ExitStack()
-        for part in (index, spans, self.engine):
+        for part in (index, spans, choice):
             if part is not None:
                 self._opened.callback(part.close)
 
@@ -155,9 +156,8 @@ class Rag:
             index = cast("Index", searched)
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            choice = own_engine(settings, own) if own is not None else choose_engine(settings, embedder, index)
-            if own is None:
-                opened.callback(choice.engine.close)
+            choice = own_engine(settings, own, display) if own else choose_engine(settings, embedder, index, display)
+            opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
             rag = cls(settings, index, choice, used, open_source, reranker=reranker, spans=spans, folder=folder)
@@ -354,6 +354,7 @@ class Rag:
             others=self.folders[1:],
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
+            evaluator=self.evaluator,
         )
 
     def as_tool(self, *, name: str = "ask_my_files", graph: str | None = None) -> BaseTool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.index_folders import index_path
-from local_rag.config.settings import Settings, Values
+from local_rag.config.settings import Settings
+from local_rag.config.values import Values
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.kept_runs import Runs

@@ -17,7 +17,8 @@ from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.text.display import joined, short_path
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Settings, Values
+    from local_rag.config.settings import Settings
+    from local_rag.config.values import Values
     from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
     from local_rag.runtime.trace_file import TraceFile

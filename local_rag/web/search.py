@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from local_rag.config.settings import Web
+from local_rag.config.values import Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError

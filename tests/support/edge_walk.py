@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from local_rag.config.settings import Values
+from local_rag.config.values import Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Thought

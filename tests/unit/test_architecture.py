@@ -41,9 +41,15 @@ HOME_OF = {
     "faiss": {"index/store/quantized_vectors", "index/store/topics"},
     "sqlite3": {"index/store", "graphs/threads", "graphs/thread_saver", "bundle/index_snapshot", "evaluation/folder"},
     "sentence_transformers": {"index/embed"},
-    "tokenizers": {"index/embed"},
-    "transformers": {"index/embed"},
-    "torch": {"index/embed/converter", "index/embed/devices"},
+    "tokenizers": {"index/embed", "engines/evaluator"},
+    "transformers": {"index/embed", "engines/evaluator/model"},
+    "safetensors": {"engines/evaluator/model"},
+    "torch": {
+        "index/embed/converter",
+        "index/embed/devices",
+        "engines/evaluator/converter",
+        "engines/evaluator/model",
+    },
     "keyring": {"runtime/passwords"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
@@ -98,6 +104,12 @@ def test_imports_only_go_down(package):
             if other in (package, "__version__"):
                 continue
             assert LAYERS.index(other) < LAYERS.index(package), f"{module} imports {name}, which lies above it"
+
+
+def test_the_evaluator_needs_no_engine():
+    for module, tree in modules():
+        for name in imports(tree) if module.startswith("engines/evaluator/") else ():
+            assert not name.startswith("local_rag.engines.") or name.startswith("local_rag.engines.evaluator"), module
 
 
 def test_nothing_lies_loose_and_every_package_has_its_layer():

@@ -36,7 +36,7 @@ from local_rag.text.words import words as words_of
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Corpus, Embedder
+    from local_rag.core.protocols import Corpus, Embedder, Evaluator
     from local_rag.core.verdicts import Support
 
 SCORES = 3
@@ -57,6 +57,7 @@ class ExtractiveEngine:
     """Quotes the sentences that answer best. `corpus` tells how rare words are; without it all weigh alike.
 
     `relevant` and `answers` are the least probabilities of a passage that is relevant and of an answer that is given.
+    `evaluator` reads question and passage together; without it similarity and words decide.
     """
 
     name = "extractive"
@@ -70,12 +71,14 @@ class ExtractiveEngine:
         relevant: float = RELEVANT,
         answers: float = ANSWERS,
         answerability: Answerability | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
         self._embedder = embedder
         self._corpus = corpus
         self._relevant = relevant
         self._answers = answers
         self._answerability = answerability or shipped()
+        self._evaluator = evaluator
 
     @property
     def fingerprint(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from local_rag.config.settings import Ollama
+from local_rag.config.values import Ollama
 from local_rag.core import cancel
 from local_rag.core.callbacks import ModelRun
 from local_rag.core.errors import EngineError, LocalRagError, Stopped

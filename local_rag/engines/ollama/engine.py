@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from local_rag.config.models import OllamaModelSpec, Role
-from local_rag.config.settings import Ollama
+from local_rag.config.values import Ollama
 from local_rag.engines.language_model.context_window import ModelSetup
 from local_rag.engines.language_model.engine import LanguageModelEngine
 from local_rag.engines.language_model.prompt_texts import PromptTexts

@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,14 +56,15 @@ class Conversion:
     """A converted model that is whole, or `why` there is none.
 
     `cosine` and `cosine_bf16` are the least of the check's texts against the original; None for bfloat16 where the
-    processor has none. `cosine_int8` and `speed_int8` (times the passages per second of float32) are None where
-    bfloat16 is near enough, or the model has no linear layers. `longest` is in tokens, special ones included.
-    `passing`: the next load tries again.
+    processor has none. `difference` is the largest in any logit of an evaluator. `cosine_int8` and `speed_int8` (times
+    the passages per second of float32) are None where bfloat16 is near enough, or the model has no linear layers.
+    `longest` is in tokens, special ones included. `passing`: the next load tries again.
     """
 
     folder: Path
     openvino: str = ""
     cosine: float = 0.0
+    difference: float | None = None
     cosine_bf16: float | None = None
     cosine_int8: float | None = None
     speed_int8: float | None = None
@@ -86,6 +88,8 @@ class Conversion:
     @property
     def describe(self) -> str:
         """What computes this model, and how near it is."""
+        if self.difference is not None:
+            return f"OpenVINO {self.openvino}, within {self.difference:.1e} of PyTorch"
         if self.why:
             how = "was not converted this time" if self.passing else "cannot be converted"
             return f"sentence-transformers; it {how}: {self.why}"
@@ -115,22 +119,23 @@ def find(folder: Path) -> Conversion | None:
         return None
 
 
-def convert(folder: Path, converter: str, model: Path, longest: int) -> Conversion:
+def convert(folder: Path, converter: str, model: Path, longest: int, base: Path | None = None) -> Conversion:
     """Convert the model in folder `model` into `folder`, in a process of its own: PyTorch is never loaded here.
 
-    The process is `python -m CONVERTER MODEL LONGEST DRAFT`; see `converter.run`. The result is put in place in one
-    step, so that a stop leaves nothing half done. Where it cannot be, `why` says so. Raises Stopped.
+    The process is `python -m CONVERTER MODEL LONGEST DRAFT`, and then `base` where that holds a part of the model; see
+    `converter.run`. The result is put in place in one step, so that a stop leaves nothing half done. Where it cannot
+    be, `why` says so. Raises Stopped.
     """
     if not version():
         return Conversion(folder, why="OpenVINO is not installed")
     draft: Path | None = None
-    size = needed(model)
+    size = needed(model, *([base] if base else []))
     try:
         make_folder(folder.parent)
         _delete_old_drafts(folder.parent)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
         take_room(draft, size)
-        reply = _run(converter, model, longest, draft)
+        reply = _run(converter, [str(model), str(longest), str(draft), *([str(base)] if base else [])])
         if reply.get("why"):  # libraries name other reasons for a file that was cut off
             for file in draft.iterdir():
                 file.unlink()
@@ -146,10 +151,10 @@ def convert(folder: Path, converter: str, model: Path, longest: int) -> Conversi
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def needed(model: Path) -> int:
+def needed(*folders: Path) -> int:
     """Bytes that a conversion takes: the model in float32, again as OpenVINO keeps it compiled, and in eight bits."""
     with suppress(OSError):
-        return 3 * (model / weights.WEIGHTS).stat().st_size + _LEAST
+        return 3 * sum(file.stat().st_size for folder in folders for file in folder.glob("*.safetensors")) + _LEAST
     return _LEAST
 
 
@@ -197,9 +202,9 @@ def _delete_old_drafts(folder: Path) -> None:
                 shutil.rmtree(draft)
 
 
-def _run(converter: str, model: Path, longest: int, draft: Path) -> dict[str, object]:
+def _run(converter: str, arguments: Sequence[str]) -> dict[str, object]:
     """The reply of the converter."""
-    command = child_process.command(converter, str(model), str(longest), str(draft))
+    command = child_process.command(converter, *arguments)
     env = {**child_process.environment(), **process.OFFLINE}
     # a session of its own: a Ctrl-C is for the question that waits, and it comes again
     done = child_process.run(command, b"", SECONDS, env, own_session=True)

@@ -47,16 +47,17 @@ _MEMORY = re.compile(r"alloc|memory", re.IGNORECASE)
 """What PyTorch and OpenVINO say, as a RuntimeError, where there is not enough of it."""
 
 
-def run(convert: Callable[[Path, int, Path], dict[str, Any]]) -> None:
+def run(convert: Callable[..., dict[str, Any]]) -> None:
     """The whole life of a converting process.
 
-    `convert` gets MODEL, LONGEST and FOLDER, writes model.xml and model.bin, and returns the fields of `Conversion`,
-    or {"why": reason}. What it raises travels as a reason: "why" for good, "passing" for what may be tried again.
+    `convert` gets MODEL (a path), LONGEST, FOLDER (a path) and the paths that follow them, writes model.xml and
+    model.bin, and returns the fields of `Conversion`, or {"why": reason}. What it raises travels as a reason: "why" for
+    good, "passing" for what may be tried again.
     """
     process.prepare_own_process(process.TELEMETRY)
     replies = reply_stream()
     try:
-        reply = convert(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+        reply = convert(Path(sys.argv[1]), int(sys.argv[2]), *map(Path, sys.argv[3:]))
     except Exception as error:  # any model, any library: the reason travels
         lasting = not isinstance(error, OSError | MemoryError | ImportError) and not _MEMORY.search(str(error))
         reply = {"why" if lasting else "passing": shorten(printable(f"{type(error).__name__}: {error}"), 160)}

@@ -23,7 +23,7 @@ from local_rag.index.embed.conversion import Conversion
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from local_rag.config.settings import DeviceName
+    from local_rag.config.values import DeviceName
     from local_rag.core.protocols import Vectors
     from local_rag.index.embed.devices import Device
 
@@ -198,7 +198,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def _memory(self) -> Path | None:
-        return self._cache / "weights.json" if self._cache else None
+        return self._cache / weights.SEEN if self._cache else None
 
     @property
     def _longest(self) -> int:

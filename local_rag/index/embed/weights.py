@@ -12,12 +12,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from local_rag.config.models import EmbedderSpec
+from local_rag.config.models import EmbedderSpec, EvaluatorSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ModelChanged, ModelMissing
 from local_rag.core.private_files import make_folder, opener
 
 WEIGHTS = "model.safetensors"
+
+SEEN = "weights.json"
+"""The file of the cache that remembers the SHA-256 of weights."""
 
 _PART = 1 << 20
 """Bytes that are hashed between two looks for a stop."""
@@ -31,7 +34,7 @@ def folder(spec: EmbedderSpec) -> Path:
 
     Raises ModelMissing with the command that brings it.
     """
-    path = _in_cache(spec.model) if spec.model else _in_package(spec) if spec.package else Path(spec.path)
+    path = _in_cache(spec.model) if spec.model else named_folder(spec)
     if path is None or not (path / WEIGHTS).is_file():
         where = spec.model or spec.package or spec.path
         raise ModelMissing(
@@ -52,7 +55,10 @@ def verify(spec: EmbedderSpec, digest: Callable[[Path], str]) -> None:
         )
 
 
-def _in_package(spec: EmbedderSpec) -> Path | None:
+def named_folder(spec: EmbedderSpec | EvaluatorSpec) -> Path | None:
+    """The folder that a package or a path names, whether it is there or not; None for a package that is not there."""
+    if not spec.package:
+        return Path(spec.path)
     try:
         package = importlib.util.find_spec(spec.package)
     except (ImportError, ValueError):

@@ -13,7 +13,8 @@ from support.search_page import SearchPage
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import keep
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.core.private_files import make_folder
 from local_rag.index.embed.weights import remembered_sha256
 from local_rag.web import ddgs_process

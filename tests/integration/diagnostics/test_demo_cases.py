@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.fakes_index import HashingEmbedder, minilm
 
-from local_rag.config.settings import Values
+from local_rag.config.values import Values
 from local_rag.diagnostics import demo
 from local_rag.evaluation.cases import line_of, read_cases
 from local_rag.evaluation.matching import holds, quoted, same_file

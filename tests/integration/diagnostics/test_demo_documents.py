@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import CHECKOUT
 
-from local_rag.config.settings import Values
+from local_rag.config.values import Values
 from local_rag.text.sentences import sentences
 
 DOCUMENTS = CHECKOUT / "local_rag" / "diagnostics" / "demo" / "documents"

@@ -8,7 +8,8 @@ import pytest
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import keep
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.diagnostics import disk_encryption
 from local_rag.diagnostics.disk_encryption import Encryption
 from local_rag.diagnostics.doctor import run_checks

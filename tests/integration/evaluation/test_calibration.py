@@ -13,7 +13,8 @@ from support.screen import shown
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import FILE, calibrated, keep, thresholds_for
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.core.errors import ConfigError
 from local_rag.evaluation.calibration import Calibration
 from local_rag.evaluation.reports.trade_off import trade_off_chart

@@ -24,7 +24,8 @@ from support.interrupting import QUESTION, answer_of, compiled, run
 from typing_extensions import TypedDict
 from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
 
-from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Settings, Thresholds, Values
+from local_rag.config.settings import Settings
+from local_rag.config.values import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.documents import Heading, WebResults
 from local_rag.core.errors import EngineError
 from local_rag.core.events import Note

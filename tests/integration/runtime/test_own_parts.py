@@ -10,7 +10,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.screen import shown
 
 from local_rag import Rag
-from local_rag.config.settings import Web
+from local_rag.config.values import Web
 from local_rag.core.errors import UsageError
 from local_rag.diagnostics.kept import about, kept
 from local_rag.runtime.run_passages import RunPassages

@@ -13,7 +13,8 @@ import pytest
 from support.search_page import SearchPage
 
 from local_rag.config import settings as settings_module
-from local_rag.config.settings import Settings, Web
+from local_rag.config.settings import Settings
+from local_rag.config.values import Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage
 from local_rag.core.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from local_rag.config.calibrated import FILE, calibrated, fingerprint_of, keep, thresholds_for, void_calibration
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.index.header import MIXED
 
 NOW = "extractive 3-ab; minilm 1; headers 2"

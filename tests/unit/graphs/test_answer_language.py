@@ -6,7 +6,8 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
 from support.graph_runs import final_state
 
-from local_rag.config.settings import AnswerShape, Limits, Settings
+from local_rag.config.settings import Settings
+from local_rag.config.values import AnswerShape, Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
 from local_rag.core.generation import NOT_IN_PASSAGES

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state
 
-from local_rag.config.settings import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
+from local_rag.config.values import Adaptive, Crag, Limits, SelfRag, Thresholds, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.critique import draft_score
 from local_rag.core.errors import EngineError, Stopped

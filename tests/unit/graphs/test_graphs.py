@@ -8,7 +8,7 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state
 
-from local_rag.config.settings import Limits, Values
+from local_rag.config.values import Limits, Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fakes import FakeCorpus, ScriptedEngine, chapter, passage
 
-from local_rag.config.settings import AnswerShape, Limits, SelfRag, Settings, Values
+from local_rag.config.settings import Settings
+from local_rag.config.values import AnswerShape, Limits, SelfRag, Values
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
 from local_rag.core.generation import NOT_IN_PASSAGES

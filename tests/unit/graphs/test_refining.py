@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import final_state
 
-from local_rag.config.settings import Crag
+from local_rag.config.values import Crag
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance
 from local_rag.graphs import GRAPHS, strips

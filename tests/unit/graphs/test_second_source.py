@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
-from local_rag.config.settings import Crag, Limits
+from local_rag.config.values import Crag, Limits
 from local_rag.core.documents import WebResults
 from local_rag.core.events import Started, WebQuery
 from local_rag.graphs import GRAPHS

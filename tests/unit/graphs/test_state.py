@@ -9,7 +9,7 @@ from langgraph.graph import END, START
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state
 
-from local_rag.config.settings import Limits
+from local_rag.config.values import Limits
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS

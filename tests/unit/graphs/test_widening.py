@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
-from local_rag.config.settings import Crag, Limits, SelfRag, Values
+from local_rag.config.values import Crag, Limits, SelfRag, Values
 from local_rag.graphs import GRAPHS, widening
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.widening import widened

@@ -12,7 +12,8 @@ from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.screen import shown
 
 from local_rag.config.calibrated import keep
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.core.answer import Answer, Citation, Sentence
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery

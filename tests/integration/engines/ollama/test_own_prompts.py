@@ -16,7 +16,8 @@ from local_rag.config.calibrated import (
     thresholds_for,
     void_calibration,
 )
-from local_rag.config.settings import Settings, Thresholds
+from local_rag.config.settings import Settings
+from local_rag.config.values import Thresholds
 from local_rag.core.errors import ConfigError, ConfigUnreadable
 from local_rag.core.events import Called, Done
 from local_rag.diagnostics.prompts import check_prompts

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.ollama_server import recordings
 
-from local_rag.config.settings import Ollama
+from local_rag.config.values import Ollama
 from local_rag.core.errors import EngineError
 from local_rag.engines.language_model.context_window import (
     FittedPrompt,

@@ -1,0 +1,1 @@
+"""The evaluator: a small trained model that reads question and passage together."""

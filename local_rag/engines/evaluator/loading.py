@@ -1,0 +1,76 @@
+"""An evaluator's model as it computes here: converted for OpenVINO, else PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from local_rag.core.errors import ModelChanged
+from local_rag.engines.evaluator.inputs import Inputs
+from local_rag.index.embed import conversion, encoders
+
+if TYPE_CHECKING:
+    from local_rag.engines.evaluator.files import Files
+    from local_rag.index.embed.conversion import Conversion
+
+CONVERTER = "local_rag.engines.evaluator.converter"
+FOLDER = "evaluators"
+"""The folder of the cache that holds converted evaluators."""
+
+
+class Model(Protocol):
+    """Inputs by name -> logits of span, relevance and support. For one thread at a time."""
+
+    def compute(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model, what makes its inputs, and how it was converted."""
+
+    model: Model
+    inputs: Inputs
+    conversion: Conversion | None
+
+
+def conversion_of(files: Files, cache: Path | None) -> Conversion | None:
+    """The conversion that is there, None where there is none yet."""
+    return conversion.find(cache / FOLDER / files.fingerprint) if cache else None
+
+
+def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
+    """The model; it is converted first where nobody has. Raises Stopped, and ModelChanged for what is no such model."""
+    from tokenizers import Tokenizer
+
+    known = conversion_of(files, cache)
+    if (known is None or known.why) and on_load:
+        on_load()
+    if known is None and cache:
+        folder = cache / FOLDER / files.fingerprint
+        known = conversion.convert(folder, CONVERTER, files.folder, files.config.window, files.base)
+    inputs = Inputs(Tokenizer.from_file(str(files.tokenizer)), files.config.window)
+    if known is not None and not known.why:
+        try:
+            return Loaded(encoders.OpenVinoModel(known), inputs, known)
+        except RuntimeError:  # a library that is not there any more, a processor that it does not know
+            pass
+    try:
+        return Loaded(_TorchModel(files), inputs, known)
+    except (RuntimeError, OSError, ValueError, KeyError) as error:
+        raise ModelChanged(f"the evaluator '{name}' cannot be loaded: {error}", hint="set evaluator: off") from error
+
+
+class _TorchModel:
+    """PyTorch, where a model cannot be converted."""
+
+    def __init__(self, files: Files) -> None:
+        from local_rag.engines.evaluator.model import load
+
+        self._model = load(files.weights, files.encoder, files.words)
+
+    def compute(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        from local_rag.engines.evaluator.model import computed
+
+        return computed(self._model, inputs)
