@@ -83,6 +83,22 @@ def _written(metric: Callable[[str, Sequence[str]], float]) -> Of:
     return of
 
 
+def short_answer(answer: Mapping[str, Any]) -> str:
+    """The answering words where the engine names them, else the whole text without its marks."""
+    return str(answer.get("short") or without_marks(answer["text"]))
+
+
+def _short(metric: Callable[[str, Sequence[str]], float]) -> Of:
+    """A metric of the short answer; an abstention counts 0, as an empty prediction does in SQuAD 2.0."""
+
+    def of(case: Case, record: Mapping[str, Any]) -> float | None:
+        if not has_answers(case):
+            return None
+        return metric(short_answer(record["answer"]), case.answers) if is_answered(record) else 0.0
+
+    return of
+
+
 def _answered(case: Case, record: Mapping[str, Any]) -> float | None:
     return float(is_answered(record)) if case.answerable else None
 
@@ -159,6 +175,12 @@ _ALL = (
     Measure("containment", "contains an answer",
             "the text contains a reference answer, normalised alike; an abstention counts 0",
             "answer", _written(containment), did="gave a text with a reference answer in it"),
+    Measure("short_exact_match", "short answer, exact match",
+            "the answering words are a reference answer, after SQuAD's normalisation; of an engine that names none: "
+            "the text", "answer", _short(exact_match), did="gave a reference answer in short"),
+    Measure("short_f1", "short answer, token F1",
+            "words that the short answer shares with the best reference answer; of an engine that names none: the text",
+            "answer", _short(token_f1)),
     Measure("answered", "answered where possible", "an answerable question was answered, rightly or not",
             "answer", _answered, did="answered"),
     Measure("refused", "refused where right", "an unanswerable question was refused",

@@ -147,16 +147,23 @@ def _graph(pairs: Sequence[Pair], judged: Sequence[Pair] | None, failed: int) ->
 
 
 def _answers(pairs: Sequence[Pair]) -> Figures:
-    """Over all with reference answers an abstention counts 0, as in SQuAD 2.0; `_answered` leaves them out."""
+    """Over all with reference answers an abstention counts 0, as in SQuAD 2.0; `_answered` leaves them out.
+
+    Short answers have figures of their own where the engine names the answering words, else None.
+    """
     pairs = [(case, record) for case, record in pairs if has_answers(case)]
     answered = [(case, record) for case, record in pairs if is_answered(record)]
+    named = pairs if any(record["answer"].get("short") for _, record in answered) else []
     return {
         "cases": len(pairs),
         "exact_match": _mean("exact_match", pairs),
         "f1": _mean("f1", pairs),
+        "short_exact_match": _mean("short_exact_match", named),
+        "short_f1": _mean("short_f1", named),
         "containment": _mean("containment", pairs),
         "answered": _share(len(answered), len(pairs)),
         "f1_answered": _mean("f1", answered),
+        "short_f1_answered": _mean("short_f1", answered if named else []),
         "containment_answered": _mean("containment", answered),
     }
 

@@ -5,7 +5,7 @@ Retrieval, answers, refusals, citations, grading and cost stand apart; nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ Figures = Mapping[str, Any]
 class Column:
     """One figure: its head, where it stands in the summary (dotted), and how it is written.
 
-    `minor` ones are left out in the terminal; `meaning` says in a line what it is and where that is from.
+    `minor` ones are left out in the terminal, `optional` ones where no row has a figure; `meaning` says in a line what
+    it is and where that is from.
     """
 
     head: str
@@ -27,13 +28,21 @@ class Column:
     form: Callable[[float | None], str] = share
     meaning: str = ""
     minor: bool = False
+    optional: bool = False
 
     def cell(self, figures: Figures) -> str:
         """The figure as text; a dash where there is none."""
+        return self.form(self._value(figures))
+
+    def has_figure(self, rows: Iterable[Figures]) -> bool:
+        """Whether any of these rows has one."""
+        return any(self._value(figures) is not None for figures in rows)
+
+    def _value(self, figures: Figures) -> Any:
         value: Any = figures
         for key in self.path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
-        return self.form(value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -98,9 +107,24 @@ ANSWERS = (
         "whole sentences, however right they are",
     ),
     Column("F1", "answers.f1", meaning="token F1 with the best reference answer (Rajpurkar et al. 2016)"),
+    Column(
+        "short EM",
+        "answers.short_exact_match",
+        meaning="exact match of the short answer, the words that the engine names as answering, by the script of "
+        "SQuAD 2.0 (Rajpurkar et al. 2018)",
+        optional=True,
+    ),
+    Column("short F1", "answers.short_f1", meaning="token F1 of the short answer, by the same script", optional=True),
     Column("contains", "answers.containment", meaning="share whose text contains a reference answer, normalised alike"),
     Column("answered", "answers.answered", meaning="share that was answered at all, not refused"),
     Column("F1 a.", "answers.f1_answered", meaning="F1 over the answered ones alone"),
+    Column(
+        "short a.",
+        "answers.short_f1_answered",
+        meaning="short F1 over the answered ones alone",
+        minor=True,
+        optional=True,
+    ),
     Column("cont. a.", "answers.containment_answered", meaning="contains, over the answered ones alone"),
 )
 REFUSALS = (
@@ -208,12 +232,13 @@ def tables(summary: Figures) -> Iterator[Table]:
 
 
 def _table(title: str, over: str, columns: Sequence[Column], named: Figures, counted: str) -> Iterator[Table]:
-    """The table, unless nothing was counted in any of its rows. Columns without any figure are left out."""
+    """The table, unless nothing was counted in any of its rows. Optional columns without any figure are left out."""
     number = Column("", counted, lambda value: str(value or 0))
     kept = {name: figures for name, figures in named.items() if number.cell(figures) != "0"}
     if kept:
-        rows = tuple((name, *(column.cell(figures) for column in columns)) for name, figures in kept.items())
-        yield Table(title, over, tuple(columns), rows)
+        shown = tuple(column for column in columns if not column.optional or column.has_figure(kept.values()))
+        rows = tuple((name, *(column.cell(figures) for column in shown)) for name, figures in kept.items())
+        yield Table(title, over, shown, rows)
 
 
 def _routes(routes: Figures | None) -> Iterator[Table]:
