@@ -1,8 +1,8 @@
 """How near a text is to reference answers: exact match, token F1 and containment, after SQuAD's normalisation.
 
 Rajpurkar et al., SQuAD: 100,000+ questions, EMNLP 2016, section 6.1, as the official script of SQuAD 2.0 computes them
-(`compute_exact`, `compute_f1`). Of a short answer they are the figures of that script; of a whole text they also count how
-much it says besides.
+(`compute_exact`, `compute_f1`). Of a short answer they are that script's figures; those of a whole text fall with all
+that it says besides.
 `answers` are alternatives: the best counts. Those of which the normalisation leaves nothing (only an article, only
 punctuation) are left out, unless there are no others; then only a text that it leaves nothing of matches. Without any
 answer each function raises ValueError. Citation marks are for the caller to take out.

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,7 @@ from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.corpus import indexed_corpus
 from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.matching import held
+from local_rag.evaluation.reliability import bins_of, calibration_error
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.evaluation.threshold_fit import (
     HELPFUL_KEPT,
@@ -92,6 +93,9 @@ class Calibration:
     `failed` and `unscored` count cases that are in none of the points. `most` is the largest share of answerable
     questions that any threshold answers, `before` the point of the threshold until now, `expected` the cross-fitted
     one. `kept_in` is None for a dry run. `embedded` says how much of the index was, where not all of it was.
+    `reliability` has bins of scores (`reliability.bins_of`): of passages against the label of each, of answers against
+    whether the question has an answer ("questions") and whether the text holds an expected one ("answers"); `ece` has
+    their expected calibration errors, None without labels.
     """
 
     engine: str
@@ -107,6 +111,8 @@ class Calibration:
     keep: float | None
     expected: Point | None
     trade_off: list[Point]
+    reliability: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    ece: dict[str, float | None] = field(default_factory=dict)
     picture: Path | None = None
     kept_in: Path | None = None
     embedded: str = ""
@@ -173,7 +179,8 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         why = "so the thresholds would not hold for the whole index"
         embedded = part_embedded(settings, rag.index.status(), why, partial=request.partial)
         graded, failed = _graded(rag, used, display)
-        relevance = _relevance(graded)
+        passages = _passage_scores(graded)
+        relevance = _relevance(passages)
         _answer(rag, graded, relevance.threshold if relevance else None, display)
         fingerprint, engine = rag.fingerprint, rag.engine.name
     scores = [entry.answer for entry in graded if entry.answer is not None]
@@ -183,6 +190,7 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
             hint="local-rag models try shows what the model does with the graders",
         )
     threshold = best_threshold(scores, request.keep)
+    reliability = _reliability(passages, scores)
     calibration = Calibration(
         engine=engine,
         fingerprint=fingerprint,
@@ -198,11 +206,25 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
         embedded=embedded,
         expected=cross_fitted(scores, request.keep, request.seed),
         trade_off=trade_off(scores, threshold),
+        reliability=reliability,
+        ece={name: calibration_error(bins) for name, bins in reliability.items()},
     )
     calibration.picture = _picture(scores, calibration, settings, request.picture)
     if not request.dry_run:
         calibration.kept_in = _keep(calibration, settings, request, {"cases": len(scores), "from": cases.name})
     return calibration
+
+
+def _reliability(passages: Sequence[LabelledScore], scores: Sequence[LabelledScore]) -> dict[str, list[dict[str, Any]]]:
+    """The bins of all scores against what each may be the chance of."""
+    scored = [(score.score, score) for score in scores if score.score is not None]
+    return {
+        "passages": bins_of((score.score, score.positive) for score in passages if score.score is not None),
+        "questions": bins_of((score, of.positive) for score, of in scored),
+        "answers": bins_of(
+            (score, of.positive and bool(of.right)) for score, of in scored if of.right is not None or not of.positive
+        ),
+    }
 
 
 def _keep(calibration: Calibration, settings: Settings, request: CalibrationRequest, about: dict[str, Any]) -> Path:
@@ -266,15 +288,19 @@ def _graded(rag: Rag, cases: Sequence[Case], display: Display) -> tuple[list[_Gr
     return graded, failures.count
 
 
-def _relevance(graded: Sequence[_GradedCase]) -> Point | None:
-    """The threshold for passages, where the cases say which ones help and the engine gives scores."""
-    scores = [
+def _passage_scores(graded: Sequence[_GradedCase]) -> list[LabelledScore]:
+    """The scores of passages, where the cases say which ones help and the engine gives scores."""
+    return [
         LabelledScore(verdict.score, bool(held(entry.case, document)))
         for entry in graded
         if entry.case.relevant or entry.case.answerable is False
         for document, verdict in zip(entry.documents, entry.verdicts, strict=True)
         if verdict.score is not None
     ]
+
+
+def _relevance(scores: Sequence[LabelledScore]) -> Point | None:
+    """The threshold for passages; None without scores of both kinds."""
     return point_at(scores, best_threshold(scores, HELPFUL_KEPT)) if has_both_kinds(scores) else None
 
 
@@ -305,15 +331,16 @@ def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore
 
 
 def _picture(scores: Sequence[LabelledScore], calibration: Calibration, settings: Settings, path: Path | None) -> Path:
+    from local_rag.evaluation.reports.calibration_chart import calibration_chart
     from local_rag.evaluation.reports.drawings import save
-    from local_rag.evaluation.reports.trade_off import trade_off_chart
 
     if path is None:
         folder = settings.data_folder / FOLDER
         make_folder(folder)
         path = folder / f"{hashlib.sha256(calibration.fingerprint.encode()).hexdigest()[:12]}.png"
     try:
-        return save(trade_off_chart(scores, calibration.answer.threshold, calibration.engine), path)
+        chart = calibration_chart(scores, calibration.answer.threshold, calibration.engine, calibration.reliability)
+        return save(chart, path)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"the picture cannot be written to {short_path(path)}: {error}", hint="--picture FILE.png, .svg or .pdf"

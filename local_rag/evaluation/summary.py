@@ -14,23 +14,13 @@ from local_rag.evaluation.cases import Case
 from local_rag.evaluation.folder import Key, key_of
 from local_rag.evaluation.measures import MEASURES, agrees, has_answers, is_answered, once_graded
 from local_rag.evaluation.ranking_metrics import ndcg, precision, recall
+from local_rag.evaluation.refusal_curves import Pair, cosine_curve, score_curve
+from local_rag.evaluation.reliability import bins_of, calibration_error
 from local_rag.evaluation.statistics import kappa, mean, percentile
 
 Figures = dict[str, Any]
-Pair = tuple[Case, Mapping[str, Any]]
-"""A case and a record of it that did not fail."""
 
 RECALL_AT, PRECISION_AT = (1, 3, 5, 10, 20, 50, 100), (1, 3, 5, 10)
-BINS = 10
-"""Bins of the grader's scores, equally wide in [0, 1] (Guo et al., On calibration of modern neural networks, 2017)."""
-
-STEPS = 50
-"""Steps of the threshold of the refusal curve, from 0 to 1."""
-
-_SKIPS_FILES = "adaptive"
-"""The graph that may answer without a look into the files: how near they are is not known then."""
-
-_NOTHING_FOUND = -1.0  # the lowest cosine there is: refused at every threshold
 
 
 def summary(cases: Sequence[Case], records: Iterable[Mapping[str, Any]], depth: int | None = None) -> Figures:
@@ -48,6 +38,7 @@ def summary(cases: Sequence[Case], records: Iterable[Mapping[str, Any]], depth: 
         if "error" not in record:
             pairs.append((by_id[case], record))
     graphs = [where for kind, where in good if kind == "answer"]
+    answered = {graph: good["answer", graph] for graph in graphs}
     return {
         "cases": _counts(cases),
         "retrieval": {
@@ -57,10 +48,11 @@ def summary(cases: Sequence[Case], records: Iterable[Mapping[str, Any]], depth: 
         },
         "routes": _routes(good["route", ""], failed["route", ""]) if ("route", "") in good else None,
         "graphs": {
-            graph: _graph(good["answer", graph], good.get(("judgement", graph)), failed["answer", graph])
-            for graph in graphs
+            graph: _graph(pairs, good.get(("judgement", graph)), failed["answer", graph])
+            for graph, pairs in answered.items()
         },
-        "refusal_curve": _refusal_curve({graph: good["answer", graph] for graph in graphs}),
+        "refusal_curve": cosine_curve(answered),
+        "score_curve": score_curve(answered),
         "failures": [_failure(record) for record in last.values() if "error" in record],
     }
 
@@ -229,31 +221,16 @@ def _grading(grades: Sequence[Mapping[str, Any]]) -> Figures | None:
     if not grades:
         return None
     labelled = [grade for grade in grades if grade["gold"] is not None]
+    bins = bins_of((grade["score"], grade["gold"]) for grade in labelled if grade["score"] is not None)
     return {
         "verdicts": len(grades),
         "labelled": len(labelled),
         "accuracy": mean([agrees(grade) for grade in labelled]),
         "false_irrelevant": mean([grade["verdict"] == "irrelevant" for grade in labelled if grade["gold"]]),
         "unparsed": mean([grade["verdict"] == "unparsed" for grade in grades]),
-        "bins": _bins([(grade["score"], grade["gold"]) for grade in labelled if grade["score"] is not None]),
+        "ece": calibration_error(bins),
+        "bins": bins,
     }
-
-
-def _bins(scored: Iterable[tuple[float, bool]]) -> list[Figures]:
-    """The bins that hold anything: mean score and share labelled relevant. A score of 1 is in the last one."""
-    bins: dict[int, list[tuple[float, bool]]] = {}
-    for score, gold in scored:
-        bins.setdefault(min(max(int(score * BINS), 0), BINS - 1), []).append((score, gold))
-    return [
-        {
-            "from": number / BINS,
-            "to": (number + 1) / BINS,
-            "verdicts": len(held),
-            "score": mean([score for score, _ in held]),
-            "relevant": mean([gold for _, gold in held]),
-        }
-        for number, held in sorted(bins.items())
-    ]
 
 
 def _second_source(pairs: Sequence[Pair]) -> Figures | None:
@@ -294,40 +271,3 @@ def _judge(judged: Sequence[Pair], pairs: Sequence[Pair]) -> Figures:
         "agreement": mean([right == labelled for right, labelled in both]),
         "kappa": kappa(both),
     }
-
-
-def _refusal_curve(graphs: Mapping[str, Sequence[Pair]]) -> list[Figures] | None:
-    """What a bare threshold on the best cosine would do: refuse below it. The baseline beside the graphs.
-
-    None without both answerable and unanswerable questions, where there is nothing to trade off.
-    """
-    nearest: dict[str, tuple[bool, float]] = {}
-    for graph in sorted(graphs, key=_SKIPS_FILES.__eq__):
-        for case, record in graphs[graph]:
-            score = _nearest(record, None if graph == _SKIPS_FILES else _NOTHING_FOUND)
-            if case.answerable is not None and score is not None:
-                nearest.setdefault(case.id, (case.answerable, score))
-    answerable = [score for known, score in nearest.values() if known]
-    unanswerable = [score for known, score in nearest.values() if not known]
-    if not answerable or not unanswerable:
-        return None
-    curve = []
-    for threshold in (step / STEPS for step in range(STEPS + 1)):
-        wrong = sum(score < threshold for score in answerable)
-        right = sum(score < threshold for score in unanswerable)
-        curve.append(
-            {
-                "threshold": threshold,
-                "answer_rate": 1 - wrong / len(answerable),
-                "refusal_recall": right / len(unanswerable),
-                "refusal_precision": _share(right, right + wrong),
-            }
-        )
-    return curve
-
-
-def _nearest(record: Mapping[str, Any], none: float | None) -> float | None:
-    """The best cosine among the passages of the files that the first query brought; `none` where there are none."""
-    files = [passage for passage in record["passages"] if passage["origin"] != "web" and passage["score"] is not None]
-    first = [float(passage["score"]) for passage in files if passage["query"] == files[0]["query"]]
-    return max(first, default=none)

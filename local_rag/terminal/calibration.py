@@ -9,10 +9,10 @@ from rich.text import Text
 
 from local_rag.config.settings import Settings
 from local_rag.evaluation.calibration import Calibration
-from local_rag.evaluation.reports.formatting import percent
+from local_rag.evaluation.reports.formatting import percent, share
 from local_rag.evaluation.threshold_fit import HELPFUL_KEPT, Point
 from local_rag.terminal.console import NumberTable, PlainTable
-from local_rag.text.display import plural
+from local_rag.text.display import joined, plural
 
 COLUMNS = {
     "answered": "of the questions with an answer in the files, how many get one",
@@ -52,6 +52,7 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
             f"on new questions expect about: {percent(expected.kept)} answered of those with an answer, "
             f"{percent(expected.refused)} refused of the others (cross-fitted in five parts)"
         )
+    yield from _error_lines(calibration)
     yield ""
     meanings = PlainTable()
     for name, meaning in COLUMNS.items():
@@ -68,6 +69,13 @@ def calibration_parts(calibration: Calibration, settings: Settings | None = None
         origin = origins.get(f"thresholds.{name}", "default")
         if origin != "default":
             yield f"note: thresholds.{name} is set by {origin}, which stays stronger"
+
+
+def _error_lines(calibration: Calibration) -> Iterator[str]:
+    """How far the scores are from being probabilities, where anything is labelled."""
+    known = [f"{share(error)} for {name}" for name, error in calibration.ece.items() if error is not None]
+    if known:
+        yield f"calibration error of the scores (ECE; 0: a score of .8 is right in 8 of 10): {joined(known)}"
 
 
 def _left_out(calibration: Calibration) -> Iterator[str]:

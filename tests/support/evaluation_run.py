@@ -260,6 +260,7 @@ def summary_of():
         "routes": {"cases": 14, "failed": 0, "unparsed": 0.071, "accuracy": 0.857, "confusion": confusion},
         "graphs": {graph: figures_of(place) for place, graph in enumerate(GRAPHS)},
         "refusal_curve": curve,
+        "score_curve": None,
         "failures": [
             {"kind": "answer", "case": f"q{number}", "graph": "crag", "error": "ServerDown: no Ollama server answers"}
             for number in (2, 5, 8, 11)

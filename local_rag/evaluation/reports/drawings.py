@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.private_files import replace_file
-from local_rag.evaluation.reports.charts import INK, SIZE, Chart
+from local_rag.evaluation.reports.chart import INK, SIZE, Chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

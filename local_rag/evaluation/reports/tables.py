@@ -164,6 +164,13 @@ GRADING = (
         "grading.false_irrelevant",
         meaning="share of passages labelled relevant that it called irrelevant",
     ),
+    Column(
+        "ECE",
+        "grading.ece",
+        meaning="expected calibration error of the scores: how far score and share of relevant passages lie apart, in "
+        "ten bins (Naeini et al. 2015)",
+        optional=True,
+    ),
     Column("unparsed", "grading.unparsed", meaning="share of verdicts that could not be read"),
 )
 COST = (

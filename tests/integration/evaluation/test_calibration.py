@@ -17,7 +17,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.core.errors import ConfigError
 from local_rag.evaluation.calibration import Calibration
-from local_rag.evaluation.reports.trade_off import trade_off_chart
+from local_rag.evaluation.reports.calibration_chart import calibration_chart
 from local_rag.evaluation.threshold_fit import (
     LabelledScore,
     best_threshold,
@@ -81,7 +81,8 @@ def test_what_the_engine_refuses_by_itself_is_refused_at_every_threshold():
     assert (found.kept, found.refused, found.precision, found.right) == (0.5, 0.5, 0.5, 0.5)
     assert thresholds(scores) == [0.0, 0.55]
     assert best_threshold(scores, 0.9) == 0.0, "such a share cannot be had: nothing more is refused"
-    assert trade_off_chart([LabelledScore(None, True), LabelledScore(None, False)], 0.0, "e").draw is not None
+    nothing = calibration_chart([LabelledScore(None, True), LabelledScore(None, False)], 0.0, "e", {"answers": []})
+    assert nothing.draw is not None
 
 
 @pytest.mark.parametrize("scores", [[], of([0.5], []), of([], [0.5])])
@@ -239,6 +240,7 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
     assert "20 cases, 10 with an answer and 10 without" in out
     assert "threshold  answered  right  refused" in out
     assert "on new questions expect about:" in out
+    assert "calibration error of the scores" in out
     assert "grading passages of 20 cases" in err
     assert "thresholds.relevance is set by LOCAL_RAG_THRESHOLDS_RELEVANCE, which stays stronger" in out
     monkeypatch.delenv("LOCAL_RAG_THRESHOLDS_RELEVANCE")
@@ -265,7 +267,11 @@ def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys, tmp_path)
     assert report["answer"]["refused"] == 1.0
     assert "kept_in" not in report
     assert not (Settings.load().config_folder / FILE).exists()
-    assert "<svg" in picture.read_text()
+    text = picture.read_text()
+    assert "balanced accuracy" in text and "precision of refusals" in text
+    assert all(f"{name}, ECE" in text for name in report["ece"])
+    assert set(report["ece"]) == {"passages", "questions", "answers"}
+    assert all(0 <= error <= 1 for error in report["ece"].values())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_drawing_says_nothing_and_needs_no_home(tmp_path):
         "from local_rag.evaluation.reports.charts import charts\n"
         "from local_rag.evaluation.reports.drawings import svg\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "assert svg(charts(summary_of())[2])\n"
+        "assert svg(charts(summary_of())[3])\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("MPL", "XDG"))}

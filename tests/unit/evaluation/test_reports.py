@@ -26,9 +26,12 @@ from support.screen import shown as lines_shown
 
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.reports import charts, formatting, markdown, page
+from local_rag.evaluation.reports.chart import COLOURS, INK
 from local_rag.evaluation.reports.drawings import save, svg
 from local_rag.evaluation.reports.facts import missing, warnings
 from local_rag.evaluation.reports.outcomes import BAD, FAILED, WRONG, outcome, searched, unblamed
+from local_rag.evaluation.reports.refusal_charts import refusal_chart, trade_off_chart
+from local_rag.evaluation.reports.reliability_chart import FEW, grader_chart
 from local_rag.evaluation.reports.tables import RETRIEVAL, tables
 from local_rag.evaluation.summary import summary
 from local_rag.terminal.evaluation import evaluation_parts
@@ -39,6 +42,7 @@ NOTHING = {
     "routes": None,
     "graphs": {},
     "refusal_curve": None,
+    "score_curve": None,
     "failures": [],
 }
 
@@ -115,7 +119,7 @@ def test_the_figures_of_a_real_summary_fit_the_tables(run):
     assert row[1] == str(about["refusals"]["cases"])
     assert row[2] == formatting.share(about["refusals"]["precision"])
     assert "–" not in "".join("".join(row) for row in shown["Answers"].rows)
-    assert page.report(MANIFEST, run[1], run[2], made).count("<svg") == 4
+    assert page.report(MANIFEST, run[1], run[2], made).count("<svg") == 5
 
 
 @pytest.mark.parametrize("width", [50, 80, 120])
@@ -557,7 +561,7 @@ def test_the_same_run_gives_the_same_bytes(run, written):
 def test_charts_are_well_formed_and_keep_apart():
     seen: Counter[str] = Counter()
     shown = charts.charts(summary_of())
-    assert [chart.name for chart in shown] == ["cost", "refusals", "recall", "grader"]
+    assert [chart.name for chart in shown] == ["cost", "refusals", "trade-off", "recall", "grader"]
     for chart in shown:
         text = svg(chart)
         assert text.startswith("<svg") and text == svg(chart)
@@ -566,7 +570,7 @@ def test_charts_are_well_formed_and_keep_apart():
         assert tree.get("role") == "img" and chart.title in tree.get("aria-label") and chart.alt
         used = {one.removeprefix("#") for one in tree.xpath("//@href")} | set(re.findall(r"url\(#([^)]+)\)", text))
         assert used <= set(tree.xpath("//@id"))
-        assert "currentColor" in text and charts.INK not in text and "#000000" not in text
+        assert "currentColor" in text and INK not in text and "#000000" not in text
         words = " ".join(tree.xpath("//*[local-name()='text']//text()"))
         assert len(words) > 40, "words stay words"
     assert max(seen.values()) == 1
@@ -590,7 +594,7 @@ def test_the_curve_of_the_threshold_runs_by_its_thresholds():
     steps = [(0.0, 1.0, 0.0), (0.2, 1.0, 0.8), (0.4, 0.7, 0.8), (0.6, 0.7, 0.9), (0.8, 0.0, 1.0)]
     curve = [{"threshold": at, "answer_rate": x, "refusal_recall": y} for at, x, y in steps]
     figure = matplotlib.figure.Figure()
-    charts.refusal_chart(summary_of()["graphs"], curve[::-1]).draw(figure)
+    refusal_chart(summary_of()["graphs"], curve[::-1]).draw(figure)
     line = next(one for one in figure.axes[0].lines if one.get_label() == "cosine threshold")
     assert [tuple(point) for point in line.get_xydata()] == [(x, y) for _, x, y in steps]
 
@@ -599,25 +603,44 @@ def test_bins_of_few_verdicts_are_hollow():
     import matplotlib.figure
 
     made = summary_of()["graphs"]["crag"]
-    made["grading"]["bins"][2]["verdicts"] = charts.FEW - 1
-    chart = charts.grader_chart({"crag": made})
+    made["grading"]["bins"][2]["verdicts"] = FEW - 1
+    chart = grader_chart({"crag": made})
     figure = matplotlib.figure.Figure()
     chart.draw(figure)
     _, many, few = figure.axes[0].lines
     assert (len(many.get_xdata()), list(few.get_xdata())) == (3, [0.5])
     assert few.get_fillstyle() == "none" and few.get_linestyle() == "None"
     assert chart.reading.endswith("Hollow: fewer than 5 verdicts, too few to go by.")
-    made["grading"]["bins"][2]["verdicts"] = charts.FEW
-    assert "Hollow" not in charts.grader_chart({"crag": made}).reading
+    made["grading"]["bins"][2]["verdicts"] = FEW
+    assert "Hollow" not in grader_chart({"crag": made}).reading
     assert "share labelled relevant" in svg(chart)
 
 
 def test_the_line_of_the_refusal_plot_is_explained():
     made = summary_of()
-    assert charts.refusal_chart(made["graphs"], made["refusal_curve"]).reading.endswith(
+    assert refusal_chart(made["graphs"], made["refusal_curve"]).reading.endswith(
         "The line: refuse whenever the best cosine is below a threshold, the best one picked afterwards. "
         "A graph below the line does worse than that."
     )
+
+
+def test_the_trade_off_plot_has_a_line_for_each_score_and_a_mark_for_each_graph():
+    import matplotlib.figure
+
+    made = summary_of()
+    points = [(0.0, 1.0, 0.0, None), (0.5, 0.8, 0.6, 0.75), (1.0, 0.0, 1.0, 0.5)]
+    names = ("threshold", "answer_rate", "refusal_recall", "refusal_precision")
+    curve = [dict(zip(names, point, strict=True)) for point in points]
+    chart = trade_off_chart(made["graphs"], made["refusal_curve"], curve)
+    assert chart.alt.endswith("threshold on the grader's score: at most .700")
+    figure = matplotlib.figure.Figure()
+    chart.draw(figure)
+    above, below = figure.axes
+    line = next(line for line in above.lines if line.get_label() == "threshold on the grader's score")
+    assert [tuple(point) for point in line.get_xydata()] == [(1.0, 0.5), (0.8, 0.7), (0.0, 0.5)]
+    line = next(line for line in below.lines if line.get_label() == "threshold on the grader's score")
+    assert [tuple(point) for point in line.get_xydata()] == [(0.8, 0.75), (0.0, 0.5)], "no refusal has no precision"
+    assert {line.get_label() for line in above.lines} >= set(GRAPHS)
 
 
 def test_without_calls_there_is_no_plot_over_calls():
@@ -638,7 +661,7 @@ def test_what_cannot_be_drawn_is_said_in_words():
         assert chart.draw is None and chart.reading.startswith("No plot: ") and svg(chart) == ""
         with pytest.raises(ValueError, match="No plot"):
             save(chart, None)
-    assert "verdicts without scores" in charts.grader_chart(made["graphs"]).reading
+    assert "verdicts without scores" in grader_chart(made["graphs"]).reading
 
 
 def test_a_chart_is_saved_as_a_picture(tmp_path):
@@ -652,6 +675,6 @@ def test_colours_are_seen_on_white_and_on_black():
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
 
-    for colour in charts.COLOURS:
+    for colour in COLOURS:
         assert 1.05 / (light(colour) + 0.05) > 2.8
         assert (light(colour) + 0.05) / (light("#1d2128") + 0.05) > 2.8

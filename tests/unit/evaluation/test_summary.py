@@ -105,6 +105,7 @@ def test_a_run_without_rows_has_no_figure():
         "routes": None,
         "graphs": {},
         "refusal_curve": None,
+        "score_curve": None,
         "failures": [],
     }
 
@@ -174,9 +175,12 @@ def test_answers_count_an_abstention_as_0_and_a_failure_not_at_all():
         "cases": 3,
         "exact_match": pytest.approx(1 / 3),
         "f1": pytest.approx((1 + 0.5) / 3),
+        "short_exact_match": None,
+        "short_f1": None,
         "containment": pytest.approx(1 / 3),
         "answered": pytest.approx(2 / 3),
         "f1_answered": pytest.approx(0.75),
+        "short_f1_answered": None,
         "containment_answered": 0.5,
     }
 
@@ -254,6 +258,7 @@ def test_grading_with_bins_of_the_scores():
         "labelled": 5,
         "accuracy": pytest.approx(2 / 5),
         "false_irrelevant": pytest.approx(1 / 3),
+        "ece": pytest.approx((0.275 + 0.475) / 2),
         "unparsed": pytest.approx(1 / 6),
     }
     assert bins == [
@@ -387,6 +392,8 @@ def test_the_measures_of_a_case():
     assert values == {
         "exact_match": 1,
         "f1": 1,
+        "short_exact_match": 1,
+        "short_f1": 1,
         "containment": 1,
         "answered": 1,
         "refused": None,
@@ -407,6 +414,33 @@ def test_the_measures_of_a_case():
         name for name, one in MEASURES.items() if one.record == "answer" and one.of(LOOSE, refused(LOOSE)) is None
     }
     assert silent == set(values) - {"unparsed", "calls", "prompt_tokens", "output_tokens", "seconds"}
+
+
+def with_short(record, words):
+    """The record of an engine that names the answering words."""
+    return record | {"answer": record["answer"] | {"short": words}}
+
+
+def test_short_answers_are_measured_apart_from_the_text():
+    long = answered(RED, "The car in the picture is red [1].")
+    assert MEASURES["short_f1"].of(RED, with_short(long, "The red")) == 1
+    assert MEASURES["short_exact_match"].of(RED, with_short(long, "red car")) == 0
+    assert MEASURES["short_f1"].of(RED, with_short(long, "red car")) == pytest.approx(2 / 3)
+    assert MEASURES["short_f1"].of(RED, with_short(long, "")) == MEASURES["f1"].of(RED, long), "no words are named"
+    assert MEASURES["short_f1"].of(RED, with_short(refused(RED), "red")) == 0, "an abstention is an empty prediction"
+    assert MEASURES["short_f1"].of(NEWS, with_short(long, "red")) is None
+    records = [with_short(long, "red"), with_short(refused(NINE), "")]
+    made = plain_graph(records)["answers"]
+    assert (made["short_exact_match"], made["short_f1"], made["short_f1_answered"]) == (0.5, 0.5, 1.0)
+
+
+def test_the_curve_of_the_graders_scores_takes_the_best_passage_of_a_question():
+    grades = [grade("relevant", True, 0.9), grade("irrelevant", False, 0.1)]
+    records = [answered(RED, "x", grades=grades), answered(NEWS, "x", grades=[grade("relevant", False, 0.3)])]
+    curve = {point["threshold"]: point for point in figures(records)["score_curve"]}
+    assert curve[0.5] == {"threshold": 0.5, "answer_rate": 1, "refusal_recall": 1, "refusal_precision": 1}
+    assert curve[0.2]["refusal_recall"] == 0 and curve[0.2]["refusal_precision"] is None
+    assert figures([answered(RED, "x"), answered(NEWS, "x")])["score_curve"] is None, "nothing was graded"
 
 
 @pytest.mark.parametrize(("verdict", "value"), [("right", 1), ("wrong", 0), ("abstained", 0), ("unparsed", None)])
