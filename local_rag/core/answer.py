@@ -65,6 +65,28 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """What one side of a disagreement says: a short answer as its newest file writes it, and where it stands.
+
+    `date` (ISO 8601) is the newest of its files: what the document says of itself, or where it says nothing when the
+    file was last changed, and then `dated` is "file"; both are empty where neither is known. The numbers of `citations`
+    go on from those of the answer's own for passages that it does not cite; each quote holds the answer.
+    """
+
+    text: str
+    date: str
+    citations: tuple[Citation, ...]
+    dated: Literal["document", "file", ""] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Files that disagree about one fact: what they say, two positions or more, the newest first."""
+
+    positions: tuple[Position, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer, where it stands, and how it came about.
 
@@ -72,7 +94,8 @@ class Answer:
     and `about` the main titles of the index then. `asked` is the question as it was understood where it followed
     others of a `thread`. `sentences` is empty where no grader looked at them one by one; `removed` are those that
     were taken out for want of support. `used_web`: a query has left for a search engine; `second_source` names the
-    folder or index that was searched in its place, empty where none was. `run` is the ID of the record of this question
+    folder or index that was searched in its place, empty where none was. `conflicts` say where the files that it is
+    from disagree. `run` is the ID of the record of this question
     (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
     (ISO 639-1).
     """
@@ -99,6 +122,7 @@ class Answer:
     asked: str = ""
     language: str = "en"
     second_source: str = ""
+    conflicts: tuple[Conflict, ...] = ()
     run: str = field(default="", compare=False)
 
     def __str__(self) -> str:

@@ -143,7 +143,8 @@ class Corpus(Protocol):
         (paths or globs), or a `Narrowing` where somebody asks for more than that.
 
         Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author
-        and date (ISO 8601) are what the document says of itself, `named` the words of the query that name it, or "".
+        and date (ISO 8601) are what the document says of itself, `modified` is when its file was last changed (ISO 8601
+        or ""), `named` the words of the query that name it, or "".
         """
 
     def catalog(self) -> Catalog: ...

@@ -258,7 +258,7 @@ def reduced(state: State, texts: AnswerTexts) -> Update:
     status: Status = "abstained"
     if checked.citations:
         status = "partial" if state.get("status") in ("grounded", "partial") else "ungrounded"
-    left: Update = {"status": status, "reason": texts.passages_gone, "grade": None, "removed": []}
+    left: Update = {"status": status, "reason": texts.passages_gone, "grade": None, "removed": [], "conflicts": []}
     return left | ended(after(state, left), texts)
 
 

@@ -19,7 +19,7 @@ from typing import (
 from langchain_core.documents import Document
 from typing_extensions import TypedDict
 
-from local_rag.core.answer import BudgetKind, Citation, Status
+from local_rag.core.answer import BudgetKind, Citation, Conflict, Status
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Complexity, Grade, Graded, Source
 from local_rag.graphs.channels import Latest
@@ -82,8 +82,8 @@ class Update(TypedDict, total=False):
     `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step` says
     whether they go on. Of an answer that is written part by part `written` is what stands, `segment` the last part
     with marks that count in the passages retrieved last, `refused` are (part, why it was). `failed`: the engine did,
-    what stands is passed on. `citations` are those of the answer, when the graph has ended; `path` names the nodes so
-    far.
+    what stands is passed on. `citations` are those of the answer, when the graph has ended, and `conflicts` say where
+    its files disagree; `path` names the nodes so far.
     A node returns of `decisions`, `usage`, `path`, `tries` and `spent` only what is new: they have reducers.
     """
 
@@ -108,6 +108,7 @@ class Update(TypedDict, total=False):
     status: Annotated[Status, Latest]
     reason: Annotated[str, Latest]
     citations: Annotated[list[Citation], Latest]
+    conflicts: Annotated[list[Conflict], Latest]
     dropped: Annotated[int, Latest]
     removed: Annotated[list[str], Latest]
     grade: Annotated[Grade | None, Latest]
@@ -150,6 +151,7 @@ class Result(TypedDict, total=False):
     documents: list[Document]
     status: Status
     citations: list[Citation]
+    conflicts: list[Conflict]
     decisions: list[Graded]
     usage: Usage
 

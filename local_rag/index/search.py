@@ -156,6 +156,7 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
         "title": passage.title,
         "author": passage.author,
         "date": passage.date,
+        "modified": passage.modified,
         "page": passage.page,
         "heading": passage.heading,
         "start": passage.start,

@@ -171,6 +171,7 @@ class Run:
             asked=state.get("asked", ""),
             language=texts.code,
             second_source=self.deps.second_source if searched else "",
+            conflicts=tuple(state.get("conflicts") or ()),
         )
 
     def _nearest(self, decisions: list[Graded], texts: AnswerTexts) -> tuple[Citation, ...]:

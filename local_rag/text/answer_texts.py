@@ -62,11 +62,14 @@ class AnswerTexts:
     unverified: Count
     uncited: Count
     dropped: Count
+    files_disagree: str
 
     leads: Mapping[Status, str]
     no_answer: str
     understood: str
     removed: str
+    positions: str
+    changed: str
     nearest: str
     nothing_near: str
     about: str
@@ -136,6 +139,7 @@ ENGLISH = AnswerTexts(
     ),
     unverified=("{n} citation could not be verified", "{n} citations could not be verified"),
     uncited=("{n} sentence without a citation", "{n} sentences without a citation"),
+    files_disagree="your files disagree",
     dropped=("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped"),
     leads={
         "abstained": "Your files do not say",
@@ -146,6 +150,8 @@ ENGLISH = AnswerTexts(
     no_answer="No answer",
     understood="understood as: {question}",
     removed="(taken out, because the passages do not say it: {sentences})",
+    positions="Your files disagree, the newest first:",
+    changed="file changed {date}",
     nearest="Nearest passages:",
     nothing_near="No passage comes near the question.",
     about="The index is about: {titles}.",
@@ -215,6 +221,7 @@ GERMAN = AnswerTexts(
     ),
     unverified=("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen"),
     uncited=("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle"),
+    files_disagree="die Dateien widersprechen sich",
     dropped=("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt"),
     leads={
         "abstained": "Dazu steht nichts in den Dateien",
@@ -225,6 +232,8 @@ GERMAN = AnswerTexts(
     no_answer="Keine Antwort",
     understood="verstanden als: {question}",
     removed="(entfernt, weil es nicht in den Textstellen steht: {sentences})",
+    positions="Die Dateien widersprechen sich, die neueste zuerst:",
+    changed="Datei geändert {date}",
     nearest="Am nächsten kommen diese Textstellen:",
     nothing_near="Keine Textstelle kommt der Frage nahe.",
     about="Der Index handelt von: {titles}.",

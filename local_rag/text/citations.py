@@ -146,6 +146,18 @@ def nearest(
     return tuple(citations[:limit])
 
 
+def quotation(number: int, document: Document, span: Span) -> Citation:
+    """A part of a passage, code points of its text, as a citation of the number: it is word for word what it quotes."""
+    offset = 0
+    for strip in _strips(document):
+        if span.end <= offset + len(strip.page_content):
+            inside = Span(max(0, span.start - offset), span.end - offset)
+            citation = _citation(number, strip, inside, verified=True, sentence=inside.of(strip.page_content))
+            return replace(citation, located="exact")
+        offset += len(strip.page_content) + len(BETWEEN)
+    return _citation(number, document, span, verified=False, sentence="")
+
+
 def reads_as_refusal(text: str) -> bool:
     """Whether a model means the fixed reply for "your files do not say"; `is_refusal` is what this program writes.
 

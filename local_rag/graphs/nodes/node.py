@@ -13,7 +13,7 @@ from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
 from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
-from local_rag.graphs import outcome
+from local_rag.graphs import conflicts, outcome
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.checkpoints import restored
 from local_rag.graphs.deps import Deps, deps_of
@@ -45,7 +45,8 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
     The node has a `Started` event, ends at once when the time is up or the engine failed, returns of the state's
     decisions, usage, path and exhausted budgets what is new, and `generation`, as every node that can end a graph must.
     With a `rule` it decides the label for the edge behind it, and logs that as its last decision. Where it `ends` the
-    graph, as every label `useful` does, it returns the answer as a person gets to read it.
+    graph, as every label `useful` does, it returns the answer as a person gets to read it, with what its files
+    disagree about.
     """
 
     def decorate(work: Work) -> Node:
@@ -61,14 +62,21 @@ def node(doing: str | Doing, rule: Rule | None = None, *, ends: bool = False) ->
             if rule is not None:
                 update["label"], why = rule(after(state, update)), update.setdefault("why", "")
                 update["decisions"] += [Graded(work.__name__, update["label"], why)] if in_time else []
+            ending = ends or update.get("label") == ACCEPTED
+            notes: list[Note] = []
+            if ending:
+                compared, verdicts, notes = conflicts.compared_files(after(state, update), deps)
+                update |= compared
+                update["decisions"] += verdicts
             events: list[Event] = [
                 *update["decisions"],
                 *map(Called, update["usage"].log),
                 *map(Note, update["usage"].notes),
+                *notes,
             ]
             for event in events:
                 emit(event)
-            if not (ends or update.get("label") == ACCEPTED):
+            if not ending:
                 return update
             return update | _ended(after(state, update), deps, work.__name__ if ends else WRITER)
 
@@ -97,6 +105,8 @@ def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
 def _ended(state: State, deps: Deps, writer: str) -> Update:
     """What the last node adds: the answer as a person gets to read it, which is a message now."""
     update = outcome.ended(state, texts_of(state, deps))
+    if found := state.get("conflicts"):
+        update["conflicts"] = conflicts.renumbered(found, state["documents"], update["documents"])
     status, usage = state.get("status", "abstained"), state.get("usage", Usage())
     push_answer(update["generation"], writer, status, deps.engine.name, usage)
     return update

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
@@ -278,7 +279,7 @@ def digests(db: Connection, ids: Iterable[int]) -> dict[int, bytes]:
 def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     """The chunks with their text, in the order of `ids`."""
     rows = db.execute(
-        "SELECT documents.id, chunks.id, key, path, title, page, heading, start, end FROM chunks"
+        "SELECT documents.id, mtime_ns, chunks.id, key, path, title, page, heading, start, end FROM chunks"
         " JOIN documents ON documents.id = chunks.document JOIN files ON files.id = documents.file"
         f" WHERE chunks.id {IN}",
         (array(ids),),
@@ -286,13 +287,17 @@ def passages(db: Connection, ids: Sequence[int]) -> list[Passage]:
     told = ", ".join(shapes.column(db, "documents", name, "''") for name in ("author", "date"))
     sql = f"SELECT id, text, {told} FROM documents WHERE id {IN}"
     texts = {number: (text, *rest) for number, text, *rest in db.execute(sql, (array({row[0] for row in rows}),))}
-    by_id = {
-        number: Passage(
-            number, key, path, title, page, heading, start, end, texts[document][0][start:end], *texts[document][1:]
-        )
-        for document, number, key, path, title, page, heading, start, end in rows
-    }
+    by_id = {}
+    for document, changed, number, key, path, title, page, heading, start, end in rows:
+        text, author, date = texts[document]
+        about = (key, path, title, page, heading, start, end)
+        by_id[number] = Passage(number, *about, text[start:end], author, date, _moment(changed))
     return [by_id[number] for number in ids if number in by_id]
+
+
+def _moment(mtime_ns: int) -> str:
+    """When a file was last changed, to the minute in UTC; empty where it is not known, and for a page of the web."""
+    return f"{datetime.fromtimestamp(mtime_ns / 1e9, UTC):%Y-%m-%dT%H:%MZ}" if mtime_ns > 0 else ""
 
 
 def places(db: Connection, ids: Sequence[int]) -> list[tuple[str, str, str]]:

@@ -222,7 +222,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with its text. `key` names it for as long as its file keeps that text in that place."""
+    """A chunk with its text. `key` names it for as long as its file keeps that text in that place.
+
+    `modified` (ISO 8601, UTC) is when its file was last changed, empty for a page of the web.
+    """
 
     id: int
     key: str
@@ -235,6 +238,7 @@ class Passage:
     text: str
     author: str = ""
     date: str = ""
+    modified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from local_rag.graphs.state import CragState, State, after
 from local_rag.graphs.untraced import Graph
 from local_rag.web.search import Off
 
-GIVEN_BACK = ["question", "generation", "documents", "status", "citations", "decisions", "usage"]
+GIVEN_BACK = ["question", "generation", "documents", "status", "citations", "conflicts", "decisions", "usage"]
 
 
 def deps(engine=None, corpus=None, web=None, **more):
