@@ -149,7 +149,8 @@ def fit(pairs: Sequence[Read], others: Sequence[Read]) -> Bounds:
     answerable = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97)
     support = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     contradicted = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-    for values in product(answerable, support, contradicted, (0.0, 0.1, 0.2, 0.3), (0.6, 0.75, 0.9)):
+    shares = (0.0, 0.2, 0.35, 0.5, 0.65)
+    for values in product(answerable, support, contradicted, shares, (0.6, 0.75, 0.9), shares):
         bounds = Bounds(*values)
         precision, recall = scores(pairs, bounds)
         if precision < PRECISION or recall < best:
@@ -185,8 +186,9 @@ def opened() -> tuple[Evaluator, Any]:
     from local_rag.runtime.opening import open_embedder, open_evaluator
 
     settings = Settings.load()
-    evaluator = open_evaluator(settings)
-    assert evaluator is not None, "local-rag doctor says why there is no evaluator"
+    evaluator, lacking = open_evaluator(settings)
+    if evaluator is None:
+        raise SystemExit(lacking or "the settings have no evaluator: local-rag config show")
     return evaluator, open_embedder(settings)
 
 

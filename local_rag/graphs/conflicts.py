@@ -106,8 +106,8 @@ def _marked(state: State, deps: Deps, conflict: Conflict) -> Update:
     if text := _quotes(state, conflict):
         update["generation"] = text
         if (grade := state.get("grade")) and grade.sentences:
-            supports: tuple[Support, ...] = ("fully",) * len(claims(text))
-            update["grade"] = replace(grade, sentences=supports)
+            quoted: Support = "fully"
+            update["grade"] = replace(grade, sentences=(quoted,) * len(claims(text)))
     return update
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.serialization import from_plain
 from local_rag.text.amounts import amounts
-from local_rag.text.fact_questions import asks_for_one_fact
+from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.names import names
 from local_rag.text.parts import parts, stored
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.short_answers import Comparison, ShortAnswer, compared, short_answer
-from local_rag.text.words import content_stems, stem, words
+from local_rag.text.words import content_stems, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -34,7 +34,7 @@ class Bounds(NamedTuple):
     `answerable`: the least probability that a passage holds the answer. `supported`: that it supports its own answer.
     `contradicted`: the most probability that it supports the other answer. `context` and `context_of_words`: the least
     share of words that the two sentences have in common outside of the answers, for answers with a value (or names)
-    and for any other words.
+    and for any other words. `asked`: the least share of the question's words that each of the sentences has.
     """
 
     answerable: float
@@ -42,6 +42,7 @@ class Bounds(NamedTuple):
     contradicted: float
     context: float
     context_of_words: float
+    asked: float
 
 
 @cache
@@ -84,13 +85,14 @@ class Statement:
 
 class Evidence(NamedTuple):
     """What speaks for a disagreement of two statements: the least `answerable` of both, how their answers compare, what
-    their sentences share outside of these, and the support of each answer by its own passage (the least) and by the
-    other one (the most).
+    their sentences share outside of these and with the question (the least), and the support of each answer by its own
+    passage (the least) and by the other one (the most).
     """
 
     answerable: float
     comparison: Comparison
     context: float
+    asked: float
     supported: float
     contradicted: float
 
@@ -155,6 +157,7 @@ def evidence_of(question: str, first: Statement, second: Statement, evaluator: E
         min(first.answerable, second.answerable),
         comparison,
         _in_common(first.around, second.around),
+        min(_asked(question, first), _asked(question, second)),
         min(own, other),
         max(crossed, back),
     )
@@ -168,6 +171,7 @@ def holds(evidence: Evidence, bounds: Bounds) -> bool:
         and evidence.supported >= bounds.supported
         and evidence.contradicted <= bounds.contradicted
         and evidence.context >= context
+        and (evidence.asked >= bounds.asked or evidence.context >= ALIKE)
     )
 
 
@@ -175,23 +179,24 @@ def about_the_same(question: str, first: Statement, second: Statement) -> bool:
     """Whether two statements can be about one thing.
 
     Both passages have the names and numbers of the question, in their text or their header. Where each sentence has
-    names, or numbers, that the other passage lacks, they are about different things: another year, another city.
-    Neither passage has the answer of the other one, unless both sentences are alike but for it.
+    names, or numbers, or words behind those of the question ("captain of the hockey team"), that the other passage
+    lacks, they are about different things: another year, another city. Where passages or sentences are alike but for
+    the answer they are versions, if their headers do not name different things. Else neither passage has the answer of
+    the other one, and the question asks for what stands.
     """
     known = [_known(statement) for statement in (first, second)]
-    named = set(map(stem, names(question))) | _figures(question)
+    named = _names(question) | _figures(question)
     if not all(named <= one for one in known):
         return False
     pairs = ((first, known[1]), (second, known[0]))
     asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
-    for marks in (_names, _figures):
+    for marks in (_names, _figures, partial(_complements, asked)):
         if all(marks(statement.around) - other - asked for statement, other in pairs):
             return False
-    if _in_common(first.text, second.text) >= ALIKE:
+    if max(_in_common(first.text, second.text), _in_common(first.around, second.around)) >= ALIKE:
         return not all(_titles(statement) - other - asked for statement, other in pairs)
-    return not any(
-        _holds_answer(statement.answer, other.text) for statement, other in ((first, second), (second, first))
-    )
+    repeated = _holds_answer(first.answer, second.text) or _holds_answer(second.answer, first.text)
+    return not repeated and asks_for_what_stands(question)
 
 
 ALIKE = 0.75
@@ -272,7 +277,25 @@ def _known(statement: Statement) -> set[str]:
 
 
 def _names(text: str) -> set[str]:
-    return {stem(word) for word in names(f"– {text}")}
+    """The stems of the names in a sentence, single letters behind a word (Hall B) among them."""
+    letters = re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)
+    return {*(stem(word) for word in names(f"– {text}")), *map(str.casefold, letters)}
+
+
+def _complements(asked: Collection[str], text: str) -> set[str]:
+    """The stems of what follows a word of the question and a preposition: hockey and team of "captain of the hockey
+    team".
+    """
+    return {
+        stem(word)
+        for match in _COMPLEMENT.finditer(text)
+        if stem(fold(match.group(1))) in asked
+        for word in words(match.group(2))
+        if word not in STOP_WORDS
+    }
+
+
+_COMPLEMENT = re.compile(r"\b(\w+) (?:of|for|at|in) (?:(?:the|a|an|our|their|his|her)\s)?(\w+(?: \w+)?)")
 
 
 def _figures(text: str) -> set[str]:
@@ -291,6 +314,19 @@ def _titles(statement: Statement) -> set[str]:
 
 def _answer_stems(statement: Statement) -> set[str]:
     return {*map(stem, words(statement.answer.wide)), *_figures(statement.answer.wide)}
+
+
+def _asked(question: str, statement: Statement) -> float:
+    """The share of the question's content words that the sentence with the answer has."""
+    wanted = set(content_stems(question)) - _GENERIC
+    held = set(content_stems(statement.sentence.of(statement.text)))
+    return len(wanted & held) / len(wanted) if wanted else 1.0
+
+
+_GENERIC = frozenset(
+    map(stem, "name year date day time number amount person people place city country company".split())
+)
+"""What the answer itself says by its kind, though the sentence need not: in what year, which city."""
 
 
 def _holds_answer(answer: ShortAnswer, text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from local_rag.core.answer import Citation, Status
+from local_rag.core.answer import Citation, Conflict, Status
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import from_plain
 from local_rag.core.usage import Usage
@@ -32,6 +32,7 @@ def given_turns(given: object, at: str) -> list[Turn]:
 _KINDS: dict[str, Any] = {
     "status": Status,
     "sources": tuple[Citation, ...],
+    "conflicts": tuple[Conflict, ...],
     "decisions": tuple[Graded, ...],
     "usage": Usage,
     "path": tuple[str, ...],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from local_rag.core.answer import Answer, Citation
+from local_rag.core.answer import Answer, Citation, Conflict, Position
 from local_rag.core.serialization import from_plain
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
@@ -20,14 +20,21 @@ Turn = Mapping[str, Any]
 def answer_of(turn: Turn, thread: str = "") -> Answer:
     """A turn that was kept as the answer that it was, without what is not kept; older turns keep no verdicts."""
     texts = {name: turn.get(name, "") for name in ("question", "reason", "graph", "engine", "asked")}
-    own = {name: turn[name] for name in ("path", "decisions", "usage", "language") if name in turn}
+    own = {name: turn[name] for name in ("path", "decisions", "usage", "language", "conflicts") if name in turn}
     cited = {"text": turn.get("answer", ""), "citations": turn.get("sources", ()), "thread": thread}
     return from_plain(Answer, texts | own | cited | {"status": turn.get("status") or "direct"})
 
 
-def sources_of(turns: Iterable[Turn]) -> set[str]:
+def sources_of(turns: Collection[Turn]) -> set[str]:
     """The files and URLs that are cited in these turns, or that a verdict of theirs is about."""
-    quoting = (part for turn in turns for name in ("sources", "decisions") for part in turn.get(name, ()))
+    quoting = [part for turn in turns for name in ("sources", "decisions") for part in turn.get(name, ())]
+    for turn in turns:
+        quoting += (
+            citation
+            for conflict in turn.get("conflicts", ())
+            for position in conflict.get("positions", ())
+            for citation in position.get("citations", ())
+        )
     return {str(part.get("source", "")) for part in quoting} - {""}
 
 
@@ -58,6 +65,8 @@ def _section(answer: Answer, verdicts: bool) -> Iterator[str]:
         yield ""
     if answer.status != "abstained":
         yield "\n\n".join(escaped(paragraph) for paragraph in answer.text.splitlines() if paragraph.strip())
+    for conflict in answer.conflicts:
+        yield from ("", *_conflict(conflict, texts))
     if answer.citations:
         yield ""
         yield from (
@@ -75,6 +84,21 @@ def _source(citation: Citation, texts: AnswerTexts) -> str:
     where = location(citation, escaped, texts)
     document = f" ({escaped(line)})" if (line := document_line(citation)) else ""
     return f"- \\[{citation.number}\\] {where}{document}: “{escaped(citation.quote)}”{doubt}"
+
+
+def _conflict(conflict: Conflict, texts: AnswerTexts) -> Iterator[str]:
+    yield f"**{texts.positions}**"
+    yield ""
+    for position in conflict.positions:
+        date = position_date(position, texts)
+        yield f"- {f'{escaped(date)}: ' if date else ''}**{escaped(position.text)}**"
+        yield from (f"  {_source(citation, texts)}" for citation in position.citations)
+
+
+def position_date(position: Position, texts: AnswerTexts = ENGLISH) -> str:
+    """The day of a position, and whether that is only when its file was changed; empty where it is not known."""
+    day = position.date.partition("T")[0]
+    return texts.changed.format(date=day) if position.dated == "file" else day
 
 
 def document_line(citation: Citation) -> str:

@@ -9,7 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
-from local_rag.runtime.export import document_line, location
+from local_rag.runtime.export import document_line, location, position_date
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ def tool_text(answer: Answer) -> str:
     lines = [printable(answer.text), "", f"status: {MEANING[answer.status]}{why}"]
     if answer.citations:
         lines += ["sources:", *(f"[{citation.number}] {_source(citation)}" for citation in answer.citations)]
+    for conflict in answer.conflicts:
+        lines.append("the files disagree, the newest first:")
+        for position in conflict.positions:
+            date = position_date(position)
+            quotes = (f"[{citation.number}] {_source(citation)}" for citation in position.citations)
+            lines.append(f"- {f'{date}: ' if date else ''}{_one_line(position.text)}, {'; '.join(quotes)}")
     if answer.nearest:
         lines.append("nearest passages, which do not answer it:")
         for citation in answer.nearest:

@@ -144,7 +144,9 @@ def _conditions(run: KeptRun) -> dict[str, Any]:
 def _answer(run: KeptRun) -> dict[str, Any]:
     answer = run.answer
     cited = sorted({(citation.url or citation.source) for citation in answer.citations}) if answer else []
-    return {"status": run.status, "reason": run.reason, "text": answer.text if answer else None, "cited": cited}
+    said = [position.text for conflict in (answer.conflicts if answer else ()) for position in conflict.positions]
+    text = answer.text if answer else None
+    return {"status": run.status, "reason": run.reason, "text": text, "cited": cited, "files disagree": said}
 
 
 def _verdicts(first: KeptRun, second: KeptRun, apart: frozenset[str]) -> Iterator[VerdictChange]:

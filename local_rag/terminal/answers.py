@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.core.answer import Answer, Citation
+from local_rag.core.answer import Answer, Citation, Conflict
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import Turn, answer_of, when
+from local_rag.runtime.export import Turn, answer_of, position_date, when
 from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable
@@ -44,6 +44,9 @@ def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[Rend
     if answer.removed:
         removed = "; ".join(f'"{shorten(sentence, QUOTE_WIDTH)}"' for sentence in answer.removed)
         yield Text(texts.removed.format(sentences=removed), "yellow")
+    for conflict in answer.conflicts:
+        yield ""
+        yield from conflict_parts(conflict, label, texts)
     if answer.citations:
         yield ""
         yield _citations(answer, label, texts)
@@ -73,6 +76,23 @@ def _abstention(answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterato
         yield Text(texts.about.format(titles="; ".join(shorten(title, 80) for title in answer.about)), "dim")
 
 
+def conflict_parts(
+    conflict: Conflict, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH
+) -> Iterator[RenderableType]:
+    """What each side of a disagreement says, since when, and where; the answers are bold in their quotes."""
+    yield Text(texts.positions, "yellow")
+    table = PlainTable()
+    for position in conflict.positions:
+        answer, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)
+        for citation in position.citations:
+            quote = Text(f'"{shorten(citation.quote, QUOTE_WIDTH)}"', "dim")
+            quote.highlight_words([position.text], "bold")
+            where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts), ", ", quote)
+            table.add_row("", date, answer, where)
+            answer, date = Text(), ""
+    yield table
+
+
 def _lead(lead: str, colour: str, reason: str) -> Text:
     return Text.assemble((lead, colour), f": {reason}." if reason else ".")
 
@@ -95,14 +115,21 @@ def citation_text(citation: Citation, label: PathLabel = short_path, texts: Answ
 
 
 def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
-    """Every citation of an answer: where it stands, how it was found there, and the whole quote."""
+    """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
     table, texts = PlainTable(gap=1), texts_in(answer.language)
-    for citation in sorted(answer.citations, key=lambda citation: citation.number):
+    for citation in sorted([*answer.citations, *_uncited(answer)], key=lambda citation: citation.number):
         how = texts.located[citation.located] if citation.verified else texts.not_verified
         characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
         table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
         table.add_row("", f'"{" ".join(citation.quote.split())}"')
     return table
+
+
+def _uncited(answer: Answer) -> list[Citation]:
+    """The quotes of positions whose passages the answer does not cite."""
+    cited = {citation.number for citation in answer.citations}
+    positions = (position for conflict in answer.conflicts for position in conflict.positions)
+    return [citation for position in positions for citation in position.citations if citation.number not in cited]
 
 
 def _quote(citation: Citation, texts: AnswerTexts, *, doubts: bool = True) -> Text:

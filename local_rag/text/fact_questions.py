@@ -24,8 +24,24 @@ _SEVERAL = re.compile(
     r"\b(?:what|which|who|whom) (?:are|were)\b|^(?:list|name|describe|explain|compare|summari[sz]e|define)\b"
     r"|\band (?:who|when|where|what|which|why|how)\b|\bone of\b"
 )
-_PLURAL = re.compile(r"\b(?:what|which|whose) (\w+s)\b (?!is\b|was\b|has\b|does\b|of\b)")
+_PLURAL = re.compile(
+    r"\b(?:what|which|whose) (?:(\w+s)\b (?!is\b|was\b|has\b|does\b|of\b)|\w+ (\w+s)\b (?:do|does|did|are|were|have)\b)"
+)
 _SINGULAR_IN_S = re.compile(r"(?:ss|us|is|ics|series|species|news|lens|wales|paris|times)$|^(?:was|is|has|does|this)$")
+
+
+_STANDING = re.compile(
+    r"\b(?:is|was|are|were|does|do|has|have|will|can|must|may|should|costs?)\b|\bhow\b|\bwhen\b|\byear\b|\bdate\b"
+    r"|\b(?:who|which \w+|what) (?:\w+s|wrote|founded|invented|designed|directed|composed|painted|discovered|built"
+    r"|created|owned)\b"
+)
+
+
+def asks_for_what_stands(question: str) -> bool:
+    """Whether a question for one fact asks what is so, rather than what happened, which may have happened often: who
+    the director is, and not who spoke.
+    """
+    return bool(_STANDING.search(" ".join(fold(question).split())))
 
 
 def asks_for_one_fact(question: str) -> bool:
@@ -42,4 +58,4 @@ def asks_for_one_fact(question: str) -> bool:
     if re.search(r"\bhow\b", plain):
         return False
     plural = _PLURAL.search(plain)
-    return not plural or bool(_SINGULAR_IN_S.search(plural.group(1)))
+    return not plural or bool(_SINGULAR_IN_S.search(plural.group(1) or plural.group(2)))

@@ -256,9 +256,17 @@ def _facts(record: Record, judged: Record | None, numbered: NumberedPassages) ->
     sentences = record["sentences"]
     backed = f"{sentences['verified']} of {sentences['total']} with a verified citation"
     yield "sentences", backed if sentences["total"] else ""
+    for conflict in answer.get("conflicts", ()):
+        yield "files disagree", "; ".join(_position(position, numbered.root) for position in conflict["positions"])
     yield "cost", _cost(answer["seconds"], usage)
     yield "notes", one_line("; ".join(usage["notes"]), 600)
     yield "judge", _judgement(judged)
+
+
+def _position(position: Record, root: str) -> str:
+    files = joined(f"[{citation['number']}] {location_of(citation, root)}" for citation in position["citations"])
+    day = position["date"].partition("T")[0]
+    return f"{day}{' ' if day else ''}“{one_line(position['text'], 120)}” in {files}"
 
 
 def _cost(wall: float, usage: Record) -> str:

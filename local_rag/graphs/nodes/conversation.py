@@ -97,6 +97,7 @@ def _turn(state: State, deps: Deps) -> dict[str, Any]:
         "reason": state.get("reason", ""),
         "language": texts.code,
         "sources": [asdict(citation) for citation in checked.citations],
+        **({"conflicts": to_plain(conflicts)} if (conflicts := state.get("conflicts")) else {}),
         "shown": state.get("shown", []),
         "path": state.get("path", []),
         "decisions": [_without_empty(to_plain(graded)) for graded in state.get("decisions", ())],

@@ -1,0 +1,183 @@
+"""Files that disagree, in every graph, with a scripted engine and a scripted evaluator."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.graph_runs import final_state
+from support.reading import ScriptedEvaluator
+
+from local_rag.config.values import Limits
+from local_rag.core.errors import LocalRagError
+from local_rag.core.events import Note
+from local_rag.graphs import GRAPHS
+from local_rag.graphs.deps import Deps, Options
+from local_rag.graphs.disagreement import disagreeing
+
+QUESTION = "How long is the notice period of the lease?"
+OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
+NEW = "This lease is for the office. The notice period of the lease is six months. Pets are welcome."
+SAME = "This lease is for the office. The notice period of the lease is 6 months. Pets are welcome."
+ANSWERS = {"three months": 0.95, "six months": 0.95, "6 months": 0.95}
+
+
+def lease(number, text, date="", **about):
+    about = {"source": f"/notes/lease {number}.md", "date": date, "modified": "2020-01-01T10:00Z", **about}
+    return passage(number, text, **about)
+
+
+VERSIONS = [lease(1, OLD, "2019-05-01"), lease(2, NEW, "2023-02-01")]
+
+
+def state_of(graph="self-rag", passages=VERSIONS, question=QUESTION, evaluator=None, options=None, **engine):
+    engine = {"drafts": ["The notice period of the lease is three months [1]."]} | engine
+    deps = Deps(
+        FakeCorpus(list(passages)),
+        ScriptedEngine(**engine),
+        FakeWeb(enabled=False),
+        Limits(),
+        evaluator=evaluator or ScriptedEvaluator(ANSWERS),
+    )
+    return final_state(GRAPHS[graph](options or Options()).compile(), deps, question)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_graph_shows_what_each_file_says_the_newest_first(graph):
+    state = state_of(graph)
+    (conflict,) = state["conflicts"]
+    said = [(position.text, position.date, position.dated) for position in conflict.positions]
+    assert said == [("six months", "2023-02-01", "document"), ("three months", "2019-05-01", "document")]
+    assert (state["status"], state["reason"]) == ("partial", "your files disagree")
+    (verdict,) = (graded for graded in state["decisions"] if graded.kind == "conflict")
+    assert verdict.verdict == "disagree" and '"six months"' in verdict.why and "lease 1.md" in verdict.why
+    for position in conflict.positions:
+        (citation,) = position.citations
+        document = state["documents"][citation.number - 1]
+        assert citation.source == document.metadata["source"], "the n-th document is what [n] cites"
+        assert citation.quote == f"The notice period of the lease is {position.text}." and citation.verified
+        assert document.page_content[citation.start : citation.end] == citation.quote
+
+
+def test_quotes_alone_are_followed_by_those_of_the_other_side():
+    state = state_of()
+    assert state["generation"].splitlines() == [
+        "The notice period of the lease is six months. [1]",
+        "The notice period of the lease is three months. [2]",
+    ]
+    assert [citation.number for citation in state["citations"]] == [1, 2]
+
+
+def test_what_a_model_wrote_stands_and_the_disagreement_beside_it():
+    state = state_of(drafts=["You have to tell them three months before you leave [1]."])
+    assert state["generation"] == "You have to tell them three months before you leave [1]."
+    new, old = state["conflicts"][0].positions
+    assert (old.citations[0].number, new.citations[0].number) == (1, 2), "numbers go on from those of the answer"
+    assert "your files disagree" in state["reason"] and state["status"] in ("partial", "ungrounded")
+
+
+def test_a_file_without_a_date_has_the_time_of_its_last_change():
+    passages = [lease(1, OLD, "2019-05-01"), lease(2, NEW)]
+    (conflict,) = state_of(passages=passages)["conflicts"]
+    assert [(position.text, position.dated) for position in conflict.positions] == [
+        ("six months", "file"),
+        ("three months", "document"),
+    ]
+
+
+def test_files_that_agree_stand_on_one_side():
+    passages = [*VERSIONS, lease(3, SAME, "2024-01-01")]
+    new, old = state_of(passages=passages)["conflicts"][0].positions
+    assert (new.text, new.date) == ("6 months", "2024-01-01"), "the words of the newest file"
+    assert [citation.source for citation in new.citations] == ["/notes/lease 3.md", "/notes/lease 2.md"]
+    assert len(old.citations) == 1
+
+
+@pytest.mark.parametrize(
+    ("passages", "question", "evaluator"),
+    [
+        ([lease(2, NEW), lease(3, SAME)], QUESTION, None),
+        ([lease(1, OLD), lease(2, NEW, source="/notes/lease 1.md")], QUESTION, None),
+        ([lease(1, OLD), lease(2, NEW, origin="web", url="https://web.test/1")], QUESTION, None),
+        (VERSIONS, "Is the notice period of the lease three months?", None),
+        (VERSIONS, "Which notice periods does the lease have?", None),
+        (VERSIONS, "How long is the notice period of the Harbour lease?", None),
+        (VERSIONS, QUESTION, ScriptedEvaluator({"three months": 0.95, "six months": 0.01})),
+    ],
+    ids=["same value", "one file", "web", "yes or no", "list", "name that no file has", "not confident"],
+)
+def test_no_disagreement(passages, question, evaluator):
+    state = state_of(passages=passages, question=question, evaluator=evaluator)
+    assert not state.get("conflicts") and "disagree" not in state["reason"]
+    assert not [graded for graded in state["decisions"] if graded.kind == "conflict"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "question"),
+    [
+        ("In 2021 the revenue was 4 million.", "In 2022 the revenue was 5 million.", "What was the revenue?"),
+        ("The rent of Mill House is 4 million.", "The rent of Oak House is 5 million.", "What is the rent?"),
+        ("Hall B has 4 million seats.", "Hall D has 5 million seats.", "How many seats does the hall have?"),
+        (
+            "The captain of the hockey team earns 4 million.",
+            "The captain of the chess team earns 5 million.",
+            "How much does the captain earn?",
+        ),
+    ],
+)
+def test_two_true_answers_are_about_two_things(first, second, question):
+    evaluator = ScriptedEvaluator({"4 million": 0.99, "5 million": 0.99})
+    passages = [passage(1, first, title=""), passage(2, second, title="")]
+    assert disagreeing(question, passages, evaluator) == []
+
+
+def test_versions_are_told_from_texts_made_of_one_template_by_their_headers():
+    titles = (("Lease v1", "Lease v2"), ("Lease of Mill House", "Lease of Oak House"))
+    sides = [
+        disagreeing(QUESTION, [lease(1, OLD, title=first), lease(2, NEW, title=second)], ScriptedEvaluator(ANSWERS))
+        for first, second in titles
+    ]
+    assert [len(side) for side in sides] == [2, 0]
+
+
+def test_an_abstention_says_nothing_of_disagreement():
+    state = state_of(relevant=["n"])
+    assert state["status"] == "abstained" and not state.get("conflicts")
+
+
+def test_without_an_evaluator_nothing_is_compared():
+    deps = Deps(FakeCorpus(VERSIONS), ScriptedEngine(drafts=["Three months [1]."]), FakeWeb(enabled=False), Limits())
+    assert not final_state(GRAPHS["plain"]().compile(), deps, QUESTION).get("conflicts")
+
+
+def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
+    evaluator = ScriptedEvaluator(error=LocalRagError("its weights are damaged"))
+    deps = Deps(
+        FakeCorpus(VERSIONS),
+        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
+        FakeWeb(enabled=False),
+        Limits(),
+        evaluator=evaluator,
+    )
+    app = GRAPHS["self-rag"]().compile()
+    events = list(app.stream({"question": QUESTION}, context=deps, stream_mode="custom"))
+    assert [event.text for event in events if isinstance(event, Note)] == [
+        "whether your files disagree is not known: its weights are damaged"
+    ]
+
+
+def test_the_next_question_of_a_chat_begins_without_conflicts():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    app = GRAPHS["self-rag"](Options(memory=True)).compile(InMemorySaver())
+    config = {"configurable": {"thread_id": "lease"}}
+    deps = Deps(
+        FakeCorpus(VERSIONS),
+        ScriptedEngine(drafts=["The notice period of the lease is three months [1]."]),
+        FakeWeb(enabled=False),
+        Limits(),
+        evaluator=ScriptedEvaluator(ANSWERS),
+    )
+    first = final_state(app, deps, QUESTION, config)
+    assert first["turns"][0]["conflicts"][0]["positions"][0]["text"] == "six months"
+    second = final_state(app, deps, "Are pets welcome?", config)
+    assert not second.get("conflicts") and "conflicts" not in second["turns"][1]
