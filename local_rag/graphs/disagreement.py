@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.serialization import from_plain
 from local_rag.text.amounts import amounts
+from local_rag.text.answer_values import Comparison, ShortAnswer, compared, short_answer
 from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.names import names
 from local_rag.text.parts import parts, stored
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.short_answers import Comparison, ShortAnswer, compared, short_answer
 from local_rag.text.words import content_stems, fold, stem, words
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from local_rag.text.answer_values import ShortAnswer, compared, short_answer
 from local_rag.text.fact_questions import asks_for_one_fact
-from local_rag.text.short_answers import ShortAnswer, compared, short_answer
 
 
 def verdict(question, first, second):
