@@ -87,6 +87,14 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Highlight:
+    """The answering words of an answer: code points [start, end) of its text, without marks."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer, where it stands, and how it came about.
 
@@ -97,7 +105,8 @@ class Answer:
     folder or index that was searched in its place, empty where none was. `conflicts` say where the files that it is
     from disagree. `run` is the ID of the record of this question
     (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
-    (ISO 639-1).
+    (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text, best
+    first; both are empty where no evaluator has read the passages, or where the text holds no short answer of theirs.
     """
 
     question: str
@@ -122,6 +131,8 @@ class Answer:
     asked: str = ""
     language: str = "en"
     second_source: str = ""
+    short: str = ""
+    highlights: tuple[Highlight, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     run: str = field(default="", compare=False)
 

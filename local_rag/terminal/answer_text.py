@@ -66,7 +66,7 @@ def _cells(line: Text) -> list[Text]:
 
 
 def _marked(answer: Answer, texts: AnswerTexts) -> tuple[Text, list[tuple[int, int]]]:
-    """The text with a mark behind every sentence that its passages do not carry in full.
+    """The text, its answering words bold, with a mark behind every sentence that its passages do not carry in full.
 
     And (offset in the answer, code points that were put in there), in order.
     """
@@ -80,7 +80,11 @@ def _marked(answer: Answer, texts: AnswerTexts) -> tuple[Text, list[tuple[int, i
         if doubt := texts.doubts.get(sentence.support):
             text.append(f" ({doubt})", "red" if sentence.support == "no" else "yellow")
             places.append((end, len(doubt) + 3))
-    return text.append(answer.text[position:]), places
+    text.append(answer.text[position:])
+    for highlight in answer.highlights:
+        bold = _moved(Span(highlight.start, highlight.end - 1), places)
+        text.stylize("bold", bold.start, bold.end + 1)
+    return text, places
 
 
 def _moved(span: Span, places: Sequence[tuple[int, int]]) -> Span:

@@ -14,7 +14,7 @@ from support.screen import shown
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.core.answer import Answer, Citation, Sentence
+from local_rag.core.answer import Answer, Citation, Highlight, Sentence
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.events import Called, Done, Retrieved, Started, Step, Token, WebQuery
 from local_rag.core.usage import Call, Usage
@@ -25,6 +25,7 @@ from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.indexing import progress_line, sync_progress
 from local_rag.runtime.rag import Rag
 from local_rag.runtime.trace_lines import trace_line, usage_line
+from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.answers import answer_parts, citation_text, sources_table
 from local_rag.terminal.console import SafeConsole
 from local_rag.terminal.index_report import report_parts
@@ -33,6 +34,7 @@ from local_rag.terminal.progress import TerminalDisplay
 from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.terminal.question_runner import condition_lines, idle_lines
 from local_rag.terminal.settings_table import sources_of_settings
+from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.display import short_path
 
 HOSTILE = "The \x1b[31mred\x1b]0;title\x07 valve \u202eholds\u202c."
@@ -183,6 +185,16 @@ def test_a_sentence_that_its_passages_do_not_carry_is_marked_behind_its_end():
         "The valve holds [1]. It is red [2]. (not in the passages) It was dear [1]! (only partly in the passages) "
         "Nobody knows [3]. (not checked)"
     )
+
+
+def test_the_answering_words_are_bold_and_stay_so_behind_a_mark():
+    text = "It is red [2]. The valve holds [1]."
+    doubted = (Sentence("It is red [2].", 0, 14, "no"), Sentence("The valve holds [1].", 15, 35, "fully"))
+    start = text.index("valve")
+    bold = answer(text, sentences=doubted, highlights=(Highlight(start, start + 5),))
+    (marked,) = answer_text(bold, ENGLISH)
+    places = [marked.plain[span.start : span.end] for span in marked.spans if span.style == "bold"]
+    assert places == ["valve"]
 
 
 def test_sentences_that_were_taken_out_are_named():

@@ -1,0 +1,77 @@
+"""The short answers that an evaluator read: how well they answer, and where the best of them stands in a text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from local_rag.core.answer import Highlight
+from local_rag.core.readings import Reading, ReadSpan
+from local_rag.text.words import words
+
+SPAN = 0.5
+"""Log odds that a span loses per logit behind the best of its passage (SQuAD v2 dev)."""
+CONTEXT = 8
+"""Words on each side by which one of several equal phrases is recognised."""
+SURE = 1e-4
+"""How far a probability is kept from 0 and 1: calibrated ones are not finer."""
+
+
+class ShortAnswer(NamedTuple):
+    """A span of the `passage`-th passage (from 0), and the log odds that it is the answer."""
+
+    passage: int
+    span: ReadSpan
+    logit: float
+
+
+def ranked(readings: Sequence[Reading]) -> list[ShortAnswer]:
+    """The spans of all passages, best first; passages compare by their calibrated probability, never by a softmax."""
+    every = [
+        ShortAnswer(number, span, log_odds(reading.answerable) + SPAN * (span.logit - reading.spans[0].logit))
+        for number, reading in enumerate(readings)
+        for span in reading.spans
+    ]
+    return sorted(every, key=lambda answer: (-answer.logit, answer.passage, answer.span.start))
+
+
+def log_odds(probability: float) -> float:
+    """ln(p / (1 - p)), finite."""
+    kept = min(max(probability, SURE), 1.0 - SURE)
+    return math.log(kept / (1.0 - kept))
+
+
+def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) -> tuple[Highlight, ...]:
+    """Where the best short answer that a text holds stands in it; empty where it holds none."""
+    places = (place_of(answer.span, passages[answer.passage], text) for answer in ranked(readings))
+    return next(((place,) for place in places if place), ())
+
+
+def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
+    """Where the words of a span stand in a text: of several places that with most of the words around the span."""
+    written = span.text.split()
+    if not written:
+        return None
+    phrase = re.compile(r"(?<![\w\[])" + r"\s+".join(map(re.escape, written)) + r"(?![\w\]])", re.IGNORECASE)
+    around = _around(passage, span.start, span.end)
+    places = [match.span() for match in phrase.finditer(text)]
+    best = max(places, key=lambda place: _alike(around, _around(text, *place)), default=None)
+    return Highlight(*best) if best else None
+
+
+def _around(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
+    """The words before a place, the nearest first, and those after it."""
+    return words(text[:start])[::-1][:CONTEXT], words(text[end:])[:CONTEXT]
+
+
+def _alike(around: tuple[list[str], list[str]], other: tuple[list[str], list[str]]) -> int:
+    """How many words next to two places are the same."""
+    count = 0
+    for first, second in zip(around, other, strict=True):
+        for one, two in zip(first, second, strict=False):
+            if one != two:
+                break
+            count += 1
+    return count
