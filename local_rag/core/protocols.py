@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from local_rag.core.documents import Catalog, WebResults
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.narrowing import Narrowing
-from local_rag.core.readings import Reading
+from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought
 
 if TYPE_CHECKING:
@@ -120,6 +120,10 @@ class Evaluator(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes whenever its scores would: it follows the weights and their calibration."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """How its logits become probabilities, and from which probability on they are believed."""
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         """What each document holds for the question, in their order. The words of the file's name, the title and the

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+_LEAST = 1e-6
+"""Probabilities are kept this far from 0 and 1, so that their log odds are finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +42,52 @@ class Reading:
 
 NOTHING = Reading(1.0, 0.0, 0.0, (), 0.0)
 """What is read in an empty passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How the logits of an evaluator become probabilities, and from which probability on it is believed.
+
+    Of a passage: ln(p / (1 - p)) = bias + span · (logit of the best span) + present · (log odds of class 2); of a
+    question over all its passages: ln(p / (1 - p)) = question_bias + question · (log odds of the best passage). Platt,
+    "Probabilistic outputs for support vector machines" (1999).
+
+    `relevant` is the least probability of a passage that is relevant, `answers` that of a question that is answered;
+    `supports` that of a statement that a passage supports in full. `fitted_on` says on what all of it was fitted.
+    """
+
+    bias: float = 0.0
+    span: float = 0.25
+    present: float = 1.0
+    question_bias: float = 0.0
+    question: float = 1.0
+    relevant: float = 0.5
+    answers: float = 0.5
+    supports: float = 0.5
+    fitted_on: str = "nothing: the score of the pilot"
+
+    def answerable(self, span: float, present: float) -> float:
+        """The probability in [0, 1] that a passage holds the answer, by the logit of its best span and by class 2."""
+        return _probability(self.bias + self.span * span + self.present * log_odds(present))
+
+    def of_question(self, readings: Sequence[Reading]) -> float:
+        """The probability in [0, 1] that the answer stands in one of these passages; 0 without any that was read.
+
+        The best passage decides: what the others hold tells nothing more on SQuAD v2 dev.
+        """
+        best = max((reading.answerable for reading in readings if reading.spans), default=None)
+        return 0.0 if best is None else self.of_best(best)
+
+    def of_best(self, answerable: float) -> float:
+        """The same by the probability of the passage that is believed."""
+        return _probability(self.question_bias + self.question * log_odds(answerable))
+
+
+def log_odds(probability: float) -> float:
+    """ln(p / (1 - p)), finite."""
+    kept = min(max(probability, _LEAST), 1.0 - _LEAST)
+    return math.log(kept / (1.0 - kept))
+
+
+def _probability(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, logit))))

@@ -20,13 +20,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from local_rag.core.answer import Answer, Citation, Sentence, Status
+from local_rag.core.answer import Answer, Citation, Highlight, Sentence, Status
 from local_rag.core.cancel import Cancel
+from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
 from local_rag.runtime.opening import loading
-from local_rag.text import citations
+from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
 
@@ -148,6 +149,7 @@ class Run:
         checked = checked_answer(state, texts)
         decisions = state.get("decisions", [])
         searched = state.get("tries", {}).get("web_searches", 0) > 0
+        highlights = () if silent else self._highlights(checked.text)
         return Answer(
             question=self.question,
             text=checked.text,
@@ -171,8 +173,22 @@ class Run:
             asked=state.get("asked", ""),
             language=texts.code,
             second_source=self.deps.second_source if searched else "",
+            short=" ".join(checked.text[highlights[0].start : highlights[0].end].split()) if highlights else "",
+            highlights=highlights,
             conflicts=tuple(state.get("conflicts") or ()),
         )
+
+    def _highlights(self, text: str) -> tuple[Highlight, ...]:
+        """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
+        documents, evaluator = self.state.get("documents", []), self.deps.evaluator
+        if evaluator is None or not documents:
+            return ()
+        try:
+            with self.deps.scope():
+                readings = evaluator.read(self.state.get("asked") or self.question, documents)
+        except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
+            return ()
+        return short_answers.highlights(text, [document.page_content for document in documents], readings)
 
     def _nearest(self, decisions: list[Graded], texts: AnswerTexts) -> tuple[Citation, ...]:
         graded = [decision for decision in decisions if decision.kind == "relevance"]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from local_rag.core.answer import Highlight
-from local_rag.core.readings import Reading, ReadSpan
+from local_rag.core.readings import Reading, ReadSpan, log_odds
 from local_rag.text.words import words
 
 SPAN = 0.5
 """Log odds that a span loses per logit behind the best of its passage (SQuAD v2 dev)."""
 CONTEXT = 8
 """Words on each side by which one of several equal phrases is recognised."""
-SURE = 1e-4
-"""How far a probability is kept from 0 and 1: calibrated ones are not finer."""
 
 
-class ShortAnswer(NamedTuple):
+class RankedSpan(NamedTuple):
     """A span of the `passage`-th passage (from 0), and the log odds that it is the answer."""
 
     passage: int
@@ -27,20 +24,14 @@ class ShortAnswer(NamedTuple):
     logit: float
 
 
-def ranked(readings: Sequence[Reading]) -> list[ShortAnswer]:
+def ranked(readings: Sequence[Reading]) -> list[RankedSpan]:
     """The spans of all passages, best first; passages compare by their calibrated probability, never by a softmax."""
     every = [
-        ShortAnswer(number, span, log_odds(reading.answerable) + SPAN * (span.logit - reading.spans[0].logit))
+        RankedSpan(number, span, log_odds(reading.answerable) + SPAN * (span.logit - reading.spans[0].logit))
         for number, reading in enumerate(readings)
         for span in reading.spans
     ]
     return sorted(every, key=lambda answer: (-answer.logit, answer.passage, answer.span.start))
-
-
-def log_odds(probability: float) -> float:
-    """ln(p / (1 - p)), finite."""
-    kept = min(max(probability, SURE), 1.0 - SURE)
-    return math.log(kept / (1.0 - kept))
 
 
 def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) -> tuple[Highlight, ...]:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel, question_memory
-from local_rag.core.readings import NOTHING, Reading, ReadSpan
+from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.evaluator.inputs import Window, header_of
 from local_rag.engines.evaluator.loading import Loaded, load
 from local_rag.engines.evaluator.spans import apart, best_spans
@@ -47,9 +48,13 @@ class TrainedEvaluator:
     @cached_property
     def fingerprint(self) -> str:
         """16 hex digits of the model and its calibration."""
-        known = self.files.calibration
-        parts = [self.files.fingerprint, known.bias, known.span, known.present]
+        parts = [self.files.fingerprint, *astuple(replace(self.calibration, fitted_on=""))]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """How its logits become probabilities. Raises OSError, ValueError."""
+        return self.files.calibration
 
     @property
     def ready(self) -> bool:
@@ -107,7 +112,7 @@ class TrainedEvaluator:
         other = min(float(chances[0]) for chances in classes)
         best = apart(spans)
         logit = best[0].logit if best else -50.0
-        answerable = self.files.calibration.answerable(logit, present)
+        answerable = self.calibration.answerable(logit, present)
         return Reading(other, max(0.0, 1.0 - other - present), present, best, answerable)
 
     def _compute(self, windows: Sequence[Window]) -> list[tuple[Any, Any, Any]]:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from local_rag.config.models import EvaluatorSpec, Models
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
+from local_rag.core.readings import Calibration
 from local_rag.engines.evaluator import calibration
-from local_rag.engines.evaluator.calibration import Calibration
 from local_rag.index.embed import weights
 
 WEIGHTS = "evaluator.safetensors"
