@@ -52,7 +52,7 @@ class Cached:
 
     def __init__(self, evaluator: Evaluator, file: Path | None) -> None:
         self.evaluator, self.file = evaluator, file
-        self.fingerprint = evaluator.fingerprint
+        self.fingerprint, self.calibration = evaluator.fingerprint, evaluator.calibration
         kept = pickle.loads(file.read_bytes()) if file and file.exists() else {}  # noqa: S301  # our own file
         self._known: dict[tuple[str, ...], Any] = kept.get(self.fingerprint, {})
 

@@ -52,8 +52,9 @@ class Calibration:
     question over all its passages: ln(p / (1 - p)) = question_bias + question · (log odds of the best passage). Platt,
     "Probabilistic outputs for support vector machines" (1999).
 
-    `relevant` is the least probability of a passage that is relevant, `answers` that of a question that is answered;
-    `supports` that of a statement that a passage supports in full. `fitted_on` says on what all of it was fitted.
+    `relevant` is the least probability of a passage that is relevant, `reads` that of one that a language model is
+    given to read, `answers` that of a question that is answered; `supports` that of a statement that a passage supports
+    in full. `fitted_on` says on what all of it was fitted.
     """
 
     bias: float = 0.0
@@ -62,6 +63,7 @@ class Calibration:
     question_bias: float = 0.0
     question: float = 1.0
     relevant: float = 0.5
+    reads: float = 0.1
     answers: float = 0.5
     supports: float = 0.5
     fitted_on: str = "nothing: the score of the pilot"

@@ -30,6 +30,7 @@ from local_rag.runtime.opening import loading
 from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
+from local_rag.text.parts import stored
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
@@ -180,15 +181,16 @@ class Run:
 
     def _highlights(self, text: str) -> tuple[Highlight, ...]:
         """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
-        documents, evaluator = self.state.get("documents", []), self.deps.evaluator
-        if evaluator is None or not documents:
+        evaluator = self.deps.evaluator
+        passages = [part for document in self.state.get("documents", []) for part in stored(document)]
+        if evaluator is None or not passages:
             return ()
         try:
             with self.deps.scope():
-                readings = evaluator.read(self.state.get("asked") or self.question, documents)
+                readings = evaluator.read(self.state.get("asked") or self.question, passages)
         except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
             return ()
-        return short_answers.highlights(text, [document.page_content for document in documents], readings)
+        return short_answers.highlights(text, [passage.page_content for passage in passages], readings)
 
     def _nearest(self, decisions: list[Graded], texts: AnswerTexts) -> tuple[Citation, ...]:
         graded = [decision for decision in decisions if decision.kind == "relevance"]

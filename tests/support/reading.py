@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from local_rag.core.readings import NOTHING, Reading, ReadSpan
+from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 
 
 @dataclass
@@ -16,6 +16,7 @@ class ScriptedEvaluator:
     answers: dict[str, float] = field(default_factory=dict)
     error: Exception | None = None
     fingerprint: str = "scripted reader 1"
+    calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self):
         self.questions = []
