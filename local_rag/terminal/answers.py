@@ -46,7 +46,7 @@ def answer_parts(answer: Answer, label: PathLabel = short_path) -> Iterator[Rend
         yield Text(texts.removed.format(sentences=removed), "yellow")
     for conflict in answer.conflicts:
         yield ""
-        yield from conflict_parts(conflict, label, texts)
+        yield from _disagreement(conflict, answer, label, texts)
     if answer.citations:
         yield ""
         yield _citations(answer, label, texts)
@@ -76,20 +76,21 @@ def _abstention(answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterato
         yield Text(texts.about.format(titles="; ".join(shorten(title, 80) for title in answer.about)), "dim")
 
 
-def conflict_parts(
-    conflict: Conflict, label: PathLabel = short_path, texts: AnswerTexts = ENGLISH
-) -> Iterator[RenderableType]:
-    """What each side of a disagreement says, since when, and where; the answers are bold in their quotes."""
+def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
+    """What each side says, since when, and where; with its quote, unless that stands among the citations below."""
+    below = {(citation.number, citation.quote) for citation in answer.citations}
     yield Text(texts.positions, "yellow")
     table = PlainTable()
     for position in conflict.positions:
-        answer, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)
+        said, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)
         for citation in position.citations:
-            quote = Text(f'"{shorten(citation.quote, QUOTE_WIDTH)}"', "dim")
-            quote.highlight_words([position.text], "bold")
-            where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts), ", ", quote)
-            table.add_row("", date, answer, where)
-            answer, date = Text(), ""
+            where = Text.assemble(f"[{citation.number}] ", location(citation, label, texts))
+            if (citation.number, citation.quote) not in below:
+                quote = Text(f'"{shorten(citation.quote, QUOTE_WIDTH)}"', "dim")
+                quote.highlight_words([position.text], "bold")
+                where = Text.assemble(where, ", ", quote)
+            table.add_row("", date, said, where)
+            said, date = Text(), ""
     yield table
 
 
