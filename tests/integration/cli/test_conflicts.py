@@ -92,8 +92,6 @@ def test_a_run_that_is_shown_again_has_the_mark(here, capsys):
     assert run(["runs", "show", "last"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "conflict disagree" in shown and "Your files disagree, the newest first:" in shown
-    assert run(["runs"]) == 0
-    assert "your files disagree" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_chat_its_export_and_what_is_kept_name_both_files(here, capsys, monkeypatch, tmp_path):
