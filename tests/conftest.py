@@ -97,12 +97,15 @@ def at_home(patched, folder):
 
 @pytest.fixture(scope="session")
 def converted(cache):
-    """The cache with MiniLM converted in it, which takes seconds: once for all workers of a run."""
+    """The cache with MiniLM and the evaluator converted in it, which takes seconds: once for all workers of a run."""
     from support.fakes_index import minilm
+    from support.shipped_evaluator import shipped_evaluator
 
     with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
         minilm().load()
+        if shipped_evaluator():
+            shipped_evaluator().load()
     return cache
 
 

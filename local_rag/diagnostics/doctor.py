@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from local_rag.config.machine import total_memory
 from local_rag.config.settings import DATA_DIR, Settings
-from local_rag.core.errors import IndexMissing, LocalRagError
+from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import Check
 from local_rag.index.store.folder import DATABASE
 from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
@@ -184,6 +184,24 @@ def _embedder(settings: Settings) -> Iterator[Check]:
     yield Check("device", "ok", f"passages are embedded on {embedder.device_report}")
 
 
+def _evaluator(settings: Settings) -> Iterator[Check]:
+    """Whether its weights and its base are there and whole; without it, similarity and words decide."""
+    from local_rag.config.models import load_models
+    from local_rag.engines.evaluator import files, loading
+
+    name = settings.values.evaluator
+    if name == "off":
+        yield Check("evaluator", "ok", f"off ({settings.origin['evaluator']}): similarity and words decide")
+        return
+    try:
+        found = files.find(name, load_models(settings), None)
+    except ModelMissing as error:
+        yield Check("evaluator", "note", f"{error}; similarity and words decide", error.hint)
+        return
+    by, fix = loading.describe(found, settings.cache_folder)
+    yield Check("evaluator", "note" if fix else "ok", f"{name}: weights as published; {by}", fix)
+
+
 def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     from local_rag.runtime.opening import open_index
 
@@ -279,6 +297,7 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
     ("models.yaml", _models),
     ("prompts.yaml", _prompts),
     ("embedder", _embedder),
+    ("evaluator", _evaluator),
     ("index", _index),
     ("calibration", _calibration),
     ("second source", _second_source),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.progress import Display
     from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
 
@@ -34,7 +35,12 @@ class Choice:
     why: str = ""
     change: str = ""
     note: str = ""
-    evaluator: Evaluator | None = None
+    evaluator: TrainedEvaluator | None = None
+
+    @property
+    def reads_first(self) -> TrainedEvaluator | None:
+        """The evaluator where every question is answered with it, so that it is loaded before the first node."""
+        return self.evaluator if self.engine.name == "extractive" else None
 
     def close(self, *, engine: bool = True) -> None:
         """Close the evaluator, and the engine unless it belongs to somebody else."""
@@ -65,7 +71,7 @@ def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, displa
     return _with_evaluator(_chosen(settings, embedder, corpus, evaluator), evaluator, lacking)
 
 
-def _with_evaluator(choice: Choice, evaluator: Evaluator | None, lacking: str) -> Choice:
+def _with_evaluator(choice: Choice, evaluator: TrainedEvaluator | None, lacking: str) -> Choice:
     note = "\n".join(filter(None, (choice.note, lacking)))
     return replace(choice, evaluator=evaluator, note=note)
 

@@ -71,22 +71,29 @@ def open_evaluator(settings: Settings, display: Display | None = None) -> tuple[
     """
     from local_rag.config.models import load_models
 
-    if settings.values.evaluator == "off":
+    name = settings.values.evaluator
+    if name == "off":
         return None, ""
-    models = load_models(settings)
-    spec = models.evaluator(settings.values.evaluator)
     from local_rag.engines.evaluator import files
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
 
     def on_load() -> None:
         if display is not None:
-            display.say(f"loading the evaluator {spec.name}; {FIRST_LOAD}…")
+            once = f"; {FIRST_LOAD}" if evaluator.loads_first else ""
+            display.say(f"{loading_evaluator(name)}{once}…")
 
     cache = settings.cache_folder
     try:
-        return TrainedEvaluator(spec.name, files.find(spec, models, cache / WEIGHTS_SEEN), cache, on_load), ""
+        found = files.find(name, load_models(settings), cache / WEIGHTS_SEEN)
     except (ModelMissing, ModelChanged) as error:
         return None, f"without the evaluator: {error}; {error.hint}"
+    evaluator = TrainedEvaluator(name, found, cache, on_load)
+    return evaluator, ""
+
+
+def loading_evaluator(name: str) -> str:
+    """What a person reads while the weights of an evaluator load."""
+    return f"loading the evaluator {name}"
 
 
 def open_index(

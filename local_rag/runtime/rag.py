@@ -232,7 +232,16 @@ class Rag:
         deps = self.context(k=k, within=within, graph=name, may_search=may_search)
         question = question.strip()
         run = Run(
-            compiled, name, self.engine.name, question, deps, self._running, self.embedder, thread or "", callbacks
+            compiled,
+            name,
+            self.engine.name,
+            question,
+            deps,
+            self._running,
+            self.embedder,
+            self.choice.reads_first,
+            thread or "",
+            callbacks,
         )
         if not record:
             return run.events()

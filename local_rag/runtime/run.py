@@ -6,6 +6,7 @@ The threads of a question, and why each is there:
 - LangGraph's pool runs the nodes, one at a time, because several stream modes are asked for;
 - `local-rag-preload` (Ollama, once per model) lets the server load the first model during retrieval: seconds;
 - `local-rag-call` (Ollama, one at a time) reads a reply, so that a call can be aborted between two tokens;
+- `local-rag-evaluator` (once) loads the evaluator while the embedder loads: tenths of a second;
 - for pages of the web a few readers, and a thread per connection, which are left behind when a page hangs.
 """
 
@@ -26,7 +27,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
-from local_rag.runtime.opening import loading
+from local_rag.runtime.opening import loading, loading_evaluator
 from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 
+    from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.graphs.deps import Deps
     from local_rag.graphs.state import Question, Result, State
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
@@ -65,6 +67,7 @@ class Run:
     deps: Deps
     running: set[Cancel]
     embedder: SentenceTransformerEmbedder | None = None
+    evaluator: TrainedEvaluator | None = None
     thread: str = ""
     callbacks: Callbacks = None
     state: State = field(default_factory=lambda: cast("State", {}))
@@ -104,8 +107,17 @@ class Run:
             self.out.put(error)
 
     def _load(self) -> None:
-        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile."""
+        """Load the embedder before the first node, so that a person sees what the pause is for; the model meanwhile.
+
+        The evaluator loads meanwhile, too, unless it must be converted first.
+        """
         self.deps.engine.prepare()
+        if self.evaluator is not None:
+            if self.evaluator.loads_first:
+                self.out.put(Started("load", loading_evaluator(self.evaluator.name)))
+                self.evaluator.load()
+                self.deps.cancel.restart()
+            self.evaluator.prepare()
         if self.embedder is not None and not self.embedder.ready:
             self.out.put(Started("load", loading(self.embedder.name)))
             self.embedder.load()

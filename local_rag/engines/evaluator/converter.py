@@ -32,7 +32,7 @@ PAIRS = (
     (
         "Which of the passages goes on and on? " * 40,
         "log. 1907",
-        "One long passage beyond the window of the model. " * 90,
+        "One long passage beyond the window of the model. " * 30,
     ),
 )
 """Question, header and passage: short and long, with and without header, several scripts, figures, several windows."""

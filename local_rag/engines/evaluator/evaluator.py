@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core import cancel, question_memory
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.evaluator.inputs import Window, header_of
-from local_rag.engines.evaluator.loading import Loaded, load
+from local_rag.engines.evaluator.loading import Loaded, conversion_of, load
 from local_rag.engines.evaluator.spans import apart, best_spans
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.engines.evaluator.calibration import Calibration
     from local_rag.engines.evaluator.files import Files
-    from local_rag.index.embed.conversion import Conversion
 
 BATCH = 4
 """Windows that are computed at once; more has more padding and is no faster on a processor."""
@@ -62,23 +64,30 @@ class TrainedEvaluator:
         return "_loaded" in self.__dict__
 
     @property
-    def conversion(self) -> Conversion | None:
-        """How it was converted, None before that."""
-        from local_rag.engines.evaluator.loading import conversion_of
-
-        return conversion_of(self.files, self._cache)
+    def loads_first(self) -> bool:
+        """Whether the next load converts the model, which happens once."""
+        return not self.ready and self._cache is not None and conversion_of(self.files, self._cache) is None
 
     def load(self) -> None:
-        """Load the model now, converting it first if nobody has. Raises LocalRagError where it cannot be loaded."""
-        _ = self._model
+        """Load the model now, converting it first if nobody has. Raises ModelChanged where it cannot be loaded."""
+        _ = self.loaded
+
+    def prepare(self) -> None:
+        """Load the model in the background; returns at once, and an error comes with the first reading."""
+        if not self.ready:
+            threading.Thread(target=self._try_to_load, name="local-rag-evaluator", daemon=True).start()
+
+    def _try_to_load(self) -> None:
+        with suppress(Exception):
+            self.load()
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         """One reading per document, in their order. Raises as `load` does, and Stopped between two batches."""
         known: dict[tuple[str, str, str], Reading] = question_memory.current().get((self, "readings"), dict)
         keys = [(question, header_of(document), document.page_content) for document in documents]
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        windows = {key: self._model.inputs.windows(*key) for key in new}
-        outputs = iter(self._compute([window for key in new for window in windows[key]]))
+        windows = {key: self.loaded.inputs.windows(*key) for key in new}
+        outputs = iter(self.compute([window for key in new for window in windows[key]]))
         for key in new:
             known[key] = self._reading(key[2], [(window, next(outputs)) for window in windows[key]])
         return [known[key] for key in keys]
@@ -87,8 +96,8 @@ class TrainedEvaluator:
         """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
         known: dict[tuple[str, str], float] = question_memory.current().get((self, "supports"), dict)
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        windows = {pair: self._model.inputs.windows(pair[0], "", pair[1]) for pair in new}
-        outputs = iter(self._compute([window for pair in new for window in windows[pair]]))
+        windows = {pair: self.loaded.inputs.windows(pair[0], "", pair[1]) for pair in new}
+        outputs = iter(self.compute([window for pair in new for window in windows[pair]]))
         for pair in new:
             chances = [float(_softmax(next(outputs)[2])[_FULLY]) for _ in windows[pair]]
             known[pair] = max(chances, default=0.0)
@@ -115,28 +124,32 @@ class TrainedEvaluator:
         answerable = self.calibration.answerable(logit, present)
         return Reading(other, max(0.0, 1.0 - other - present), present, best, answerable)
 
-    def _compute(self, windows: Sequence[Window]) -> list[tuple[Any, Any, Any]]:
+    def compute(self, windows: Sequence[Window]) -> list[tuple[Any, Any, Any]]:
         """Per window the logits of span (tokens, 2), relevance (3,) and support (2,), in their order."""
         order = sorted(range(len(windows)), key=lambda number: len(windows[number].ids))
         outputs: list[tuple[Any, Any, Any] | None] = [None] * len(windows)
         for first in range(0, len(order), BATCH):
             cancel.check()
             numbers = order[first : first + BATCH]
-            inputs = self._model.inputs.batch([windows[number] for number in numbers])
+            inputs = self.loaded.inputs.batch([windows[number] for number in numbers])
             with self._computing:
-                computed = self._model.model.compute(inputs)
+                computed = self.loaded.model.compute(inputs)
             for number, *rows in zip(numbers, *computed, strict=True):
                 outputs[number] = (rows[0], rows[1], rows[2])
         return [output for output in outputs if output is not None]
 
     @property
-    def _model(self) -> Loaded:
+    def loaded(self) -> Loaded:
+        """The model, loaded by now; errors as of `load`."""
         with self._loading:
             return self._loaded
 
     @cached_property
     def _loaded(self) -> Loaded:
-        return load(self.name, self.files, self._cache, self._on_load)
+        began = time.monotonic()
+        loaded = load(self.name, self.files, self._cache, self._on_load)
+        cancel.current().extend(time.monotonic() - began)  # loading is no part of answering
+        return loaded
 
 
 def _softmax(logits: Any) -> Any:

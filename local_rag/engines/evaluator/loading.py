@@ -40,6 +40,17 @@ def conversion_of(files: Files, cache: Path | None) -> Conversion | None:
     return conversion.find(cache / FOLDER / files.fingerprint) if cache else None
 
 
+def describe(files: Files, cache: Path | None) -> tuple[str, str]:
+    """What computes the evaluator here, or what will, and why; and what to do about it, if anything."""
+    known = conversion_of(files, cache)
+    if known is None:
+        size = conversion.needed(files.folder, *([files.base] if files.base else []))
+        return conversion.prospect(cache, size, "evaluator", "PyTorch")
+    if known.why:
+        return f"PyTorch; it cannot be converted: {known.why}", ""
+    return f"OpenVINO {known.openvino}, within {known.difference or 0:.0e} of PyTorch", ""
+
+
 def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
     """The model; it is converted first where nobody has. Raises Stopped, and ModelChanged for what is no such model."""
     from tokenizers import Tokenizer

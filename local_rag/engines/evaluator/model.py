@@ -18,6 +18,12 @@ WORDS = "encoder.embeddings.word_embeddings.weight"
 BASE_WORDS = "embeddings.word_embeddings.weight"
 """What the base calls them."""
 
+SHAPE = (
+    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "hidden_act", "layer_norm_eps"),
+    *("max_position_embeddings", "type_vocab_size", "vocab_size", "pad_token_id"),
+)
+"""The keys of a BertConfig that decide what is computed; the others are about its training."""
+
 
 class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by mypy
     """The encoder is a BertModel without pooler; `config` holds the keys of its configuration, its size among them.
@@ -30,8 +36,8 @@ class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by m
         super().__init__()
         from transformers import BertConfig, BertModel
 
-        none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-        known = BertConfig(**{**config, **none})
+        shape = {key: config[key] for key in SHAPE if key in config}
+        known = BertConfig(**shape, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
         self.encoder = BertModel(known, add_pooling_layer=False)
         size = known.hidden_size
         self.span = nn.Linear(size, 2)

@@ -88,8 +88,6 @@ class Conversion:
     @property
     def describe(self) -> str:
         """What computes this model, and how near it is."""
-        if self.difference is not None:
-            return f"OpenVINO {self.openvino}, within {self.difference:.1e} of PyTorch"
         if self.why:
             how = "was not converted this time" if self.passing else "cannot be converted"
             return f"sentence-transformers; it {how}: {self.why}"
@@ -158,20 +156,25 @@ def needed(*folders: Path) -> int:
     return _LEAST
 
 
-def prospect(cache: Path | None, size: int = 0) -> tuple[str, str]:
-    """What will compute where nothing was converted yet; and what to do about it where `size` bytes find no place."""
+def prospect(
+    cache: Path | None, size: int = 0, model: str = "embedder", library: str = "sentence-transformers"
+) -> tuple[str, str]:
+    """What will compute where nothing was converted yet; and what to do about it where `size` bytes find no place.
+
+    `library` computes a `model` that is not converted.
+    """
     if not version():
-        return "sentence-transformers; OpenVINO is not installed", ""
+        return f"{library}; OpenVINO is not installed", ""
     above = next((path for path in (cache, *cache.parents) if path.exists()), None) if cache else None
     if above is None or not os.access(above, os.W_OK):
         fix = f"make that folder yours, or name another one: export {CACHE_DIR}=FOLDER"
-        return f"sentence-transformers; the cache at {cache} cannot be written", fix
+        return f"{library}; the cache at {cache} cannot be written", fix
     free = free_bytes(above)
     if free is not None and free < size:
-        found = f"sentence-transformers; the cache at {cache} has {format_bytes(free)} free, and {format_bytes(size)}"
+        found = f"{library}; the cache at {cache} has {format_bytes(free)} free, and {format_bytes(size)}"
         fix = f"free {format_bytes(size - free)} there, or name another folder: export {CACHE_DIR}=FOLDER"
-        return f"{found} are needed to convert the embedder for OpenVINO", f"{fix}; the next local-rag ask converts it"
-    return "the next question or index converts the embedder for OpenVINO", ""
+        return f"{found} are needed to convert the {model} for OpenVINO", f"{fix}; the next local-rag ask converts it"
+    return f"the next question{' or index' * (model == 'embedder')} converts the {model} for OpenVINO", ""
 
 
 def version() -> str:

@@ -1,0 +1,54 @@
+"""The shipped evaluator, and copies of it to be damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from functools import cache
+
+from langchain_core.documents import Document
+
+from local_rag.config.models import load_models
+from local_rag.config.settings import Settings
+from local_rag.engines.evaluator import files
+from local_rag.runtime.opening import open_evaluator
+
+
+@cache
+def shipped_evaluator():
+    """The evaluator of the default settings, in the cache of this run; None where its weights are not there."""
+    evaluator, _ = open_evaluator(Settings.load())
+    return evaluator
+
+
+def found(name):
+    """The files of an evaluator that the settings know."""
+    return files.find(name, load_models(Settings.load()), None)
+
+
+def own_evaluator(home, name="mine", *, base=True, links=True):
+    """A copy of the shipped evaluator in a folder of its own, which the models.yaml of this home names."""
+    settings = Settings.load()
+    source = load_models(settings).evaluator("minilm")
+    folder = home / "evaluators" / name
+    shutil.copytree(found("minilm").folder, folder, copy_function=os.symlink if links else shutil.copyfile)
+    settings.config_folder.mkdir(parents=True, exist_ok=True)
+    entry = {"path": str(folder)} | ({"base": source.base} if base else {})
+    (settings.config_folder / "models.yaml").write_text(json.dumps({"evaluators": {name: entry}}))
+    return folder
+
+
+def rewrite(file, content):
+    """Another content in place of a link or a file."""
+    file.unlink()
+    file.write_bytes(content)
+
+
+def sha256(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def document(text, **about):
+    return Document(text, metadata=about)
