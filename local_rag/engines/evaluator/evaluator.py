@@ -22,7 +22,6 @@ from local_rag.engines.evaluator.spans import apart, best_spans
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.engines.evaluator.calibration import Calibration
     from local_rag.engines.evaluator.files import Files
 
 BATCH = 4

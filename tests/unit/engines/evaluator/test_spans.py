@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_rag.core.readings import ReadSpan
+from local_rag.core.readings import Calibration, ReadSpan
 from local_rag.engines.evaluator import spans
-from local_rag.engines.evaluator.calibration import Calibration, read_calibration
+from local_rag.engines.evaluator.calibration import read_calibration
 from local_rag.engines.evaluator.inputs import Window
 
 WORDS = "the lamp is lit by the keeper at dusk".split()
