@@ -70,7 +70,7 @@ class Calibration:
 
     def answerable(self, span: float, present: float) -> float:
         """The probability in [0, 1] that a passage holds the answer, by the logit of its best span and by class 2."""
-        return _probability(self.bias + self.span * span + self.present * log_odds(present))
+        return probability(self.bias + self.span * span + self.present * log_odds(present))
 
     def of_question(self, readings: Sequence[Reading]) -> float:
         """The probability in [0, 1] that the answer stands in one of these passages; 0 without any that was read.
@@ -82,7 +82,7 @@ class Calibration:
 
     def of_best(self, answerable: float) -> float:
         """The same by the probability of the passage that is believed."""
-        return _probability(self.question_bias + self.question * log_odds(answerable))
+        return probability(self.question_bias + self.question * log_odds(answerable))
 
 
 def log_odds(probability: float) -> float:
@@ -91,5 +91,6 @@ def log_odds(probability: float) -> float:
     return math.log(kept / (1.0 - kept))
 
 
-def _probability(logit: float) -> float:
+def probability(logit: float) -> float:
+    """1 / (1 + exp(-logit)), the inverse of `log_odds`."""
     return 1.0 / (1.0 + math.exp(-max(-50.0, min(50.0, logit))))

@@ -62,6 +62,12 @@ def kind_of(question: str) -> AnswerKind:
     return next((kind for kind, pattern in _ASKS if re.search(pattern, plain)), "open")
 
 
+def takes_several(question: str) -> bool:
+    """Whether several sentences may answer: lists, reasons, and how something is done or is."""
+    kind = kind_of(question)
+    return kind in ("list", "reason") or (kind == "open" and "how" in words(question))
+
+
 def fits(kind: AnswerKind, question: str, sentence: str) -> int:
     """1 where a sentence holds the kind of answer asked for, -1 where it cannot, 0 where that is not known."""
     plain = fold(sentence)

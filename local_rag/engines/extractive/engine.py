@@ -14,12 +14,19 @@ from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
 from local_rag.core.usage import Usage
-from local_rag.core.verdicts import Check, Grade, Need, Relevance, RelevanceLabel, Route, Source, Target, Thought
+from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning, routing
 from local_rag.engines.extractive.analysis import Analyses, Analysis, probability
 from local_rag.engines.extractive.answerability import Answerability, shipped
-from local_rag.engines.extractive.document_answers import SCORE, document_answers, of_named, sentences_on_topic
+from local_rag.engines.extractive.document_answers import (
+    SCORE,
+    document_answers,
+    holds_answer,
+    of_named,
+    sentences_on_topic,
+)
 from local_rag.engines.extractive.quotes import as_written, head
+from local_rag.engines.extractive.reader import Reader
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
 from local_rag.engines.extractive.support import sentence_supports
@@ -28,6 +35,7 @@ from local_rag.text.answer_texts import is_refusal, texts_in
 from local_rag.text.display import joined, shorten
 from local_rag.text.languages import code_of
 from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
 from local_rag.text.properties import properties
 from local_rag.text.words import content_stems, stem
@@ -56,8 +64,9 @@ NEIGHBOURS, MAX_TERMS = 4, 30
 class ExtractiveEngine:
     """Quotes the sentences that answer best. `corpus` tells how rare words are; without it all weigh alike.
 
-    `relevant` and `answers` are the least probabilities of a passage that is relevant and of an answer that is given.
-    `evaluator` reads question and passage together; without it similarity and words decide.
+    `evaluator` reads question and passage together; without it similarity and words decide. `relevant` and `answers`
+    are the least probabilities of a passage that is relevant and of an answer that is given; those of the evaluator's
+    calibration by default.
     """
 
     name = "extractive"
@@ -68,21 +77,22 @@ class ExtractiveEngine:
         embedder: Embedder,
         corpus: Corpus | None = None,
         *,
-        relevant: float = RELEVANT,
-        answers: float = ANSWERS,
+        relevant: float | None = None,
+        answers: float | None = None,
         answerability: Answerability | None = None,
         evaluator: Evaluator | None = None,
     ) -> None:
         self._embedder = embedder
         self._corpus = corpus
-        self._relevant = relevant
-        self._answers = answers
+        self._relevant = RELEVANT if relevant is None else relevant
+        self._answers = ANSWERS if answers is None else answers
         self._answerability = answerability or shipped()
-        self._evaluator = evaluator
+        self._reader = Reader(evaluator, relevant, answers) if evaluator else None
 
     @property
     def fingerprint(self) -> str:
-        return f"extractive {SCORES}-{self._answerability.fingerprint}; {self._embedder.fingerprint}"
+        read = f"; evaluator {self._reader.evaluator.fingerprint}" if self._reader else ""
+        return f"extractive {SCORES}-{self._answerability.fingerprint}; {self._embedder.fingerprint}{read}"
 
     def prepare(self) -> None:
         """Nothing: whoever opened the embedder loads it, with a word about the pause."""
@@ -120,30 +130,41 @@ class ExtractiveEngine:
         return replace(need, usage=_usage(started))
 
     def room(self, question: str, documents: Sequence[Document]) -> int:
-        """What is left of `READ`: it embeds every sentence."""
+        """What is left of `READ`: it reads every passage, or embeds every sentence."""
         return max(0, READ - sum(len(document.page_content) for document in documents))
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
-        """Probabilities that the passages are about the question, and the words and similarity behind them."""
+        """Probabilities that the passages hold the answer, as the evaluator reads them; without it that they are about
+        the question, with the words and the similarity behind them.
+        """
         started = time.perf_counter()
         cancel.check()
         if not documents:
             return []
-        analysis = self._analyses().of(question, documents)
+        reader = self._reader
+        verdicts = reader.relevance(question, documents) if reader else self._compared(question, documents)
         answers = document_answers(question, documents) or sentences_on_topic(question, documents)
-        telling = {answer.passage for answer in answers}
-        verdicts = []
-        for number, logit in enumerate(analysis.passages):
-            score, why = probability(logit), _why(analysis, number)
-            if number in telling:
-                score, why = max(score, SCORE), f"it says this of its document; {why}"
-            label: RelevanceLabel = "relevant" if score >= self._relevant else "irrelevant"
-            usage = _usage(started) if number == 0 else Usage()
-            verdicts.append(Relevance(label, score, why, usage))
-        return verdicts
+        for number in {answer.passage for answer in answers}:
+            score, why = (
+                max(verdicts[number].score or 0.0, SCORE),
+                f"it says this of its document; {verdicts[number].why}",
+            )
+            verdicts[number] = Relevance("relevant" if score >= self._relevant else "irrelevant", score, why)
+        return [replace(verdicts[0], usage=_usage(started)), *verdicts[1:]]
+
+    def _compared(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """The verdicts without an evaluator."""
+        analysis = self._analyses().of(question, documents)
+        scores = [probability(logit) for logit in analysis.passages]
+        return [
+            Relevance("relevant" if score >= self._relevant else "irrelevant", score, _why(analysis, number))
+            for number, score in enumerate(scores)
+        ]
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The best sentences, three unless another number is asked for, each with its mark; else the fixed reply.
+
+        With an evaluator it is the sentence around the best short answer, and several only for lists, "how" and "why".
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
         of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
@@ -169,16 +190,31 @@ class ExtractiveEngine:
         named = [every[place] for place in of_named(question, [passage for passage, _ in every])]
         sentences: list[str] = []
         for passages in filter(None, (named, every)):
+            plain = [passage for passage, _ in passages]
             for query in queries:
-                analysis = self._analyses().of(query, [passage for passage, _ in passages])
-                sentences += [
-                    f"{as_written(quote, set(analysis.weights))} [{passages[quote.document][1]}]"
-                    for quote in choose(analysis, failed, self._answerability, self._answers, attempt.shape.sentences)
-                ]
+                chosen = self._chosen(query, plain, failed, attempt, whole=query == question)
+                sentences += [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
             sentences = sentences or _of_documents(question, documents, attempt, failed, on_topic=True)
             if sentences:
                 break
         return sentences
+
+    def _chosen(
+        self, query: str, passages: Sequence[Document], failed: str, attempt: Attempt, *, whole: bool
+    ) -> Sequence[tuple[str, int]]:
+        """The sentences that answer best, each with the number of its passage (from 0).
+
+        The evaluator reads for a `whole` question; the words of a further step are none.
+        """
+        read = list[tuple[str, int]]()
+        if self._reader and whole:
+            read = self._reader.chosen(query, passages, failed, attempt.shape.sentences)
+            if not attempt.thoughts:
+                return read
+        analysis = self._analyses().of(query, passages)
+        answers = ANSWERS if self._reader else self._answers
+        quotes = choose(analysis, failed, self._answerability, answers, attempt.shape.sentences)
+        return [*read, *((as_written(quote, set(analysis.weights)), quote.document) for quote in quotes)]
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
         """The sentence that leads on, and a query for what it names; see `reasoning`."""
@@ -195,17 +231,23 @@ class ExtractiveEngine:
         cancel.check()
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", _usage(started), score=0.0)
-        judged = sentence_supports(generation, [_with_properties(document) for document in documents])
+        judge = self._reader.supports if self._reader else None
+        judged = sentence_supports(generation, [_with_properties(document) for document in documents], judge)
         supports: tuple[Support, ...] = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason, _usage(started))
-        level, score, why = usefulness(self._analyses(), self._answerability, question, documents, generation)
+        level, score, why = self._usefulness(question, documents, generation)
         if check == "usefulness":
             return Grade("unparsed", level, (), why, _usage(started), score=score)
         why = "; ".join(filter(None, (reason, why)))
         return Grade(overall(supports), level, supports, why, _usage(started), score=score)
+
+    def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+        if self._reader and documents and not holds_answer(question, documents, without_marks(generation)):
+            return self._reader.usefulness(question, documents, generation)
+        return usefulness(self._analyses(), self._answerability, question, documents, generation)
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
         """A new query: for the files with rare words of the nearest passages, for the web with the question's own."""

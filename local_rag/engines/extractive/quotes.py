@@ -156,23 +156,25 @@ def _looks_like_heading(plain: str, count: int) -> bool:
     return count <= (5 if bullet else 9)
 
 
-def as_written(quote: Quote, wanted: set[str]) -> str:
+def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
     """The words of a quote on one line (a list keeps its lines), cut around the `wanted` stems where it is too long.
 
-    Numbers in brackets go: those of a paper's own references would pass for citation marks.
+    The words `kept` stay in it where a part of it holds them. Numbers in brackets go: those of a paper's own references
+    would pass for citation marks.
     """
     plain = without_marks(quote.text)
     if quote.listed:
         return "\n".join(line.rstrip() for line in plain.splitlines() if line.strip())
     line = " ".join(plain.split())
     limit = MAX_LIST_WORDS if _NUMBERED.search(line) else MAX_WORDS
-    return line if len(line.split()) <= limit else _best_part(line, wanted).rstrip(" ,;:–—|")
+    return line if len(line.split()) <= limit else _best_part(line, wanted, kept).rstrip(" ,;:–—|")
 
 
-def _best_part(line: str, wanted: set[str]) -> str:
+def _best_part(line: str, wanted: set[str], kept: str) -> str:
     """Neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
     clauses = [part for clause in _CLAUSE.split(line) for part in _parts(clause)]
-    best, most = "", -1
+    phrase = " ".join(kept.split())
+    best, most = "", (False, -1)
     for first in range(len(clauses)):
         part = ""
         for clause in clauses[first:]:
@@ -180,7 +182,7 @@ def _best_part(line: str, wanted: set[str]) -> str:
             if part and len(longer.split()) > MAX_WORDS:
                 break
             part = longer
-        hits = len(wanted & set(content_stems(part)))
+        hits = phrase in part, len(wanted & set(content_stems(part)))
         if hits > most:
             best, most = part, hits
     return best

@@ -1,0 +1,150 @@
+"""What an evaluator reads, as the extractive engine needs it: relevance, the quotes that answer, how useful they are.
+
+No evidence of words, kinds of answer or cosines stands beside it: none adds anything on SQuAD v2 dev
+(docs/measurements.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from local_rag.core import cancel
+from local_rag.core.readings import NOTHING, log_odds, probability
+from local_rag.core.verdicts import Relevance
+from local_rag.engines.extractive import answer_kind, questions
+from local_rag.engines.extractive.quotes import Quote, as_written, head, quotes
+from local_rag.text.display import shorten
+from local_rag.text.marks import without_marks
+from local_rag.text.parts import stored
+from local_rag.text.short_answers import RankedSpan, place_of, ranked
+from local_rag.text.words import content_stems, words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.protocols import Evaluator
+    from local_rag.core.readings import Reading
+    from local_rag.core.verdicts import RelevanceLabel
+
+BEHIND = 1.0
+"""Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
+MARGIN = 2.0
+"""Log odds that a further quote of an answer may stand behind the best."""
+USEFUL, SURE = 0.5, 0.8
+"""Probabilities of the right answer from which a text has usefulness 4 and 5; below it is shown as doubtful (3)."""
+SHORTEST = 60
+"""Characters of a short answer in a verdict."""
+
+
+class Reader:
+    """One evaluator and its thresholds; `relevant` and `answers` take the place of those of its calibration."""
+
+    def __init__(self, evaluator: Evaluator, relevant: float | None = None, answers: float | None = None) -> None:
+        self.evaluator = evaluator
+        self._calibration = evaluator.calibration
+        self._relevant = self._calibration.relevant if relevant is None else relevant
+        self._answers = self._calibration.answers if answers is None else answers
+
+    def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        """For each document the probability that it holds the answer, and why, in plain words."""
+        readings = self._read(question, documents)
+        return [
+            Relevance(label, round(reading.answerable, 4), _why(reading))
+            for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
+        ]
+
+    def chosen(self, question: str, passages: Sequence[Document], failed: str, most: int) -> list[tuple[str, int]]:
+        """The sentences around the best short answers as they are written, and the numbers of their passages (from 0).
+
+        One sentence; for lists, "how" and "why" up to `most`, in the order of the passages. None that a failed draft
+        held, and none at all where the answer hardly stands in these passages.
+        """
+        drafts = f" {' '.join(words(without_marks(failed)))} "
+        several = most if answer_kind.takes_several(question) else 1
+        wanted, every = set(content_stems(question)), quotes(passages)
+        chosen: dict[str, Quote] = {}
+        least = 0.0
+        for answer in ranked(self._read(question, passages)):
+            cancel.check()
+            if len(chosen) == several or (chosen and answer.logit < least) or self._score(answer) < self._answers:
+                break
+            quote = _around(answer, every)
+            text = as_written(quote, wanted, answer.span.text) if quote else ""
+            if (
+                not quote
+                or f" {' '.join(words(text))} " in drafts
+                or any(_overlap(quote, other) for other in chosen.values())
+            ):
+                continue
+            if not chosen:
+                least = answer.logit - MARGIN
+            chosen.setdefault(text, quote)
+        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].order))
+        return [(text, quote.document) for text, quote in ordered]
+
+    def usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+        """(usefulness, the probability that the best short answer which a text holds is right, why)."""
+        passages = [part for document in documents for part in stored(document)]
+        plain = without_marks(generation)
+        held = (
+            answer
+            for answer in ranked(self._read(question, passages))
+            if place_of(answer.span, passages[answer.passage].page_content, plain)
+        )
+        best = next(held, None)
+        if best is None:
+            return 1, 0.0, "it holds no short answer that stands in the passages"
+        score = round(self._score(best), 4)
+        levels = (self._answers / 2, self._answers, max(USEFUL, self._answers), max(SURE, self._answers))
+        why = f"{shorten(best.span.text, SHORTEST)!r} answers it with a probability of {score:.2f}"
+        return 1 + sum(score >= least for least in levels), score, why
+
+    def supports(self, sentence: str, passages: Sequence[str]) -> bool:
+        """Whether one of these passages supports all of a sentence."""
+        chances = self.evaluator.supports([(sentence, passage) for passage in passages])
+        return max(chances, default=0.0) >= self._calibration.supports
+
+    def _score(self, answer: RankedSpan) -> float:
+        return self._calibration.of_best(probability(answer.logit))
+
+    def _read(self, question: str, passages: Sequence[Document]) -> list[Reading]:
+        """What each passage holds for the question; none answers small talk."""
+        if not passages or questions.is_small_talk(question):
+            return [NOTHING] * len(passages)
+        named = any(document.metadata.get("named") for document in passages)
+        texts = [f"{head(document)} {document.page_content}" for document in passages]
+        return self.evaluator.read(questions.topic(question, texts, named=named), passages)
+
+
+def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[RelevanceLabel]:
+    """Which passages are relevant; where one of them holds the only answer, those far behind it hardly do."""
+    best = max((reading.answerable for reading in readings), default=0.0)
+    behind = math.inf if answer_kind.takes_several(question) else BEHIND
+    least = max(relevant, probability(log_odds(best) - behind))
+    return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
+
+
+def _why(reading: Reading) -> str:
+    if reading.spans and reading.present >= max(reading.about, reading.other):
+        return f"it may answer: {shorten(reading.spans[0].text, SHORTEST)!r}"
+    if reading.about >= reading.other:
+        return "it is about the matter and does not say the answer"
+    return "it is about something else"
+
+
+def _around(answer: RankedSpan, every: Sequence[Quote]) -> Quote | None:
+    """The quote that holds a short answer, or its beginning; None where that stands in nothing that can be quoted."""
+    holding = [
+        quote
+        for quote in every
+        if quote.document == answer.passage and quote.span.start <= answer.span.start < quote.span.end
+    ]
+    return min(holding, key=lambda quote: (quote.span.end < answer.span.end, len(quote.text)), default=None)
+
+
+def _overlap(quote: Quote, other: Quote) -> bool:
+    return quote.document == other.document and max(quote.span.start, other.span.start) < min(
+        quote.span.end, other.span.end
+    )

@@ -1,0 +1,157 @@
+"""The engine's reader on scripted readings: which passages are relevant, what is quoted, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from support.fakes import passage
+
+from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
+from local_rag.engines.extractive.answer_kind import takes_several
+from local_rag.engines.extractive.reader import Reader, labels
+from local_rag.engines.extractive.support import sentence_supports
+
+MILL = "The mill of Sorby burned down in 1902. Ada Quill built it again in 1911, of stone. Her sons ground the flour."
+MILL_TOO = "Sorby has a mill. It was built in 1877 by monks, and it stands at the river."
+BREAD = "Bread dough must rest for two hours."
+
+
+@dataclass
+class Script:
+    """Reads in a passage that begins with a key the spans of that key, with the probability of the passage."""
+
+    table: dict[str, tuple[float, dict[str, float]]]
+    supported: float = 0.0
+    fingerprint: str = "script"
+    calibration: Calibration = field(default_factory=lambda: Calibration(relevant=0.2, answers=0.4))
+
+    def read(self, question, documents):
+        return [self.reading(document.page_content) for document in documents]
+
+    def reading(self, text):
+        for start, (chance, spans) in self.table.items():
+            if text.startswith(start):
+                read = (ReadSpan(at := text.index(words), at + len(words), words, n) for words, n in spans.items())
+                return Reading(1 - chance, 0.0, chance, tuple(read), chance)
+        return NOTHING
+
+    def supports(self, pairs):
+        return [self.supported for _ in pairs]
+
+    def close(self):
+        pass
+
+
+SCRIPT = {
+    "The mill": (0.8, {"Ada Quill": 6.0, "1911, of stone": 4.0, "sons": -9.0}),
+    "Sorby": (0.6, {"monks": 5.0}),
+    "Bread": (0.01, {"two hours": -8.0}),
+}
+DOCUMENTS = [passage(1, BREAD), passage(2, MILL_TOO), passage(3, MILL)]
+
+
+def quoted(question, *, table=SCRIPT, failed="", most=3, documents=DOCUMENTS):
+    return Reader(Script(table)).chosen(question, documents, failed, most)
+
+
+def test_the_sentence_around_the_best_span_of_all_passages_answers():
+    assert quoted("Who built the mill?") == [("Ada Quill built it again in 1911, of stone.", 2)]
+
+
+@pytest.mark.parametrize("question", ["Why was the mill built?", "How was the mill built?", "Name the mill's builders"])
+def test_lists_how_and_why_take_further_sentences_in_the_order_of_the_passages(question):
+    assert quoted(question) == [
+        ("It was built in 1877 by monks, and it stands at the river.", 1),
+        ("Ada Quill built it again in 1911, of stone.", 2),
+    ]
+    assert quoted(question, most=1) == [("Ada Quill built it again in 1911, of stone.", 2)]
+
+
+@pytest.mark.parametrize(
+    "question", ["How many mills are there?", "How old is the mill?", "Who built it?", "What is it?"]
+)
+def test_other_questions_take_one(question):
+    assert not takes_several(question)
+
+
+def test_another_attempt_takes_the_next_best_sentence_and_then_refuses():
+    first = "Ada Quill built it again in 1911, of stone. [3]"
+    assert quoted("Who built the mill?", failed=first) == [
+        ("It was built in 1877 by monks, and it stands at the river.", 1)
+    ]
+    both = f"{first} It was built in 1877 by monks, and it stands at the river. [2]"
+    assert quoted("Who built the mill?", failed=both) == []
+
+
+def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_within_its_passage():
+    unsure = {"The mill": (0.3, {"Ada Quill": 30.0, "sons": 1.0})}
+    assert quoted("Who built the mill?", table=unsure) == []
+    assert Reader(Script(unsure), answers=0.2).chosen("Who built the mill?", DOCUMENTS, "", 3)
+    assert quoted("Hello, how are you?", table={"The mill": (0.99, {"Ada Quill": 9.0})}) == []
+
+
+def test_a_span_in_what_cannot_be_quoted_gives_way_to_the_next():
+    page = passage(1, "# Ada Quill\n\nThe mill of Sorby was built by her. Monks built the first of its wheels.")
+    table = {"# Ada": (0.9, {"Ada Quill": 9.0, "Monks": 8.0})}
+    assert quoted("Who built the mill?", table=table, documents=[page]) == [("Monks built the first of its wheels.", 0)]
+
+
+def test_a_long_sentence_is_cut_around_the_answering_words():
+    filler = ", ".join(f"mill number {number} of Sorby grinds the flour of its own fields" for number in range(8))
+    page = passage(1, f"{filler}, the last was built by Ada Quill, {filler}.")
+    ((text, _),) = quoted("Who built the mill of Sorby?", table={"mill": (0.9, {"Ada Quill": 9.0})}, documents=[page])
+    assert "Ada Quill" in text
+    assert len(text.split()) <= 60
+
+
+def test_passages_far_behind_the_best_are_not_relevant_unless_several_may_answer():
+    readings = Script(SCRIPT | {"Bread": (0.35, {"two hours": 1.0})}).read("", DOCUMENTS)
+    assert labels("Who built the mill?", readings, 0.2) == ["irrelevant", "relevant", "relevant"]
+    assert labels("Why was the mill built?", readings, 0.2) == ["relevant"] * 3
+    assert labels("Who built the mill?", readings, 0.9) == ["irrelevant"] * 3
+
+
+def test_a_verdict_says_why():
+    answers, about, nothing = Reader(Script(SCRIPT)).relevance(
+        "Who built it?", [DOCUMENTS[2], DOCUMENTS[0], passage(4, "")]
+    )
+    assert (answers.label, answers.score) == ("relevant", 0.8)
+    assert "'Ada Quill'" in answers.why
+    assert (about.label, nothing.label) == ("irrelevant", "irrelevant")
+    assert nothing.why == "it is about something else"
+
+
+@pytest.mark.parametrize(
+    ("text", "chance", "usefulness"),
+    [
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.9, 5),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.6, 4),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.45, 3),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.3, 2),
+        ("The mill of Sorby burned down in 1902. [3]", 0.9, 1),
+    ],
+)
+def test_a_text_is_as_useful_as_the_best_short_answer_that_it_holds_is_probable(text, chance, usefulness):
+    reader = Reader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
+    level, score, why = reader.usefulness("Who built the mill?", DOCUMENTS, text)
+    assert level == usefulness
+    assert score == (pytest.approx(chance) if level > 1 else 0.0)
+    assert why
+
+
+@pytest.mark.parametrize(
+    ("sentence", "judged", "support"),
+    [
+        ("The mill was destroyed by fire in 1902.", 0.9, "fully"),
+        ("The mill was destroyed by fire in 1902.", 0.1, "no"),
+        ("The mill was destroyed by fire in 1903.", 0.9, "no"),
+        ("Tom Marsh ground the flour.", 0.9, "no"),
+        ("The mill of Sorby did not burn down in 1902.", 0.9, "no"),
+        ("The mill of Sorby burned down in 1902.", 0.0, "fully"),
+        ("The mill of Sorby burned all down in 1902.", 0.1, "partially"),
+    ],
+)
+def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_names(sentence, judged, support):
+    judge = Reader(Script({}, supported=judged)).supports
+    assert sentence_supports(f"{sentence} [1]", [MILL], judge) == [(sentence, support)]
