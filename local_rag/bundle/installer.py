@@ -95,7 +95,7 @@ def plan(bundle: Bundle, request: InstallRequest) -> list[Copy]:
     for path, entry in sorted(bundle.files.items()):
         source = bundle.folder / path
         first, _, rest = path.partition("/")
-        if first == "embedders":
+        if first in ("embedders", "evaluators"):
             target = data / path
             copies.append(_copy(source, target, entry.sha256, f"mv {quoted(target)} {quoted(target)}.old"))
         elif first == "indexes":
@@ -147,15 +147,15 @@ def _ollama(source: Path, target: Path, sha256: str) -> Copy:
 
 
 def _models(bundle: Bundle, target: Path, data: Path) -> list[Copy]:
-    """models.yaml, with the place of its embedder written out; nothing if it is the one that the program ships with."""
+    """models.yaml, with the places of its models written out; nothing if it is the one that the program ships with."""
     source = bundle.folder / "models.yaml"
     if "models.yaml" not in bundle.files or bundle.contents.get("models") == "packaged":
         return []
     text = source.read_bytes()
-    embedder = bundle.contents.get("embedder") or {}
-    if embedder.get("folder"):
-        location = json.dumps(str(data / str(embedder["folder"]))).encode()  # a string of JSON is one of YAML
-        text = text.replace(f"path: {embedder['folder']}\n".encode(), b"path: " + location + b"\n")
+    folders = [(bundle.contents.get("embedder") or {}).get("folder"), *(bundle.contents.get("folders") or [])]
+    for folder in filter(None, folders):
+        location = json.dumps(str(data / str(folder))).encode()  # a string of JSON is one of YAML
+        text = text.replace(f"path: {folder}\n".encode(), b"path: " + location + b"\n")
     state = "new"
     if os.path.lexists(target):
         state = "same" if target.is_file() and target.read_bytes() == text else "other"

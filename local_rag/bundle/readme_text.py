@@ -68,6 +68,7 @@ def readme(target: Target, needs: dict[str, str], contents: dict[str, Any], whee
     among = "local-rag and pip" if embedder["folder"] else f"local-rag, pip and the embedding model {embedder['name']}"
     lines = [f"  wheels/    {len(wheels)} Python packages, {among} among them"]
     lines += [f"  embedders/ the embedding model {embedder['name']}"] if embedder["folder"] else []
+    lines += [f"  {folder}/" for folder in contents.get("folders", [])]
     lines += ["  models.yaml"]
     if index:
         files, passages = plural(index["files"], "file"), plural(index["passages"], "passage")
