@@ -27,8 +27,8 @@ REGISTRY = "registry.ollama.ai"
 def pull_models(settings: Settings, display: Display) -> Iterator[Installed]:
     """Every model of the profile in force, or the one that was named, as soon as it is installed.
 
-    The embedder and the evaluator are converted at the end, if they are not yet. Raises NotLocal for a cloud model before anything is sent,
-    ServerDown, ModelMissing, EngineError.
+    The embedder and the evaluator are converted at the end, if they are not yet. Raises NotLocal for a cloud model
+    before anything is sent, ServerDown, ModelMissing, EngineError.
     """
     _, by_role = roles(settings)
     specs = list({spec.name: spec for spec in by_role.values()}.values())
