@@ -133,7 +133,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path, small,
 
 
 def test_a_few_steps_lower_the_loss_and_leave_what_is_frozen(tmp_path, small, tokenizer):
-    learned = training(tmp_path / "some", small, examples=1200, rate=1e-2, warm_up=2, save_every=1e9)
+    learned = training(tmp_path / "some", small, examples=480, rate=1e-2, warm_up=2, save_every=1e9)
     before = {name: value.clone() for name, value in learned.network.state_dict().items()}
     learned.run(Rounds(encode(tokenizer, EXAMPLES)), tokenizer, None)
     after = learned.network.state_dict()
