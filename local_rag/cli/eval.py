@@ -17,6 +17,7 @@ from local_rag.cli.options import (
     JsonOption,
     KOption,
     PartialOption,
+    RerankOption,
     SecondsOption,
     WebFromOption,
     settings_of,
@@ -102,6 +103,7 @@ def run_(
     *,
     options: RunOptions,
     k: KOption = None,
+    rerank: RerankOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     retrieval_only: OnlyOption = False,
@@ -134,12 +136,11 @@ def run_(
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
+    given = {"k": k, "rerank": rerank, "limits__seconds": seconds, "web__enabled": "off"}
     settings = options.settings(
+        **given,
         index=[INDEX] if demo else options.index,
         engine=options.engine or ("extractive" if retrieval_only else None),
-        k=k,
-        limits__seconds=seconds,
-        web__enabled="off",
         web__source=web_from if web_from is not None or not demo else str(SAVED_PAGES),
     )
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)

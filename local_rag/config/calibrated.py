@@ -25,7 +25,7 @@ from local_rag.core.private_files import make_folder
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
-    from local_rag.core.protocols import Embedder, Engine
+    from local_rag.core.protocols import Embedder, Engine, Reranker
 
 FILE = "calibration.yaml"
 _HEAD = """\
@@ -70,8 +70,11 @@ class VoidCalibration:
         return f"{self.reason}: {self.command}"
 
 
-def fingerprint_of(engine: Engine, embedder: Embedder | None, header_version: int = 0) -> str:
-    """What thresholds hold for: an engine with its models, the embedder that brings it its passages, their headers.
+def fingerprint_of(
+    engine: Engine, embedder: Embedder | None, header_version: int = 0, reranker: Reranker | None = None
+) -> str:
+    """What thresholds hold for: an engine with its models, the embedder that brings it its passages, their headers, and
+    what reranks them.
 
     `header_version` is 0 for passages without headers, and for those of a corpus that is no index; below 0 for indexes
     of different versions, for which no thresholds hold.
@@ -81,6 +84,8 @@ def fingerprint_of(engine: Engine, embedder: Embedder | None, header_version: in
         parts.append(embedder.fingerprint)
     if header_version:
         parts.append(f"{_HEADERS}{header_version}" if header_version > 0 else _MIXED)
+    if reranker is not None:
+        parts.append(reranker.fingerprint)
     return "; ".join(parts)
 
 

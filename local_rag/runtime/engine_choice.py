@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
-from local_rag.runtime.opening import open_evaluator
+from local_rag.index.reranked import EvaluatorReranker
+from local_rag.runtime.opening import open_evaluator, open_reranker
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
 if TYPE_CHECKING:
     from local_rag.config.models import OllamaModelSpec, Profile, Role
     from local_rag.core.progress import Display
-    from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator
+    from local_rag.core.protocols import Corpus, Embedder, Engine, Evaluator, Reranker
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
     from local_rag.engines.ollama.engine import OllamaEngine
     from local_rag.engines.ollama.server import Server
@@ -28,7 +29,8 @@ QUICK = 2.0
 class Choice:
     """An engine, and for `auto` why it is this one and what to type for another; empty where it was named.
 
-    `note` is what a person should know of it besides. `evaluator` reads passages, for the engine and for the graphs.
+    `note` is what a person should know of it besides. `evaluator` reads passages, for the engine and for the graphs;
+    `reranker` orders what a search brings them.
     """
 
     engine: Engine
@@ -36,11 +38,13 @@ class Choice:
     change: str = ""
     note: str = ""
     evaluator: TrainedEvaluator | None = None
+    reranker: Reranker | None = None
 
     @property
     def reads_first(self) -> TrainedEvaluator | None:
         """The evaluator where every question is answered with it, so that it is loaded before the first node."""
-        return self.evaluator if self.engine.name == "extractive" else None
+        reads = self.engine.name == "extractive" or isinstance(self.reranker, EvaluatorReranker)
+        return self.evaluator if reads else None
 
     def close(self, *, engine: bool = True) -> None:
         """Close the evaluator, and the engine unless it belongs to somebody else."""
@@ -62,31 +66,47 @@ class Choice:
         return [first, *change, *self.note.splitlines()]
 
 
-def choose_engine(settings: Settings, embedder: Embedder, corpus: Corpus, display: Display | None = None) -> Choice:
+def choose_engine(
+    settings: Settings,
+    embedder: Embedder,
+    corpus: Corpus,
+    display: Display | None = None,
+    reranker: Reranker | None = None,
+) -> Choice:
     """The engine that the settings ask for, and the evaluator; `display` is told when that takes seconds to load.
 
-    Raises ServerDown, ModelMissing, NotLocal or EngineError where something that was named cannot be had.
+    `reranker` is used in place of that of the settings. Raises ServerDown, ModelMissing, NotLocal or EngineError where
+    something that was named cannot be had.
     """
     evaluator, lacking = open_evaluator(settings, display)
-    return _with_evaluator(_chosen(settings, embedder, corpus, evaluator), evaluator, lacking)
+    reranker = reranker or open_reranker(settings, evaluator)
+    return _with_evaluator(_chosen(settings, embedder, corpus, evaluator, reranker), evaluator, lacking, reranker)
 
 
-def _with_evaluator(choice: Choice, evaluator: TrainedEvaluator | None, lacking: str) -> Choice:
+def _with_evaluator(
+    choice: Choice, evaluator: TrainedEvaluator | None, lacking: str, reranker: Reranker | None
+) -> Choice:
     note = "\n".join(filter(None, (choice.note, lacking)))
-    return replace(choice, evaluator=evaluator, note=note)
+    return replace(choice, evaluator=evaluator, reranker=reranker, note=note)
 
 
-def _chosen(settings: Settings, embedder: Embedder, corpus: Corpus, evaluator: Evaluator | None) -> Choice:
+def _chosen(
+    settings: Settings,
+    embedder: Embedder,
+    corpus: Corpus,
+    evaluator: Evaluator | None,
+    reranker: Reranker | None,
+) -> Choice:
     if settings.values.engine == "extractive":
         _no_model_named(settings)
-        return _extractive(settings, embedder, corpus, evaluator)
+        return _extractive(settings, embedder, corpus, evaluator, reranker)
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
         engine = open_ollama(settings, None if must else QUICK)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
-        return _extractive(settings, embedder, corpus, evaluator, str(error), error.hint)
+        return _extractive(settings, embedder, corpus, evaluator, reranker, str(error), error.hint)
     changed = engine.prompts.texts.changed
     note = f"prompts of your own: {joined(changed)}" if changed else ""
     if settings.values.engine == "ollama":
@@ -95,7 +115,9 @@ def _chosen(settings: Settings, embedder: Embedder, corpus: Corpus, evaluator: E
     return Choice(engine, why, "--engine extractive", note)
 
 
-def own_engine(settings: Settings, engine: Engine, display: Display | None = None) -> Choice:
+def own_engine(
+    settings: Settings, engine: Engine, display: Display | None = None, reranker: Reranker | None = None
+) -> Choice:
     """An engine that the calling program made; one of a chat model is told the prompts in force.
 
     Raises UsageError for what is no engine, and for prompts where the engine has none to replace.
@@ -119,7 +141,8 @@ def own_engine(settings: Settings, engine: Engine, display: Display | None = Non
         engine = engine.with_prompts(prompt_texts(settings))
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
-    return _with_evaluator(Choice(engine), *open_evaluator(settings, display))
+    evaluator, lacking = open_evaluator(settings, display)
+    return _with_evaluator(Choice(engine), evaluator, lacking, reranker or open_reranker(settings, evaluator))
 
 
 def header_version(corpus: Corpus | None) -> int:
@@ -138,6 +161,7 @@ def _extractive(
     embedder: Embedder,
     corpus: Corpus,
     evaluator: Evaluator | None,
+    reranker: Reranker | None,
     why: str = "",
     change: str = "",
 ) -> Choice:
@@ -145,7 +169,7 @@ def _extractive(
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
     engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator)
-    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, header_version(corpus)))
+    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, header_version(corpus), reranker))
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if given:

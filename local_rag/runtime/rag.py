@@ -67,10 +67,10 @@ def _opens_second_source(settings: Settings, embedder: Embedder, display: Displa
 class Rag:
     """Questions about one index, by one engine. Serves several threads; close it, or use it in a `with`.
 
-    `reranker` orders what a search of the index brings. `folder` is where the index lies, by default those of the
-    settings (`folders`), and empty for a corpus that is none. `open_source` opens the source that is searched in place
-    of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one of `Rag.open`
-    leaves open what it was given.
+    The reranker of the choice orders what a search of the index brings. `folder` is where the index lies, by default
+    those of the settings (`folders`), and empty for a corpus that is none. `open_source` opens the source that is
+    searched in place of the web, when a graph that searches is asked first. The parts are closed with the Rag, but one
+    of `Rag.open` leaves open what it was given.
     """
 
     def __init__(
@@ -81,7 +81,6 @@ class Rag:
         embedder: SentenceTransformerEmbedder | None = None,
         open_source: Callable[[], SecondSource] | None = None,
         *,
-        reranker: Reranker | None = None,
         spans: Spans | None = None,
         folder: str | None = None,
     ) -> None:
@@ -89,7 +88,7 @@ class Rag:
         from local_rag.web.search import Off
 
         self.settings = settings
-        self.index = cast("Index", Reranked(index, reranker)) if reranker else index
+        self.index = cast("Index", Reranked(index, choice.reranker)) if choice.reranker else index
         self.choice = choice
         self.engine = choice.engine
         self.evaluator = choice.evaluator
@@ -98,9 +97,7 @@ class Rag:
         self.folder = self.folders[0]
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
         self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
-        self.fingerprint = fingerprint_of(self.engine, embedder, header_version(index))
-        if reranker is not None:
-            self.fingerprint += f"; {reranker.fingerprint}"
+        self.fingerprint = fingerprint_of(self.engine, embedder, header_version(index), choice.reranker)
         self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)
@@ -156,11 +153,12 @@ class Rag:
             index = cast("Index", searched)
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            choice = own_engine(settings, own, display) if own else choose_engine(settings, embedder, index, display)
+            more = (display, reranker)
+            choice = own_engine(settings, own, *more) if own else choose_engine(settings, embedder, index, *more)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
-            rag = cls(settings, index, choice, used, open_source, reranker=reranker, spans=spans, folder=folder)
+            rag = cls(settings, index, choice, used, open_source, spans=spans, folder=folder)
             rag._opened = opened.pop_all()
             return rag
 

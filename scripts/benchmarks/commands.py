@@ -16,7 +16,8 @@ _EVERY = 0.02
 
 @dataclass(frozen=True)
 class Done:
-    """`seconds` from the start to the end; `own` and `all` are the most bytes of the process, and with its children.
+    """`seconds` from the start to the end, `busy` processor seconds; `own` and `all` are the most bytes of the process,
+    and with its children.
 
     `file` is the part of `own` that is a file in memory, libraries and weights, which the system may drop. 0 where the
     system tells nothing of it (only Linux does).
@@ -25,6 +26,7 @@ class Done:
     seconds: float
     code: int
     out: str
+    busy: float = 0.0
     own: int = 0
     all: int = 0
     file: int = 0
@@ -46,9 +48,9 @@ def environment(data: Path, **more: str) -> dict[str, str]:
 
 def timed(words: Sequence[str], env: Mapping[str, str]) -> Done:
     """Run a command to its end; nothing else is done meanwhile. What it prints is read, as a terminal would."""
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), _of_children()
     done = subprocess.run(words, env=env, capture_output=True, text=True)
-    return Done(time.perf_counter() - began, done.returncode, done.stdout + done.stderr)
+    return Done(time.perf_counter() - began, done.returncode, done.stdout + done.stderr, _of_children() - busy)
 
 
 def watched(words: Sequence[str], env: Mapping[str, str]) -> Done:
@@ -61,7 +63,13 @@ def watched(words: Sequence[str], env: Mapping[str, str]) -> Done:
             own, file = max(own, mine), max(file, mapped)
             whole = max(whole, mine + sum(_resident(child)[0] for child in _below(process.pid)))
             time.sleep(_EVERY)
-        return Done(time.perf_counter() - began, process.returncode, "", own, whole, file)
+        return Done(time.perf_counter() - began, process.returncode, "", own=own, all=whole, file=file)
+
+
+def _of_children() -> float:
+    """Processor seconds of all children that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def must(done: Done) -> Done:
