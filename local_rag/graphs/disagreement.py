@@ -317,16 +317,33 @@ def _answer_stems(statement: Statement) -> set[str]:
 
 
 def _asked(question: str, statement: Statement) -> float:
-    """The share of the question's content words that the sentence with the answer has."""
-    wanted = set(content_stems(question)) - _GENERIC
+    """The share of what the question asks for that the sentence with the answer has: of its content words, but for
+    names where there are others. Every passage on the matter has those.
+    """
+    every = set(content_stems(question)) - _GENERIC
+    wanted = (every - _names(question)) or every
     held = set(content_stems(statement.sentence.of(statement.text)))
-    return len(wanted & held) / len(wanted) if wanted else 1.0
+    return sum(bool(held & _FORMS.get(word, {word})) for word in wanted) / len(wanted) if wanted else 1.0
 
 
 _GENERIC = frozenset(
     map(stem, "name year date day time number amount person people place city country company".split())
 )
 """What the answer itself says by its kind, though the sentence need not: in what year, which city."""
+
+_FORMS = {
+    stem(form): frozenset(map(stem, forms))
+    for forms in (
+        line.split()
+        for line in (
+            "high tall height higher|long length lasts longer|wide width broad|deep depth|heavy heaviest weigh weight"
+            "|old age|far distance|fast speed|large big size area|cost costs price charge pay fee expensive"
+            "|start begin began starts|end ends finish|leave leaves depart|own owns owner|founded established"
+        ).split("|")
+    )
+    for form in forms
+}
+"""Words of questions, and those in which sentences answer them."""
 
 
 def _holds_answer(answer: ShortAnswer, text: str) -> bool:
