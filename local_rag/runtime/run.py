@@ -162,7 +162,9 @@ class Run:
         checked = checked_answer(state, texts)
         decisions = state.get("decisions", [])
         searched = state.get("tries", {}).get("web_searches", 0) > 0
-        highlights = () if silent else self._highlights(checked.text)
+        conflicts = tuple(state.get("conflicts") or ())
+        highlights = short_answers.highlights_of(checked.text, conflicts)
+        highlights = highlights or (() if silent else self._highlights(checked.text))
         return Answer(
             question=self.question,
             text=checked.text,
@@ -188,7 +190,7 @@ class Run:
             second_source=self.deps.second_source if searched else "",
             short=" ".join(checked.text[highlights[0].start : highlights[0].end].split()) if highlights else "",
             highlights=highlights,
-            conflicts=tuple(state.get("conflicts") or ()),
+            conflicts=conflicts,
         )
 
     def _highlights(self, text: str) -> tuple[Highlight, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from local_rag.core.answer import Highlight
+from local_rag.core.answer import Conflict, Highlight
 from local_rag.core.readings import Reading, ReadSpan, log_odds
 from local_rag.text.words import words
 
@@ -38,6 +38,16 @@ def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) 
     """Where the best short answer that a text holds stands in it; empty where it holds none."""
     places = (place_of(answer.span, passages[answer.passage], text) for answer in ranked(readings))
     return next(((place,) for place in places if place), ())
+
+
+def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, ...]:
+    """Where the answers of all sides of a disagreement stand in a text that holds them, the newest first."""
+    places = []
+    for position in (position for conflict in conflicts for position in conflict.positions):
+        quote = position.citations[0].quote
+        start = max(0, quote.find(position.text))
+        places.append(place_of(ReadSpan(start, start + len(position.text), position.text, 0.0), quote, text))
+    return tuple(dict.fromkeys(place for place in places if place))
 
 
 def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:

@@ -70,6 +70,9 @@ def test_json_has_the_positions(here, capsys):
     assert run(["ask", QUESTION, "--json"]) == 4
     answer = json.loads(capsys.readouterr().out)
     assert (answer["status"], answer["reason"].split(";")[0]) == ("partial", "your files disagree")
+    assert answer["short"] == "six months", "the answer of the newest file"
+    bold = [answer["text"][place["start"] : place["end"]] for place in answer["highlights"]]
+    assert bold == ["six months", "three months"]
     (conflict,) = answer["conflicts"]
     new, old = conflict["positions"]
     assert (new["text"], new["date"], new["dated"]) == ("six months", "2024-06-01T00:00Z", "file")

@@ -13,6 +13,7 @@ from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.disagreement import disagreeing
+from local_rag.text.short_answers import highlights_of
 
 QUESTION = "How long is the notice period of the lease?"
 OLD = "This lease is for the office. The notice period of the lease is three months. Pets are welcome."
@@ -181,3 +182,9 @@ def test_the_next_question_of_a_chat_begins_without_conflicts():
     assert first["turns"][0]["conflicts"][0]["positions"][0]["text"] == "six months"
     second = final_state(app, deps, "Are pets welcome?", config)
     assert not second.get("conflicts") and "conflicts" not in second["turns"][1]
+
+
+def test_the_answers_of_all_sides_are_highlighted_in_the_text():
+    state = state_of()
+    places = highlights_of(state["generation"], state["conflicts"])
+    assert [state["generation"][place.start : place.end] for place in places] == ["six months", "three months"]
