@@ -17,6 +17,8 @@ class ScriptedEvaluator:
     error: Exception | None = None
     fingerprint: str = "scripted reader 1"
     calibration: Calibration = field(default_factory=Calibration)
+    name: str = "scripted"
+    loads_first: bool = False
 
     def __post_init__(self):
         self.questions = []
@@ -36,6 +38,9 @@ class ScriptedEvaluator:
 
     def supports(self, pairs):
         return [float(statement.rpartition("? ")[2] in text) for statement, text in pairs]
+
+    def prepare(self):
+        pass
 
     def close(self):
         pass

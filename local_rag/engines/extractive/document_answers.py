@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import as_written, head, quotes
 from local_rag.text import properties
-from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts
+from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
+from local_rag.text.languages import code_of
 from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.parts import stored
 from local_rag.text.words import content_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
+
+    from local_rag.core.generation import Shape
 
 SENTENCES = 3
 """Sentences of an abstract, or of the beginning of a text, that say what it is about."""
@@ -81,6 +85,29 @@ def document_answers(
     named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
     answer = _ANSWERS[form.asks]
     return [found for passages in _by_document(named) for found in answer(form, question, passages, texts)]
+
+
+def marked_answers(
+    question: str, documents: Sequence[Document], shape: Shape, failed: str, *, on_topic: bool = False
+) -> list[str]:
+    """What the documents that a question names say of themselves, or on its topic, with marks.
+
+    Nothing that a failed draft held.
+    """
+    texts, drafts = texts_in(code_of(shape.language)), _folded(failed)
+    passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
+    plain = [passage for passage, _ in passages]
+    answers = [
+        answer
+        for answer in (sentences_on_topic(question, plain) if on_topic else document_answers(question, plain, texts))
+        if _folded(answer.text) not in drafts
+    ]
+    most = shape.sentences + sum(answer.alone for answer in answers)
+    marked = [
+        f"{answer.text} [{passages[answer.passage][1]}]{answer.alone * chr(10)}"  # a line of a head has no full stop
+        for answer in answers[:most]
+    ]
+    return [*marked[:-1], *(text.rstrip() for text in marked[-1:])]
 
 
 def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,23 +20,22 @@ from local_rag.engines.extractive.document_answers import (
     SCORE,
     document_answers,
     holds_answer,
+    marked_answers,
     of_named,
     sentences_on_topic,
 )
 from local_rag.engines.extractive.quotes import as_written, head
+from local_rag.engines.extractive.rare_terms import terms_near
 from local_rag.engines.extractive.reader import Reader
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
-from local_rag.text.answer_texts import is_refusal, texts_in
+from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
-from local_rag.text.languages import code_of
-from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
 from local_rag.text.properties import properties
-from local_rag.text.words import content_stems, stem
 from local_rag.text.words import words as words_of
 
 if TYPE_CHECKING:
@@ -57,8 +54,6 @@ NEAREST = 0.30
 """Cosine of the nearest passage below which the files are not worth searching (SQuAD v2 dev)."""
 READ = 12_000
 """Code points of passages that are read for one answer: three times four passages of 250 tokens."""
-NEIGHBOURS, MAX_TERMS = 4, 30
-"""Passages whose rarest terms a rewritten query may borrow, and how many of them in all."""
 
 
 class ExtractiveEngine:
@@ -174,7 +169,7 @@ class ExtractiveEngine:
         sentences: list[str] = []
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
-            sentences = _of_documents(question, documents, attempt, failed)
+            sentences = marked_answers(question, documents, attempt.shape, failed)
             sentences = sentences or self._quoted(question, documents, attempt, failed)
         quotes = list(dict.fromkeys(sentences))
         if quotes:
@@ -194,7 +189,7 @@ class ExtractiveEngine:
             for query in queries:
                 chosen = self._chosen(query, plain, failed, attempt, whole=query == question)
                 sentences += [f"{sentence} [{passages[place][1]}]" for sentence, place in chosen]
-            sentences = sentences or _of_documents(question, documents, attempt, failed, on_topic=True)
+            sentences = sentences or marked_answers(question, documents, attempt.shape, failed, on_topic=True)
             if sentences:
                 break
         return sentences
@@ -256,7 +251,7 @@ class ExtractiveEngine:
         if target == "web":
             candidates = questions.for_web(question)
         else:
-            candidates = questions.for_files(question, self._terms_near(question))
+            candidates = questions.for_files(question, terms_near(question, self._corpus))
         return Rewrite(questions.first_new(candidates, tried), _usage(started))
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
@@ -268,22 +263,6 @@ class ExtractiveEngine:
     def _analyses(self) -> Analyses:
         return question_memory.current().get(self, lambda: Analyses(self._embedder, self._corpus))
 
-    def _terms_near(self, question: str) -> list[str]:
-        """Words of the nearest passages that the question lacks, best first by tf·idf; none without a corpus."""
-        if self._corpus is None:
-            return []
-        known = set(content_stems(question)) | STOP_WORDS
-        counts = Counter(
-            word
-            for document in self._corpus.search(question, NEIGHBOURS)
-            for word in words_of(document.page_content)
-            if len(word) > 3 and word.isalpha() and stem(word) not in known and word not in known
-        )
-        frequency = self._corpus.document_frequency(sorted(counts))
-        chunks = 1 + self._corpus.count()
-        weight = {word: count * math.log(1 + chunks / (1 + frequency.get(word, 0))) for word, count in counts.items()}
-        return sorted(weight, key=lambda word: (-weight[word], word))[:MAX_TERMS]
-
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
     """The first of these sources that is allowed, or else the first allowed one."""
@@ -292,29 +271,6 @@ def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
 
 def _usage(started: float) -> Usage:
     return Usage(seconds=time.perf_counter() - started)
-
-
-def _of_documents(
-    question: str, documents: Sequence[Document], attempt: Attempt, failed: str, *, on_topic: bool = False
-) -> list[str]:
-    """What the documents that a question names say of themselves, or on its topic, with marks.
-
-    Nothing that a failed draft held.
-    """
-    texts, drafts = texts_in(code_of(attempt.shape.language)), f" {' '.join(words_of(failed))} "
-    passages = [(part, number) for number, document in enumerate(documents, 1) for part in stored(document)]
-    plain = [passage for passage, _ in passages]
-    answers = [
-        answer
-        for answer in (sentences_on_topic(question, plain) if on_topic else document_answers(question, plain, texts))
-        if f" {' '.join(words_of(answer.text))} " not in drafts
-    ]
-    most = attempt.shape.sentences + sum(answer.alone for answer in answers)
-    marked = [
-        f"{answer.text} [{passages[answer.passage][1]}]{answer.alone * chr(10)}"  # a line of a head has no full stop
-        for answer in answers[:most]
-    ]
-    return [*marked[:-1], *(text.rstrip() for text in marked[-1:])]
 
 
 def _with_properties(document: Document) -> str:
