@@ -231,7 +231,7 @@ def main() -> None:
         raise SystemExit(f"error: {error or 'the evaluator is off'}")
     cached = CachedReadings(evaluator, given.cache)
     asked = list(ask(given.file, settings, cached, given.sample, given.seed))
-    about = f"{given.file.name}, {len(asked)} questions"
+    about = f"{given.file.name}, {len({one.case.id for one in asked})} questions"
     known = fitted(
         asked, f"{about}, weights {evaluator.files.config.sha256[:12]}, scripts/fit_evaluator.py", given.keep
     )
