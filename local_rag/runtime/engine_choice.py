@@ -43,7 +43,8 @@ class Choice:
     @property
     def reads_first(self) -> TrainedEvaluator | None:
         """The evaluator where every question is answered with it, so that it is loaded before the first node."""
-        reads = self.engine.name == "extractive" or isinstance(self.reranker, EvaluatorReranker)
+        grades = getattr(self.engine, "grading", "") == "evaluator"
+        reads = grades or self.engine.name == "extractive" or isinstance(self.reranker, EvaluatorReranker)
         return self.evaluator if reads else None
 
     def close(self, *, engine: bool = True) -> None:

@@ -153,7 +153,7 @@ class Rag:
             index = cast("Index", searched)
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            more = (display, reranker)
+            more = (None, reranker)  # what is loaded for a question is one of its events
             choice = own_engine(settings, own, *more) if own else choose_engine(settings, embedder, index, *more)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None

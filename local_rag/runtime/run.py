@@ -27,7 +27,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
-from local_rag.runtime.opening import loading, loading_evaluator
+from local_rag.runtime.opening import FIRST_LOAD, loading, loading_evaluator
 from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
 from local_rag.text.marks import claims
@@ -114,7 +114,7 @@ class Run:
         self.deps.engine.prepare()
         if self.evaluator is not None:
             if self.evaluator.loads_first:
-                self.out.put(Started("load", loading_evaluator(self.evaluator.name)))
+                self.out.put(Started("load", f"{loading_evaluator(self.evaluator.name)}; {FIRST_LOAD}"))
                 self.evaluator.load()
                 self.deps.cancel.restart()
             self.evaluator.prepare()
