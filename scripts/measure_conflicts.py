@@ -26,7 +26,8 @@ from langchain_core.documents import Document
 from local_rag.core.protocols import Evaluator
 from local_rag.core.readings import Reading
 from local_rag.graphs import disagreement
-from local_rag.graphs.disagreement import ALIKE, Bounds, Evidence
+from local_rag.graphs.disagreement import Bounds, Evidence
+from local_rag.graphs.statements import ALIKE
 from local_rag.text.fact_questions import asks_for_one_fact
 
 K = 4
@@ -146,7 +147,7 @@ def scores(pairs: Sequence[Read], bounds: Bounds) -> tuple[float, float]:
 def fit(pairs: Sequence[Read], others: Sequence[Read]) -> Bounds:
     """The bounds that are most often right among those that reach RECALL and ALARMS, of equal ones the mildest."""
     grid = product(
-        (0.5, 0.7, 0.8, 0.9, 0.95),
+        (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         (0.0, 0.3, 0.5, 0.7),
         (1.0, 0.8, 0.6, 0.4, 0.2),
         (0.15, 0.25, 0.35),

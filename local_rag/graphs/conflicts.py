@@ -17,8 +17,9 @@ from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Support
 from local_rag.graphs.answer_language import texts_of
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.disagreement import Statement, disagreeing
+from local_rag.graphs.disagreement import disagreeing
 from local_rag.graphs.state import State, Update, standalone_of
+from local_rag.graphs.statements import Statement
 from local_rag.text import citations
 from local_rag.text.display import short_path, shorten
 from local_rag.text.marks import claims

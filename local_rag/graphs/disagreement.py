@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.serialization import from_plain
-from local_rag.text.amounts import amounts
-from local_rag.text.answer_values import Comparison, ShortAnswer, compared, short_answer
-from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands
-from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.names import names
+from local_rag.graphs.statements import ALIKE, Statement, about_the_same, asked_for, in_common
+from local_rag.text.answer_values import Comparison, compared, short_answer
+from local_rag.text.fact_questions import asks_for_one_fact
 from local_rag.text.parts import parts, stored
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import content_stems, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -49,38 +44,6 @@ class Bounds(NamedTuple):
 def fitted() -> Bounds:
     """The bounds that are shipped."""
     return from_plain(Bounds, json.loads((files(__package__) / "disagreement.json").read_text("utf-8"))["bounds"])
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The answer of one passage. `document` is its place among the documents of the question, `passage` its text as it
-    is stored, which begins at code point `shift` of the document's; `sentence` is the one that holds the answer,
-    `header` what its file and document are called.
-    """
-
-    document: int
-    passage: Document
-    source: str
-    answer: ShortAnswer
-    span: Span
-    sentence: Span
-    answerable: float
-    header: str
-    shift: int = 0
-
-    @property
-    def text(self) -> str:
-        return self.passage.page_content
-
-    @property
-    def quote(self) -> Span:
-        """Where the sentence stands in the text of the document as it was read, which may be wider."""
-        return Span(self.sentence.start + self.shift, self.sentence.end + self.shift)
-
-    @property
-    def around(self) -> str:
-        """The sentence without the answer."""
-        return f"{self.text[self.sentence.start : self.span.start]} {self.text[self.span.end : self.sentence.end]}"
 
 
 class Evidence(NamedTuple):
@@ -156,8 +119,8 @@ def evidence_of(question: str, first: Statement, second: Statement, evaluator: E
     yield Evidence(
         min(first.answerable, second.answerable),
         comparison,
-        _in_common(first.around, second.around),
-        min(_asked(question, first), _asked(question, second)),
+        in_common(first.around, second.around),
+        min(asked_for(question, first), asked_for(question, second)),
         min(own, other),
         max(crossed, back),
     )
@@ -173,41 +136,6 @@ def holds(evidence: Evidence, bounds: Bounds) -> bool:
         and evidence.context >= context
         and (evidence.asked >= bounds.asked or evidence.context >= ALIKE)
     )
-
-
-def about_the_same(question: str, first: Statement, second: Statement) -> bool:
-    """Whether two statements can be about one thing.
-
-    Both passages have the names and numbers of the question, in their text or their header. Where each sentence has
-    names, or numbers, or words behind those of the question ("captain of the hockey team"), that the other passage
-    lacks, they are about different things: another year, another city. Where passages or sentences are alike but for
-    the answer they are versions, if their headers do not name different things. Else neither passage has the answer of
-    the other one, and the question asks for what stands.
-    """
-    known = [_known(statement) for statement in (first, second)]
-    named = _names(question) | _figures(question)
-    if not all(named <= one for one in known):
-        return False
-    pairs = ((first, known[1]), (second, known[0]))
-    asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
-    for marks in (_names, _figures, partial(_complements, asked)):
-        if all(marks(statement.around) - other - asked for statement, other in pairs):
-            return False
-    if max(_in_common(first.text, second.text), _in_common(first.around, second.around)) >= ALIKE:
-        return not all(_titles(statement) - other - asked for statement, other in pairs)
-    repeated = _holds_answer(first.answer, second.text) or _holds_answer(second.answer, first.text)
-    return not repeated and asks_for_what_stands(question)
-
-
-ALIKE = 0.75
-"""Share of words from which two passages are versions of one text: what tells them apart is in their headers."""
-
-_VERSIONS = frozenset(
-    """v version draft final copy old new signed revised revision rev update updated edition current latest scan backup
-    original memo letter mail note january february march april may june july august september october november
-    december""".split()
-)
-"""Words of a file's name or title that tell versions of a document apart, and no things."""
 
 
 def _sides(
@@ -268,91 +196,3 @@ def _is_file(document: Document) -> bool:
 
 def _source(document: Document) -> str:
     return str(document.metadata.get("source", ""))
-
-
-def _known(statement: Statement) -> set[str]:
-    """The stems and the numbers that a passage and its header hold."""
-    text = f"{statement.header} {statement.text}"
-    return {*map(stem, words(text)), *_figures(text)}
-
-
-def _names(text: str) -> set[str]:
-    """The stems of the names in a sentence, single letters behind a word (Hall B) among them."""
-    letters = re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)
-    return {*(stem(word) for word in names(f"– {text}")), *map(str.casefold, letters)}
-
-
-def _complements(asked: Collection[str], text: str) -> set[str]:
-    """The stems of what follows a word of the question and a preposition: hockey and team of "captain of the hockey
-    team".
-    """
-    return {
-        stem(word)
-        for match in _COMPLEMENT.finditer(text)
-        if stem(fold(match.group(1))) in asked
-        for word in words(match.group(2))
-        if word not in STOP_WORDS
-    }
-
-
-_COMPLEMENT = re.compile(r"\b(\w+) (?:of|for|at|in) (?:(?:the|a|an|our|their|his|her)\s)?(\w+(?: \w+)?)")
-
-
-def _figures(text: str) -> set[str]:
-    """The numbers of a text by value: 1,200 is 1200, two is 2."""
-    return {f"{value:f}" for amount in amounts(text) for value in amount.readings}
-
-
-def _titles(statement: Statement) -> set[str]:
-    """The words of a header that tell one thing from another; no numbers, which versions differ in, too."""
-    return {
-        stem(word)
-        for word in words(re.sub(r"[_\d]+", " ", statement.header))
-        if word not in _VERSIONS and word not in STOP_WORDS and len(word) > 1
-    }
-
-
-def _answer_stems(statement: Statement) -> set[str]:
-    return {*map(stem, words(statement.answer.wide)), *_figures(statement.answer.wide)}
-
-
-def _asked(question: str, statement: Statement) -> float:
-    """The share of what the question asks for that the sentence with the answer has: of its content words, but for
-    names where there are others. Every passage on the matter has those.
-    """
-    every = set(content_stems(question)) - _GENERIC
-    wanted = (every - _names(question)) or every
-    held = set(content_stems(statement.sentence.of(statement.text)))
-    return sum(bool(held & _FORMS.get(word, {word})) for word in wanted) / len(wanted) if wanted else 1.0
-
-
-_GENERIC = frozenset(
-    map(stem, "name year date day time number amount person people place city country company".split())
-)
-"""What the answer itself says by its kind, though the sentence need not: in what year, which city."""
-
-_FORMS = {
-    stem(form): frozenset(map(stem, forms))
-    for forms in (
-        line.split()
-        for line in (
-            "high tall height higher|long length lasts longer|wide width broad|deep depth|heavy heaviest weigh weight"
-            "|old age|far distance|fast speed|large big size area|cost costs price charge pay fee expensive"
-            "|start begin began starts|end ends finish|leave leaves depart|own owns owner|founded established"
-        ).split("|")
-    )
-    for form in forms
-}
-"""Words of questions, and those in which sentences answer them."""
-
-
-def _holds_answer(answer: ShortAnswer, text: str) -> bool:
-    wanted = [stem(word) for word in words(answer.text) if word not in STOP_WORDS]
-    held = [stem(word) for word in words(text)]
-    return any(held[place : place + len(wanted)] == wanted for place in range(len(held) - len(wanted) + 1))
-
-
-def _in_common(first: str, second: str) -> float:
-    """The share of content words that two texts have in common (L. R. Dice, 1945)."""
-    one, other = set(content_stems(first)), set(content_stems(second))
-    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0

@@ -131,6 +131,13 @@ def test_two_true_answers_are_about_two_things(first, second, question):
     assert disagreeing(question, passages, evaluator) == []
 
 
+def test_first_words_of_sentences_are_no_names():
+    first = "Tenants of the office pay a rent of 4 million."
+    second = "Payments for the office are due early, and the rent is 5 million."
+    evaluator = ScriptedEvaluator({"4 million": 0.99, "5 million": 0.99})
+    assert len(disagreeing("What is the rent of the office?", [passage(1, first), passage(2, second)], evaluator)) == 2
+
+
 def test_versions_are_told_from_texts_made_of_one_template_by_their_headers():
     titles = (("Lease v1", "Lease v2"), ("Lease of Mill House", "Lease of Oak House"))
     sides = [
