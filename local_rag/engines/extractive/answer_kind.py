@@ -63,7 +63,7 @@ def kind_of(question: str) -> AnswerKind:
 
 
 def takes_several(question: str) -> bool:
-    """Whether several sentences may answer: lists, reasons, and how something is done or is."""
+    """Whether several passages may answer: lists, reasons, and how something is done or is."""
     kind = kind_of(question)
     return kind in ("list", "reason") or (kind == "open" and "how" in words(question))
 

@@ -159,7 +159,7 @@ class ExtractiveEngine:
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The best sentences, three unless another number is asked for, each with its mark; else the fixed reply.
 
-        With an evaluator it is the sentence around the best short answer, and several only for lists, "how" and "why".
+        With an evaluator it is the sentence around the best short answer; several only where the question is open.
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
         of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
