@@ -45,6 +45,9 @@ _HEADERS = "headers "
 _MIXED = f"{_HEADERS}of several versions"
 """That part for indexes that are asked as one and differ in it."""
 
+_EVALUATOR = "evaluator "
+"""What the part of a fingerprint begins with that says which evaluator reads, where the engine's scores follow one."""
+
 _PLACEHOLDER = "CASES"
 
 
@@ -130,22 +133,36 @@ def _common(fingerprint: str, parts: Sequence[str]) -> int:
     return len({*fingerprint.split("; ")} & {*parts})
 
 
+def _part(parts: Sequence[str], beginning: str) -> str:
+    """The part of a fingerprint that begins so; empty where there is none."""
+    return "".join(part for part in parts if part.startswith(beginning))
+
+
 def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     """What thresholds of the fingerprint with the parts `kept` hold for and one with the parts `now` is not."""
     if _engine(kept[0]) != _engine(now[0]):
         return f"another engine ({_engine(kept[0])})"
     different = []
-    headers_kept, headers_now = ("".join(part for part in parts if part.startswith(_HEADERS)) for parts in (kept, now))
+    headers_kept, headers_now = (_part(parts, _HEADERS) for parts in (kept, now))
     if headers_kept != headers_now:
         which = (
             "with other" if headers_kept and headers_now not in ("", _MIXED) else "with" if headers_kept else "without"
         )
         mixed = ", and the indexes that are asked differ in that" if headers_now == _MIXED else ""
         different.append(f"an index {which} headers{mixed}")
+    evaluator_kept, evaluator_now = (_part(parts, _EVALUATOR) for parts in (kept, now))
+    if evaluator_kept != evaluator_now:
+        both = evaluator_kept and evaluator_now
+        which = (
+            "other weights or another calibration of"
+            if both
+            else f"an engine {'with' if evaluator_kept else 'without'}"
+        )
+        different.append(f"{which} the evaluator")
     if kept[0] != now[0]:
         prompts = any(" with " in part for part in (kept[0], now[0]))
         different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")
-    if {*kept[1:]} - {headers_kept} != {*now[1:]} - {headers_now}:
+    if {*kept[1:]} - {headers_kept, evaluator_kept} != {*now[1:]} - {headers_now, evaluator_now}:
         different.append("another model or embedder")
     return joined(different)
 

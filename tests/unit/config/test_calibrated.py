@@ -47,6 +47,22 @@ def test_thresholds_of_another_fingerprint_are_named_and_not_used(kept, made_for
     assert void.line == f"{reason}: {void.command}"
 
 
+@pytest.mark.parametrize(
+    ("kept", "now", "made_for"),
+    [
+        ("; evaluator aa", "; evaluator bb", "other weights or another calibration of the evaluator"),
+        ("; evaluator aa", "", "an engine with the evaluator"),
+        ("", "; evaluator bb", "an engine without the evaluator"),
+    ],
+)
+def test_thresholds_hold_for_the_evaluator_that_they_were_fitted_with(kept, now, made_for):
+    settings = Settings.load()
+    keep(settings, f"extractive 3-ab; minilm 1{kept}; headers 2", Thresholds(answer=0.4), {})
+    fingerprint = f"extractive 3-ab; minilm 1{now}; headers 2"
+    assert thresholds_for(settings, fingerprint) == Thresholds()
+    assert void_calibration(settings, fingerprint).made_for == made_for
+
+
 def test_prompts_of_a_persons_own_are_no_earlier_version():
     settings = Settings.load()
     keep(settings, "ollama 3; tiny@1; list", Thresholds(answer=0.4), {})
