@@ -87,6 +87,9 @@ PassagesOption = Annotated[
 SplitOption = Annotated[
     str | None, typer.Option("--split", metavar="NAME", help="The split of a BEIR folder; test if left out.")
 ]
+GoldOption = Annotated[
+    bool, typer.Option("--gold", help="Ask each question of the files that its case names as relevant alone.")
+]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
 ]
@@ -112,6 +115,7 @@ def run_(
     passages: PassagesOption = "chunks",
     format: FormatOption = None,
     split: SplitOption = None,
+    gold: GoldOption = False,
     judge: JudgeOption = None,
     seconds: SecondsOption = None,
     web_from: WebFromOption = None,
@@ -132,10 +136,10 @@ def run_(
     from local_rag.index.candidates import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
-    _check_ranking(retrieval_only, graph=graph, judge=judge, web_from=web_from)
+    _check_ranking(retrieval_only, graph=graph, gold=gold, judge=judge, web_from=web_from)
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
-    plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole")
+    plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole", gold)
     given = {"k": k, "rerank": rerank, "limits__seconds": seconds, "web__enabled": "off"}
     settings = options.settings(
         **given,

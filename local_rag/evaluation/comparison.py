@@ -10,6 +10,7 @@ from typing import Any
 from local_rag.core.errors import UsageError
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.difference import Difference, corrected, difference
+from local_rag.evaluation.evaluator_facts import other_evaluators
 from local_rag.evaluation.folder import Key, RunFolder, key_of
 from local_rag.evaluation.manifest import flat
 from local_rag.evaluation.measures import MEASURES, RecordKind
@@ -17,7 +18,9 @@ from local_rag.evaluation.reports.facts import parts_embedded
 from local_rag.evaluation.requirements import must_have_extra
 from local_rag.text.display import joined, short_path, shorten
 
-_COMPARED = "cases limit seed k depth engine judge index second_source settings models_yaml versions".split()
+_COMPARED = (
+    "cases limit seed k depth engine evaluator gold judge index second_source settings models_yaml versions".split()
+)
 _LEFT_OUT = set("cases.path cases.total index.path second_source.path engine.why models_yaml.text".split())
 """Says nothing of the figures."""
 
@@ -62,8 +65,8 @@ class Pairing:
 class Comparison:
     """Two runs over the cases that both hold. `relabelled` of these have other labels in A than in B.
 
-    `partial` says of each run whose index was embedded in part how much was. `alone` names graphs
-    and modes that only one run has, and in which.
+    `partial` says of each run whose index was embedded in part how much was, `evaluators` that the passages were not
+    read by the same evaluator, if so. `alone` names graphs and modes that only one run has, and in which.
     """
 
     a: Path
@@ -74,6 +77,7 @@ class Comparison:
     relabelled: int
     made: tuple[ManifestDifference, ...]
     partial: tuple[str, ...]
+    evaluators: str
     alone: tuple[str, ...]
     seed: int
     paired: tuple[Pairing, ...]
@@ -126,6 +130,7 @@ def compare(
         only_b=len(b.cases) - len(common),
         relabelled=sum(a.cases[case] != b.cases[case] for case in common),
         partial=tuple(_partial(a, b)),
+        evaluators=other_evaluators(a.folder.manifest, b.folder.manifest),
         made=tuple(_manifest_differences(a.folder.manifest, b.folder.manifest)),
         alone=() if graph_a or graph_b else tuple(_alone(a, b, chosen)),
         seed=seed,

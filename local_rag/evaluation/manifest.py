@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import NO_MATTER
+from local_rag.evaluation.evaluator_facts import evaluator_facts
 from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
@@ -23,7 +24,20 @@ if TYPE_CHECKING:
     from local_rag.index.status import IndexStatus
     from local_rag.runtime.rag import Rag
 
-_SAME = ("cases", "limit", "seed", "k", "depth", "engine", "index", "settings", "models_yaml", "local-rag")
+_SAME = (
+    "cases",
+    "limit",
+    "seed",
+    "k",
+    "depth",
+    "engine",
+    "evaluator",
+    "gold",
+    "index",
+    "settings",
+    "models_yaml",
+    "local-rag",
+)
 """What must be the same for a run to go on; graphs and modes may be added to it."""
 
 
@@ -59,6 +73,8 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
             "fingerprint": rag.engine.fingerprint,
             "thresholds": rag.thresholds.model_dump(),
         },
+        "evaluator": evaluator_facts(rag.evaluator),
+        "gold": plan.gold,
         "judge": plan.judge,
         "index": {
             "path": str(rag.index.path),
@@ -119,6 +135,7 @@ def identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     silent = _NO_MATTER if manifest["engine"]["name"] != "extractive" else (*_NO_MATTER, "ollama.", "model", "profile")
     own["settings"] = {name: value for name, value in manifest["settings"].items() if not name.startswith(silent)}
     own["models_yaml"] = manifest["models_yaml"]["sha256"]
+    own |= {"evaluator": (manifest.get("evaluator") or {}).get("fingerprint"), "gold": bool(manifest.get("gold"))}
     own["seed"] = None if manifest["limit"] is None else manifest["seed"]
     parts = {name: own[name] for name in _SAME}
     parts["cases"] = {name: manifest["cases"][name] for name in ("sha256", "format", "used")}

@@ -12,11 +12,11 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from local_rag.core.cancel import Cancel, scope
-from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped
+from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
 from local_rag.evaluation.folder import Key, Record, RunFolder
-from local_rag.evaluation.matching import ranking
+from local_rag.evaluation.matching import lookup, ranking
 from local_rag.evaluation.records import answer_record, failure_record, retrieval_record, route_record
 from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 
@@ -43,7 +43,11 @@ OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked. `depth` is how many things a ranking holds; `whole` says that passages are whole documents."""
+    """What is asked. `depth` is how many things a ranking holds; `whole` says that passages are whole documents.
+
+    `gold`: each question is asked of the files that its case names as relevant alone, so that reading is measured and
+    not search; cases that name none are not asked.
+    """
 
     graphs: tuple[str, ...]
     modes: tuple[Mode, ...]
@@ -52,6 +56,7 @@ class Plan:
     seed: int = 0
     judge: str | None = None
     whole: bool = False
+    gold: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ class Runner:
         A graph asks all cases before the next one begins: a server remembers the prompts of the last question, and what
         one graph has paid for must not be free for the next. The judge's model is loaded once.
         """
-        cases, graphs = self.folder.cases, self.plan.graphs
+        graphs = self.plan.graphs
+        cases = [case for case in self.folder.cases if not self.plan.gold or _files(case)]
         steps = [
             self._step("retrieval", case, f"retrieval, {mode}", self._rank, mode=mode)
             for mode in self.plan.modes
@@ -167,6 +173,19 @@ class Runner:
         searched = [self.rag.index, *([self.rag.second_source.index] if self.rag.second_source else [])]
         return frozenset(file.path for index in searched for file in index.files() if file.chunks == 1)
 
+    @cached_property
+    def _paths(self) -> Callable[[str], list[str]]:
+        """From the file of a case to those of the index."""
+        return lookup(file.path for file in self.rag.index.files())
+
+    def _gold(self, case: Case) -> list[str]:
+        """The files of the index that a case names as relevant. Raises UsageError where one is not there."""
+        files = {file: self._paths(file) for file in _files(case)}
+        for file, paths in files.items():
+            if not paths:
+                raise UsageError(f"the index holds no {file}, which the case names as relevant")
+        return [path for paths in files.values() for path in paths]
+
     def _forget(self) -> None:
         """What one question or graph has paid for must not be free for the next."""
         if self.rag.embedder is not None:
@@ -209,7 +228,8 @@ class Runner:
 
     def _answer(self, case: Case, graph: str) -> Record:
         self._forget()
-        events: list[Event] = list(self.rag.stream(case.question, graph=graph, record=False))
+        within = self._gold(case) if self.plan.gold else ()
+        events: list[Event] = list(self.rag.stream(case.question, graph=graph, within=within, record=False))
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
@@ -240,3 +260,8 @@ class Runner:
             "prompt_tokens": judgement.usage.prompt_tokens,
             "output_tokens": judgement.usage.output_tokens,
         }
+
+
+def _files(case: Case) -> list[str]:
+    """The files that a case names as relevant, each once."""
+    return list(dict.fromkeys(target.file for target in case.relevant if target.file))

@@ -63,7 +63,7 @@ def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield f"B  {short_path(comparison.b)}"
     yield ""
     yield _common(comparison)
-    for line in comparison.partial:
+    for line in filter(None, (comparison.evaluators, *comparison.partial)):
         yield Text(line, "yellow")
     yield from _manifest_parts(comparison.made)
     if comparison.alone:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from local_rag.evaluation.evaluator_facts import described
 from local_rag.evaluation.reports.formatting import one_line
 from local_rag.text.display import joined, plural
 
@@ -20,7 +21,7 @@ _BY_RULES = re.compile(r"proposed: \w+")
 """The note of a case that `eval make` made without a model, and that nobody edited; a model's has its name."""
 
 
-FIRST = ("started", "cases", "engine", "index")
+FIRST = ("started", "cases", "engine", "evaluator", "index")
 """What a reader wants to know before the figures; the other facts can wait."""
 
 
@@ -43,6 +44,8 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
         ("depth of retrieval", manifest.get("depth")),
         ("engine", _engine(engine)),
         ("prompts of one's own", ", ".join(map(" ".join, (engine.get("prompts") or {}).items()))),
+        ("evaluator", described(manifest["evaluator"]) if "evaluator" in manifest else None),
+        ("passages", "those of the files that a case names as relevant (--gold)" if manifest.get("gold") else None),
         ("judge", manifest.get("judge") or "none"),
         ("index", _index(index)),
         ("fingerprint", index.get("fingerprint")),

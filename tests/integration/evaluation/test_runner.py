@@ -92,6 +92,18 @@ def test_a_run_asks_retrieval_then_graph_after_graph(started):
     assert retrieved["shown"][0] == "pumps, § Pumps (relevant 1)" and len(retrieved["shown"]) == 3
 
 
+def test_with_gold_each_question_is_asked_of_the_files_that_its_case_names(started):
+    lost = Case("4", "What does a nut cost?", ("1 euro",), True, (Target("nuts"),))
+    runner = started(plan=replace(TWO, graphs=("plain",), gold=True), cases=(*CASES, lost))
+    runner.run()
+    records = {record["case"]: record for record in runner.folder.records if record["kind"] == "answer"}
+    assert set(records) == {"1", "3", "4"}, "a case that names no file is not asked"
+    assert [passage["holds"] for passage in records["3"]["passages"]] == [[0]]
+    assert records["3"]["passages"][0]["text"].endswith("A valve costs 7 euros.")
+    assert records["4"]["error"] == "UsageError: the index holds no nuts, which the case names as relevant"
+    assert any("gold" in line for line in differences(runner.folder.manifest, runner.folder.manifest | {"gold": False}))
+
+
 def test_an_answer_is_kept_with_all_that_led_to_it(started):
     runner = started(scripted(relevant=["ynn"]))
     runner.run()

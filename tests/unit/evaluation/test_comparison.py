@@ -70,6 +70,10 @@ def routed(case, source):
     return {"kind": "route", "case": case.id, "expected": "vectorstore", "source": source}
 
 
+def evaluator(weights):
+    return {"name": "minilm", "fingerprint": f"{weights}1", "weights": weights * 16, "base": "", "base_sha256": ""}
+
+
 @pytest.fixture
 def run(tmp_path):
     """Makes a run folder of a name, with these records; what else is named differs in its manifest."""
@@ -329,3 +333,18 @@ def test_json_and_the_same_seed_gives_the_same(run):
     assert once == again
     made = json.loads(once)
     assert made["paired"][0]["figures"][0]["verdict"] and made["seed"] == 3
+
+
+def test_runs_that_other_weights_read_are_named_as_such(run):
+    cases = [case(1), case(2)]
+    records = [answered(one) for one in cases]
+    old, new = (run(name, cases, records, evaluator=evaluator(name)) for name in ("aaaa", "bbbb"))
+    without, early = run("without", cases, records, evaluator=None), run("early", cases, records)
+    comparison = compare(old, new)
+    said = "Other evaluators: minilm (aaaaaaaaaaaa…) in A, minilm (bbbbbbbbbbbb…) in B; differences may be theirs."
+    assert comparison.evaluators == said
+    assert {difference.name for difference in comparison.made} == {"evaluator.fingerprint", "evaluator.weights"}
+    assert said in " ".join(lines_shown(*comparison_parts(comparison), width=200))
+    assert "none in A" in compare(without, new).evaluators
+    assert compare(old, early).evaluators.endswith("none in B; differences may be theirs.")
+    assert compare(without, early).evaluators == ""
