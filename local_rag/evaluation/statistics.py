@@ -57,6 +57,30 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def balanced_interval(
+    groups: Sequence[Sequence[float]], seed: int, level: float = 0.95, resamples: int = RESAMPLES
+) -> tuple[float, float] | None:
+    """Where the mean of the groups' means lies, such as a balanced accuracy; each group is drawn anew for itself.
+
+    The percentile interval of a stratified bootstrap (Davison and Hinkley, Bootstrap methods and their application,
+    1997, section 3.2). None where a group has fewer than two values.
+    """
+    import numpy as np
+
+    if min(map(len, groups), default=0) < 2:
+        return None
+    draw = np.random.default_rng(seed)
+    drawn = np.zeros(resamples)
+    for group in groups:
+        values = np.asarray(group, dtype=float)
+        step = max(1, _AT_ONCE // len(values))
+        for first in range(0, resamples, step):
+            part = drawn[first : first + step]
+            part += values[draw.integers(0, len(values), (len(part), len(values)))].mean(axis=1) / len(groups)
+    low, high = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2))
+    return float(low), float(high)
+
+
 def sign_flip(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
     """Two-sided p-value of a mean of paired differences, if each might as well have had the other sign.
 
