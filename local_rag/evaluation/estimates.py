@@ -38,6 +38,24 @@ def estimates(
     return {name: estimate for name, estimate in made.items() if estimate is not None}
 
 
+def difference_between(a: tuple[RunFolder, str], b: tuple[RunFolder, str], name: str, seed: int = 0) -> Estimate | None:
+    """How much more B reaches than A, each a run and a graph of it, over the cases that both answered without failure.
+
+    None where the figure applies to no case.
+    """
+    records_b = {case.id: record for case, record in answered_pairs(*b)}
+    both = [(case, record, records_b[case.id]) for case, record in answered_pairs(*a) if case.id in records_b]
+    groups = [
+        [after - before for before, after in pairs if before is not None and after is not None]
+        for of in (MEASURES[part].of for part in (("answered", "refused") if name == BALANCED else (name,)))
+        for pairs in [[(of(case, record), of(case, other)) for case, record, other in both]]
+    ]
+    if not all(groups):
+        return None
+    value = sum(sum(group) / len(group) for group in groups) / len(groups)
+    return _of(value, balanced_interval(groups, seed), sum(map(len, groups)))
+
+
 def answered_pairs(
     folder: RunFolder, graph: str, only: Iterable[str] | None = None
 ) -> list[tuple[Case, Mapping[str, Any]]]:
