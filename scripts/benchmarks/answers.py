@@ -87,7 +87,8 @@ def run(options: argparse.Namespace, data: Path) -> Report:
         errors[evaluator] = calibration_errors(options, place, evaluator)
     report = Report("answers", f"the extractive engine with the evaluator {options.evaluators[0]}")
     report.facts = {"squad": options.squad.stem, "questions": options.questions, "evaluators": options.evaluators}
-    report.tables = [figures(folders), not_in_the_corpus(folders), calibrated(errors), graphs_compared(folders)]
+    tables = [figures(folders), not_in_the_corpus(folders), calibrated(errors), graphs_compared(folders)]
+    report.tables = [table for table in tables if table.rows]
     report.notes.append("95 % by bootstrap; differences over the same cases")
     return report
 
