@@ -133,17 +133,14 @@ def run_(
     Without --out the run is stored in the data folder. The web is off; --web-from measures what crag and adaptive do
     with it.
     """
-    from local_rag.config.values import GraphName
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
     from local_rag.evaluation.evaluate import EvaluationRequest
     from local_rag.evaluation.formats import open_cases
     from local_rag.evaluation.runner import Plan
-    from local_rag.index.candidates import Mode
 
     _check_cases(cases, options.index, demo=demo, corpus=corpus)
     _check_ranking(retrieval_only, graph=graph, gold=gold, ablate=ablate, judge=judge, web_from=web_from)
-    graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
-    modes = _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
+    graphs, modes = _asked(graph, mode, retrieval_only)
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole", gold)
     given = {"k": k, "rerank": rerank, "limits__seconds": seconds, "web__enabled": "off"}
     settings = options.settings(
@@ -155,6 +152,15 @@ def run_(
     opened = _demo_cases(settings) if demo else open_cases(cases or (), format, split)
     request = EvaluationRequest(opened, plan, corpus, out, _command(), partial)
     return (_ablate if ablate else _evaluate)(settings, request, as_json=json)
+
+
+def _asked(graph: list[str] | None, mode: list[str] | None, retrieval_only: bool) -> tuple[Any, Any]:
+    """The graphs and the modes of retrieval, each once. Raises UsageError for an unknown name."""
+    from local_rag.config.values import GraphName
+    from local_rag.index.candidates import Mode
+
+    graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
+    return graphs, _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))
 
 
 def _command() -> tuple[str, ...]:
