@@ -64,15 +64,7 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
         "k": settings.values.k,
         "depth": plan.depth,
         "retrieval_only": not plan.graphs,
-        "engine": {
-            "name": rag.engine.name,
-            "describe": rag.engine.describe,
-            "why": rag.choice.why,
-            "models": digests(rag.engine),
-            "prompts": own_prompts(rag.engine),
-            "fingerprint": rag.engine.fingerprint,
-            "thresholds": rag.thresholds.model_dump(),
-        },
+        "engine": _engine(rag),
         "evaluator": evaluator_facts(rag.evaluator),
         "gold": plan.gold,
         "judge": plan.judge,
@@ -92,6 +84,18 @@ def manifest_of(cases: CaseSet, used: Sequence[Case], plan: Plan, rag: Rag, comm
         "settings": _settings(settings),
         "models_yaml": _models_yaml(settings),
         "versions": _versions(),
+    }
+
+
+def _engine(rag: Rag) -> dict[str, Any]:
+    return {
+        "name": rag.engine.name,
+        "describe": rag.engine.describe,
+        "why": rag.choice.why,
+        "models": digests(rag.engine),
+        "prompts": own_prompts(rag.engine),
+        "fingerprint": rag.engine.fingerprint,
+        "thresholds": rag.thresholds.model_dump(),
     }
 
 
