@@ -95,7 +95,7 @@ def try_(
     from local_rag.terminal.models import trial_parts
 
     settings = settings_of(None, models, trust_models_here, model=name or model, profile=profile)
-    with closing(open_ollama(settings)) as engine:
+    with closing(open_ollama(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)
         trial = run_trial(engine, stderr_display())

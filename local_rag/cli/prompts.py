@@ -68,7 +68,7 @@ def prompts_check(
     from local_rag.runtime.engine_choice import open_ollama
     from local_rag.terminal.models import trial_parts
 
-    with closing(open_ollama(settings)) as engine:
+    with closing(open_ollama(settings, trial=True)) as engine:
         trial = run_trial(engine, stderr_display())
     write_result({"check": check, "trial": trial}, (*check_parts(check), *trial_parts(trial)), as_json=json)
     return 0 if trial.honoured else 1

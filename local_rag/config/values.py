@@ -123,13 +123,19 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
+Grading = Literal["list", "each", "evaluator"]
+"""Who grades passages: a language model in one call, in one for each, or the trained evaluator."""
+
+
 class Ollama(_Section):
     """How the Ollama server is spoken to. Which models it runs stands in models.yaml."""
 
     host: str = Field("127.0.0.1:11434", description="where Ollama listens: host, host:port or a URL")
     allow_hosts: Names = Field((), description="hosts besides this machine that may be sent questions and passages")
     allow_cloud: Names = Field((), description="models that may answer from another machine, by name")
-    grading: Literal["list", "each"] = Field("list", description="one call for all passages, or one for each")
+    grading: Grading = Field(
+        "list", description="passages: list, one call for all; each, one for each; evaluator, none: it grades them"
+    )
     logprobs: Literal["auto", "off"] = Field("auto", description="scores from the probabilities of the verdicts' words")
     keep_alive: str = Field(
         "5m",
@@ -139,6 +145,11 @@ class Ollama(_Section):
     )
     idle_seconds: float = Field(60.0, gt=0, description="longest silence within a reply")
     load_seconds: float = Field(180.0, gt=0, description="longest wait for a model to be loaded")
+
+    @property
+    def by_model(self) -> Ollama:
+        """The same, with passages graded by the model where the evaluator would grade them."""
+        return self.model_copy(update={"grading": "list"}) if self.grading == "evaluator" else self
 
 
 ENGINES = ("brave", "duckduckgo", "grokipedia", "mojeek", "startpage", "wikipedia", "yahoo")

@@ -9,7 +9,7 @@ from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
 from local_rag.index.reranked import EvaluatorReranker
-from local_rag.runtime.opening import open_evaluator, open_reranker
+from local_rag.runtime.opening import open_evaluator, open_reranker, without_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
@@ -43,9 +43,8 @@ class Choice:
     @property
     def reads_first(self) -> TrainedEvaluator | None:
         """The evaluator where every question is answered with it, so that it is loaded before the first node."""
-        grades = getattr(self.engine, "grading", "") == "evaluator"
-        reads = grades or self.engine.name == "extractive" or isinstance(self.reranker, EvaluatorReranker)
-        return self.evaluator if reads else None
+        grades = self.engine.name == "extractive" or _graded_by_evaluator(self.engine)
+        return self.evaluator if grades or isinstance(self.reranker, EvaluatorReranker) else None
 
     def close(self, *, engine: bool = True) -> None:
         """Close the evaluator, and the engine unless it belongs to somebody else."""
@@ -81,14 +80,39 @@ def choose_engine(
     """
     evaluator, lacking = open_evaluator(settings, display)
     reranker = reranker or open_reranker(settings, evaluator)
-    return _with_evaluator(_chosen(settings, embedder, corpus, evaluator, reranker), evaluator, lacking, reranker)
+    choice = _chosen(settings, embedder, corpus, evaluator, reranker)
+    try:
+        _check_grading(choice.engine, settings, evaluator, lacking)
+    except LocalRagError:
+        choice.engine.close()
+        raise
+    return _with_evaluator(choice, evaluator, lacking, reranker)
 
 
 def _with_evaluator(
-    choice: Choice, evaluator: TrainedEvaluator | None, lacking: str, reranker: Reranker | None
+    choice: Choice, evaluator: TrainedEvaluator | None, lacking: LocalRagError | None, reranker: Reranker | None
 ) -> Choice:
-    note = "\n".join(filter(None, (choice.note, lacking)))
+    note = "\n".join(filter(None, (choice.note, without_evaluator(lacking))))
     return replace(choice, evaluator=evaluator, reranker=reranker, note=note)
+
+
+def _check_grading(
+    engine: Engine, settings: Settings, evaluator: Evaluator | None, lacking: LocalRagError | None
+) -> None:
+    """Raises why the evaluator cannot be had where it is to grade: nothing else grades in its place."""
+    if evaluator is not None or not _graded_by_evaluator(engine):
+        return
+    origin = settings.origin["ollama.grading"] if settings.values.ollama.grading == "evaluator" else ""
+    what = f"ollama.grading is evaluator ({origin})" if origin else "grading is evaluator"
+    if lacking is None:
+        off = f"the evaluator is off ({settings.origin['evaluator']})"
+        hint = "set evaluator: minilm, or let the model grade: ollama.grading: list"
+        raise UsageError(f"{what}, and {off}", hint=hint)
+    raise type(lacking)(f"{what}: {lacking}", hint=lacking.hint)
+
+
+def _graded_by_evaluator(engine: Engine) -> bool:
+    return getattr(engine, "grading", "") == "evaluator"
 
 
 def _chosen(
@@ -103,7 +127,7 @@ def _chosen(
         return _extractive(settings, embedder, corpus, evaluator, reranker)
     must = settings.values.engine == "ollama" or bool(named(settings))
     try:
-        engine = open_ollama(settings, None if must else QUICK)
+        engine = open_ollama(settings, None if must else QUICK, evaluator)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise
@@ -119,9 +143,10 @@ def _chosen(
 def own_engine(
     settings: Settings, engine: Engine, display: Display | None = None, reranker: Reranker | None = None
 ) -> Choice:
-    """An engine that the calling program made; one of a chat model is told the prompts in force.
+    """An engine that the calling program made; one of a chat model is told the prompts in force, and has the evaluator.
 
-    Raises UsageError for what is no engine, and for prompts where the engine has none to replace.
+    Raises UsageError for what is no engine, for prompts where the engine has none to replace, and where it is to grade
+    by an evaluator that is off; what opening the evaluator raises, where it needs it.
     """
     from local_rag.core import protocols
     from local_rag.engines.chat_model.engine import ChatModelEngine
@@ -138,11 +163,12 @@ def own_engine(
                 f"{name}={settings.get(name)!r} says nothing to an engine that a program gives: it has its own model",
                 hint=f"leave out {name}=, or engine=",
             )
+    evaluator, lacking = open_evaluator(settings, display)
     if isinstance(engine, ChatModelEngine):
-        engine = engine.with_prompts(prompt_texts(settings))
+        engine = engine.opened_with(prompt_texts(settings), evaluator)
+        _check_grading(engine, settings, evaluator, lacking)
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
-    evaluator, lacking = open_evaluator(settings, display)
     return _with_evaluator(Choice(engine), evaluator, lacking, reranker or open_reranker(settings, evaluator))
 
 
@@ -213,8 +239,13 @@ def open_server(settings: Settings, patience: float | None = None) -> Server:
     return Server(ollama.host, ollama.allow_hosts, patience or PATIENCE)
 
 
-def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngine:
-    """The engine on the configured server and models. Raises as `choose_engine` does, whoever named them."""
+def open_ollama(
+    settings: Settings, patience: float | None = None, evaluator: Evaluator | None = None, *, trial: bool = False
+) -> OllamaEngine:
+    """The engine on the configured server and models; for a `trial` the model grades passages, whoever else does.
+
+    Raises as `choose_engine` does, whoever named them.
+    """
     from local_rag.core.address import address, probe
 
     probe(address(settings.values.ollama.host))
@@ -225,7 +256,8 @@ def open_ollama(settings: Settings, patience: float | None = None) -> OllamaEngi
     server = open_server(settings, patience)
     try:
         values = settings.values
-        return OllamaEngine.open(server, specs, profile.num_ctx, values.ollama, values.explain, texts)
+        ollama = values.ollama.by_model if trial else values.ollama
+        return OllamaEngine.open(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator)
     except LocalRagError as error:
         try:
             raise _with_others(error, server) if isinstance(error, ModelMissing) else error

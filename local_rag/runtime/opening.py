@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMismatch, IndexMissing, ModelChanged, ModelMissing, UsageError
+from local_rag.core.errors import IndexMismatch, IndexMissing, LocalRagError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
 
@@ -66,15 +66,18 @@ def loading(name: str) -> str:
     return f"loading the embedding model {name}"
 
 
-def open_evaluator(settings: Settings, display: Display | None = None) -> tuple[TrainedEvaluator | None, str]:
-    """The evaluator that the settings name, not loaded yet; else None, and in one line why it cannot be had ("" where
-    it is off). `display` is told before a load that takes seconds. Raises ConfigError for a name that nobody knows.
+def open_evaluator(
+    settings: Settings, display: Display | None = None
+) -> tuple[TrainedEvaluator | None, LocalRagError | None]:
+    """The evaluator that the settings name, not loaded yet; else None, and why it cannot be had (None where it is off).
+
+    `display` is told before a load that takes seconds. Raises ConfigError for a name that nobody knows.
     """
     from local_rag.config.models import load_models
 
     name = settings.values.evaluator
     if name == "off":
-        return None, ""
+        return None, None
     from local_rag.engines.evaluator import files
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
 
@@ -87,9 +90,14 @@ def open_evaluator(settings: Settings, display: Display | None = None) -> tuple[
     try:
         found = files.find(name, load_models(settings), cache / WEIGHTS_SEEN)
     except (ModelMissing, ModelChanged) as error:
-        return None, f"without the evaluator: {error}; {error.hint}"
+        return None, error
     evaluator = TrainedEvaluator(name, found, cache, on_load)
-    return evaluator, ""
+    return evaluator, None
+
+
+def without_evaluator(lacking: LocalRagError | None) -> str:
+    """In one line why the evaluator cannot be had; empty where it can, or is off."""
+    return f"without the evaluator: {lacking}; {lacking.hint}" if lacking else ""
 
 
 def loading_evaluator(name: str) -> str:
@@ -125,10 +133,10 @@ def reranked(
 
     Raises what `open_evaluator` and `open_reranker` raise.
     """
-    evaluator, lacking = (None, "") if settings.values.rerank == "off" else open_evaluator(settings, display)
+    evaluator, lacking = (None, None) if settings.values.rerank == "off" else open_evaluator(settings, display)
     reranker = open_reranker(settings, evaluator)
     if lacking:
-        display.say(f"note: {lacking}")
+        display.say(f"note: {without_evaluator(lacking)}")
     if reranker is None:
         yield index
         return

@@ -1,7 +1,8 @@
 """What a question costs: Self-RAG and Adaptive RAG with our calls, against the calls of the LangGraph tutorials.
 
-Both run through the same graphs, engine and server; only `grading` differs. `each` is the baseline: one grading call
-per document, the documents in another place of every prompt, a hallucination grader and an answer grader.
+All run through the same graphs, engine and server; only `grading` differs. `each` is the baseline: one grading call
+per document, the documents in another place of every prompt, a hallucination grader and an answer grader. `list` grades
+all passages in one call; with `evaluator` the packaged model grades them, and what it rejects is never read.
 """
 
 from __future__ import annotations
@@ -10,67 +11,37 @@ import argparse
 import os
 import re
 import time
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.agreeing_evaluator import Agreeing
 from benchmarks.llama_endpoint import HOST_CACHE, NAME, Endpoint
 from benchmarks.llama_model import LAYERS, WIDTH, model_file
 from benchmarks.ollama_relay import Relay
+from benchmarks.question_cases import CASES, GRADINGS, Case, Cost, Costs, Grading
+from benchmarks.question_tables import different_ways, first_table, kinds_table, second_table
 from benchmarks.question_texts import QUESTIONS, Passages, Web, pieces
-from benchmarks.report import Report, Table
+from benchmarks.report import Report
 
 if TYPE_CHECKING:
+    from local_rag.core.protocols import Evaluator
     from local_rag.runtime.rag import Rag
 
-Grading = Literal["each", "list"]
 WINDOW = 8192
 PATIENCE = 3600.0
 """Seconds of a question; a benchmark is never short of time."""
 
 
 @dataclass(frozen=True)
-class Case:
-    """A question, and which passages the grader finds irrelevant (places from 0); `asked` counts a chat's questions."""
+class Parts:
+    """What every case is asked with."""
 
-    graph: str
-    k: int
-    named: str
-    rejected: tuple[int, ...] = ()
-    asked: int = 1
-
-
-CASES = (
-    Case("self-rag", 4, "all relevant"),
-    Case("adaptive", 4, "all relevant"),
-    Case("self-rag", 8, "all relevant"),
-    Case("adaptive", 8, "all relevant"),
-    Case("self-rag", 4, "the first rejected", (0,)),
-    Case("self-rag", 8, "two rejected", (0, 4)),
-    Case("self-rag", 4, "a rewrite", (0, 1, 2, 3)),
-    Case("self-rag", 4, "two of a chat", (), 2),
-    Case("self-rag", 8, "two of a chat", (), 2),
-)
-
-
-@dataclass
-class Cost:
-    """What one question cost: seconds, and of its calls the tokens read and written, and of what kind they were.
-
-    `busy` are processor seconds of the server: other programs on the machine do not change them much. `way` is every
-    verdict and label in turn.
-    """
-
-    seconds: float
-    busy: float | None
-    read: int | None
-    unique: int | None
-    wrote: int
-    loads: list[float]
-    way: list[str]
-    calls: list[tuple[str, float]] = field(default_factory=list)
+    passages: Passages
+    endpoint: Endpoint | Relay
+    evaluator: Evaluator
+    options: argparse.Namespace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,19 +58,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, data: Path) -> Report:
     """Measure."""
-    for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
+    for name in [name for name in os.environ if name.startswith("LOCAL_RAG_") and name != "LOCAL_RAG_CACHE_DIR"]:
         del os.environ[name]  # nobody's own settings
     os.environ |= {"LOCAL_RAG_DATA_DIR": str(data / "home"), "LOCAL_RAG_CONFIG_DIR": str(data / "home")}
     report = Report("question", "the calls and the prompts of the LangGraph tutorials (`grading: each`)")
-    passages = Passages(pieces(options.text))
+    passages, evaluator = Passages(pieces(options.text)), _packaged_evaluator()
     cases = [one for one in CASES if options.only in f"{one.graph} {one.k} {one.named}"]
     with _endpoint(options, data) as endpoint:
-        _asked(Case("plain", 1, "warm"), "list", passages, endpoint, options)
-        found = [_both(case, passages, endpoint, options) for case in cases]
-    report.tables += [_table(cases, found), *_second_table(cases, found), _kinds(cases, found)]
-    report.notes += [*_notes(options), *_different(cases, found)]
-    report.facts = {"cases": [_facts(case, both) for case, both in zip(cases, found, strict=True)]}
+        parts = Parts(passages, endpoint, evaluator, options)
+        _asked(Case("plain", 1, "warm"), "list", parts)
+        measured = [_measured(case, parts) for case in cases]
+    report.tables += [first_table(cases, measured), *second_table(cases, measured), kinds_table(cases, measured)]
+    report.notes += [*_notes(options), *different_ways(cases, measured)]
+    report.facts = {"cases": [_facts(case, costs) for case, costs in zip(cases, measured, strict=True)]}
     return report
+
+
+def _packaged_evaluator() -> Evaluator:
+    """The evaluator of the package, in memory already. Ends the program where it cannot be had."""
+    from local_rag.config.settings import Settings
+    from local_rag.runtime.opening import open_evaluator
+
+    evaluator, why = open_evaluator(Settings.load())
+    if evaluator is None:
+        raise SystemExit(f"error: {why}")
+    evaluator.load()
+    return evaluator
 
 
 def _endpoint(options: argparse.Namespace, data: Path) -> Endpoint | Relay:
@@ -112,17 +96,12 @@ def _endpoint(options: argparse.Namespace, data: Path) -> Endpoint | Relay:
     return Relay.start(address(Settings.load().values.ollama.host).url.partition("//")[2], options.ollama)
 
 
-Both = dict[Grading, list[Cost]]
-"""The costs of a case's questions, one after the other."""
-
-
-def _both(case: Case, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace) -> Both:
+def _measured(case: Case, parts: Parts) -> Costs:
     """The fastest run of each, taken in turn."""
-    best: Both = {}
-    for turn in range(options.repeat):
-        order: tuple[Grading, ...] = ("list", "each") if turn % 2 == 0 else ("each", "list")
-        for grading in order:
-            costs = _asked(case, grading, passages, endpoint, options)
+    best: Costs = {}
+    for turn in range(parts.options.repeat):
+        for grading in GRADINGS if turn % 2 == 0 else GRADINGS[::-1]:
+            costs = _asked(case, grading, parts)
             if grading not in best or _seconds(costs) < _seconds(best[grading]):
                 best[grading] = costs
     return best
@@ -132,13 +111,14 @@ def _seconds(costs: Sequence[Cost]) -> float:
     return sum(cost.seconds for cost in costs)
 
 
-def _asked(
-    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace
-) -> list[Cost]:
+def _asked(case: Case, grading: Grading, parts: Parts) -> list[Cost]:
     from langgraph.checkpoint.memory import InMemorySaver
 
-    endpoint.begin([passages.texts[place][:60] for place in case.rejected])
-    with _rag(case, grading, passages, endpoint, options) as rag:
+    passages, endpoint = parts.passages, parts.endpoint
+    rejected = [passages.texts[place][:60] for place in case.rejected]
+    endpoint.begin(rejected)
+    evaluator = Agreeing(parts.evaluator, rejected) if grading == "evaluator" else None
+    with _rag(case, grading, parts, evaluator) as rag:
         graph = rag.graph(case.graph, checkpointer=InMemorySaver() if case.asked > 1 else None)
         costs, before = [], 0
         for question in QUESTIONS[: case.asked]:
@@ -148,14 +128,12 @@ def _asked(
             state = graph.invoke({"question": question}, config, context=rag.context(graph=case.graph))
             seconds = time.perf_counter() - began
             calls = endpoint.calls()
-            costs.append(_cost(seconds, state, calls[before:], endpoint))
+            costs.append(_cost(seconds, state, calls[before:], endpoint, evaluator))
             before = len(calls)
         return costs
 
 
-def _rag(
-    case: Case, grading: Grading, passages: Passages, endpoint: Endpoint | Relay, options: argparse.Namespace
-) -> Rag:
+def _rag(case: Case, grading: Grading, parts: Parts, evaluator: Agreeing | None) -> Rag:
     """The product, with fixed passages in place of an index. The model is in memory already."""
     from local_rag.config.models import ROLES, OllamaModelSpec
     from local_rag.config.settings import Settings
@@ -166,29 +144,31 @@ def _rag(
 
     settings = Settings.load(
         k=case.k, graph=case.graph, ollama__grading=grading, ollama__idle_seconds=PATIENCE,
-        limits__seconds=PATIENCE, ollama__host=endpoint.host,
+        limits__seconds=PATIENCE, ollama__host=parts.endpoint.host,
     )  # fmt: skip
     ollama = settings.values.ollama
-    spec = OllamaModelSpec(name=options.ollama or NAME)
+    spec = OllamaModelSpec(name=parts.options.ollama or NAME)
     server = Server(ollama.host, ollama.allow_hosts)
-    engine = OllamaEngine.open(server, dict.fromkeys(ROLES, spec), WINDOW, ollama)
+    engine = OllamaEngine.open(server, dict.fromkeys(ROLES, spec), WINDOW, ollama, evaluator=evaluator)
     server.preload(spec.name, {"num_ctx": WINDOW}, ollama.keep_alive, PATIENCE)
-    corpus: Any = passages
+    corpus: Any = parts.passages
     rag = Rag(settings, corpus, Choice(engine))
     rag.web = Web()
     return rag
 
 
-def _cost(seconds: float, state: Any, calls: list[dict[str, Any]], endpoint: Any) -> Cost:
+def _cost(seconds: float, state: Any, calls: list[dict[str, Any]], endpoint: Any, evaluator: Agreeing | None) -> Cost:
     log = [call for call in state["usage"].log if call.role != "preload"]
+    evaluated, busy = evaluator.spent() if evaluator else (0.0, 0.0)
     return Cost(
         seconds=seconds,
-        busy=sum(call["busy"] for call in calls) if calls else None,
+        busy=busy + sum(call["busy"] for call in calls) if calls else None,
         read=sum(call["read"] for call in calls) if calls else None,
         unique=endpoint.count(sorted(_unique(calls))) if calls else None,
         wrote=sum(call.output_tokens for call in log),
         loads=[call.load_seconds for call in log],
         way=[f"{one.kind} {one.chunk_id or ''} {one.verdict}" for one in state["decisions"]],
+        evaluated=evaluated,
         calls=[(call.role, call.seconds) for call in log],
     )
 
@@ -199,65 +179,13 @@ def _unique(calls: Sequence[dict[str, Any]]) -> set[str]:
     return {paragraph for text in texts for paragraph in text.split("\n\n")}
 
 
-def _table(cases: Sequence[Case], found: Sequence[Both]) -> Table:
-    rows = []
-    for case, both in zip(cases, found, strict=True):
-        ours, theirs = both["list"][0], both["each"][0]
-        rows.append([f"{case.graph}, {case.k}, {case.named}", *_compared(ours, theirs)])
-    columns = ["graph, documents", "ours s", "baseline s", "ours/baseline", "processor", *_FIGURES]
-    return Table("One question", columns, rows)
-
-
-_FIGURES = ["calls", "of", "read", "of", "read/unique", "written", "of", "load ms"]
-
-
-def _compared(ours: Cost, theirs: Cost) -> list[str | float | int | None]:
-    return [
-        ours.seconds, theirs.seconds, ours.seconds / theirs.seconds,
-        ours.busy / theirs.busy if ours.busy and theirs.busy else None,
-        len(ours.calls), len(theirs.calls), ours.read, theirs.read,
-        ours.read / ours.unique if ours.read and ours.unique else None,
-        ours.wrote, theirs.wrote, max(ours.loads) * 1000,
-    ]  # fmt: skip
-
-
-def _second_table(cases: Sequence[Case], found: Sequence[Both]) -> list[Table]:
-    """A second question of a chat over the same passages: against the first, and against the baseline's second."""
-    rows = []
-    for case, both in zip(cases, found, strict=True):
-        if case.asked > 1:
-            (first, second), (_, theirs) = both["list"], both["each"]
-            busy = second.busy / first.busy if first.busy and second.busy else None
-            share = [second.seconds / first.seconds, busy, first.read, second.read]
-            rows.append([f"{case.graph}, {case.k}", *share, second.seconds / theirs.seconds])
-    columns = ["graph, documents", "second/first", "processor", "read, first", "read, second", "second: ours/baseline"]
-    return [Table("A second question of a chat over the same passages", columns, rows)] if rows else []
-
-
-def _kinds(cases: Sequence[Case], found: Sequence[Both]) -> Table:
-    """Seconds per call, by what is asked."""
-    spent: dict[str, dict[Grading, list[float]]] = defaultdict(lambda: {"list": [], "each": []})
-    for case, both in zip(cases, found, strict=True):
-        for grading, costs in both.items():
-            for kind, seconds in costs[0].calls:
-                spent[f"{case.k} documents: {kind}"][grading].append(seconds)
-    rows = [
-        [kind, _mean(one["list"]), len(one["list"]), _mean(one["each"]), len(one["each"])]
-        for kind, one in sorted(spent.items())
-    ]
-    return Table("Seconds per call", ["call", "ours", "calls", "baseline", "calls"], rows)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def _notes(options: argparse.Namespace) -> list[str]:
     notes = [
         "processor: the same ratio in processor seconds of the server, which other programs disturb less",
         "read: tokens of the prompts that were evaluated, without those that the server had in memory; unique: every "
         "paragraph of the prompts counted once, without the marks of the chat template",
         "the web is on offer, so that Adaptive asks its router; passages have about 250 tokens",
+        "the evaluator reads every passage, and then says what the case wants, as the model does",
     ]
     if options.ollama:
         return [
@@ -275,12 +203,5 @@ def _notes(options: argparse.Namespace) -> list[str]:
     ]
 
 
-def _different(cases: Sequence[Case], found: Sequence[Both]) -> list[str]:
-    """The cases whose figures compare two different things."""
-    ways = [{tuple(" / ".join(cost.way) for cost in costs) for costs in both.values()} for both in found]
-    named = [f"{case.graph}, {case.k}, {case.named}" for case, way in zip(cases, ways, strict=True) if len(way) > 1]
-    return [f"DIFFERENT WAYS, so the figures say nothing: {'; '.join(named)}"] if named else []
-
-
-def _facts(case: Case, both: Both) -> dict[str, Any]:
-    return {"case": vars(case)} | {grading: [vars(cost) for cost in costs] for grading, costs in both.items()}
+def _facts(case: Case, costs: Costs) -> dict[str, Any]:
+    return {"case": vars(case)} | {grading: [vars(cost) for cost in asked] for grading, asked in costs.items()}

@@ -20,14 +20,15 @@ LONG = 120.0
 
 
 @contextmanager
-def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, texts=None, **settings):
+def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, texts=None, evaluator=None, **settings):
     """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`."""
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
     with_server = Server(config.host, config.allow_hosts)
     try:
         spec = OllamaModelSpec(name=model, think=think)
-        engine = OllamaEngine.open(with_server, dict.fromkeys(ROLES, spec), num_ctx, config, explain, texts)
+        specs = dict.fromkeys(ROLES, spec)
+        engine = OllamaEngine.open(with_server, specs, num_ctx, config, explain, texts, evaluator)
     except BaseException:
         with_server.close()
         raise

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import ROLES
+from local_rag.config.values import Grading
 from local_rag.core.errors import UsageError
 from local_rag.engines.chat_model.call import ChatModelCalls
 from local_rag.engines.language_model.context_window import ModelSetup
@@ -15,6 +16,7 @@ from local_rag.engines.language_model.engine import LanguageModelEngine
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from local_rag.core.protocols import Evaluator
     from local_rag.engines.language_model.prompt_texts import PromptTexts
 
 WINDOW = 8_192
@@ -22,7 +24,13 @@ WINDOW = 8_192
 
 
 def from_chat_model(
-    model: BaseChatModel, *, window: int | None = None, version: str = "", explain: bool = False, each: bool = False
+    model: BaseChatModel,
+    *,
+    window: int | None = None,
+    version: str = "",
+    explain: bool = False,
+    each: bool = False,
+    grading: Grading = "list",
 ) -> ChatModelEngine:
     """An engine for `Rag.open(engine=…)` of a chat model of LangChain.
 
@@ -32,7 +40,9 @@ def from_chat_model(
 
     `window` is how many tokens a prompt and its reply may have, by default what the model's profile says, else 8,192.
     `version` changes when the weights do; without it no calibrated threshold is stored for this engine. `explain` asks
-    the graders for reasons, `each` the tutorials' graders one by one. Raises UsageError for what is no chat model.
+    the graders for reasons. `grading` is what `ollama.grading` is to Ollama: with "evaluator" the trained evaluator of
+    the Rag grades passages before this model reads any; `each` stands for "each". Raises UsageError for what is no chat
+    model.
     """
     from langchain_core.language_models import BaseChatModel
 
@@ -41,7 +51,9 @@ def from_chat_model(
             f"from_chat_model takes a chat model of LangChain, not {type(model).__name__}",
             hint='from_chat_model(ChatOpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none", model="…"))',
         )
-    return ChatModelEngine(model, window or _window(model), version, explain=explain, each=each)
+    return ChatModelEngine(
+        model, window or _window(model), version, explain=explain, grading="each" if each else grading
+    )
 
 
 class ChatModelEngine(LanguageModelEngine):
@@ -54,24 +66,35 @@ class ChatModelEngine(LanguageModelEngine):
         version: str = "",
         *,
         explain: bool = False,
-        each: bool = False,
+        grading: Grading = "list",
         texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
         calls: ChatModelCalls | None = None,
     ) -> None:
         self._model = model
         self._model_name = _name(model)
         self._version = version
-        self._how = {"explain": explain, "each": each}
         self._calls = calls or ChatModelCalls(model, self._model_name)
-        setup = ModelSetup(self._model_name, window, thinks=False)
-        super().__init__(self._calls, dict.fromkeys(ROLES, setup), **self._how, texts=texts)
+        setups = dict.fromkeys(ROLES, ModelSetup(self._model_name, window, thinks=False))
+        super().__init__(self._calls, setups, grading=grading, explain=explain, texts=texts, evaluator=evaluator)
 
-    def with_prompts(self, texts: PromptTexts) -> ChatModelEngine:
-        """The same model, told these texts; this engine where it is told them already. Their calls take turns."""
-        if texts.changed == self.prompts.texts.changed:
+    def opened_with(self, texts: PromptTexts, evaluator: Evaluator | None = None) -> ChatModelEngine:
+        """The same model, told these texts, beside this evaluator; this engine where it has both already.
+
+        Their calls take turns.
+        """
+        if texts.changed == self.prompts.texts.changed and evaluator is self._evaluator:
             return self
-        window, calls = self.setups["generator"].num_ctx, self._calls.for_another_engine()
-        return ChatModelEngine(self._model, window, self._version, **self._how, texts=texts, calls=calls)
+        return ChatModelEngine(
+            self._model,
+            self.setups["generator"].num_ctx,
+            self._version,
+            explain=self._explain,
+            grading=self.grading,
+            texts=texts,
+            evaluator=evaluator,
+            calls=self._calls.for_another_engine(),
+        )
 
     @property
     def name(self) -> str:
@@ -81,16 +104,18 @@ class ChatModelEngine(LanguageModelEngine):
     def describe(self) -> str:
         window = self.setups["generator"].num_ctx
         kind = type(self._model).__name__
-        return f"{kind} {self._model_name} (window {window:,} tokens), given by the calling program, wherever it runs"
+        where = "given by the calling program, wherever it runs"
+        return f"{kind} {self._model_name} (window {window:,} tokens), {where}{self.by_evaluator}"
 
     @property
     def fingerprint(self) -> str:
-        """The model, its parameters, the version that the caller gave, how it is asked, and which prompts it gets."""
+        """The model, its parameters, the version that the caller gave, which prompts it gets, how it is asked, and the
+        evaluator.
+        """
         parameters = json.dumps(dict(self._model._identifying_params), sort_keys=True, default=_kind)
         digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
         model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
-        manner = ["each" if self._how["each"] else "list", "levels", *(["explain"] if self._how["explain"] else [])]
-        return f"langchain {self.prompts.version}; {model} {digest}; {', '.join(manner)}"
+        return f"langchain {self.prompts.version}; {model} {digest}; {self.manner}"
 
     def prepare(self) -> None:
         """Nothing: how a model of LangChain is loaded is not known."""

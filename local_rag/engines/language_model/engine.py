@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import Role
+from local_rag.config.values import Grading
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
@@ -31,6 +32,8 @@ from local_rag.text.words import query_key
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.core.protocols import Evaluator
+
 RESERVED = 3 * ANSWER_TOKENS
 """Tokens of a window that wider passages leave free: a reply, a draft to check, a rejected one."""
 THE_ANSWER = "answer is"
@@ -40,8 +43,9 @@ THE_ANSWER = "answer is"
 class LanguageModelEngine(ABC):
     """The tasks of an engine by language models; `caller` asks them, `setups` says which model has which role.
 
-    `each` asks the tutorials' graders one by one, `logprobs` for probabilities, `explain` for reasons. Serves several
-    threads, if `caller` does.
+    `grading` says who grades passages and in how many calls, `logprobs` asks for probabilities, `explain` for reasons.
+    `evaluator` grades with `grading: evaluator`, and gives scores where the model has none. Serves several threads, if
+    `caller` does.
     """
 
     def __init__(
@@ -49,18 +53,21 @@ class LanguageModelEngine(ABC):
         caller: Calls,
         setups: Mapping[Role, ModelSetup],
         *,
-        each: bool = False,
+        grading: Grading = "list",
         logprobs: bool = False,
         explain: bool = False,
         texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
         self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
         self._caller = caller
         self._logprobs = logprobs
         self._explain = explain
+        self.grading: Grading = grading
+        self._evaluator = evaluator
         self._thinking = Thinking()
-        self._grader = Grader(self.task, self.prompts, each)
+        self._grader = Grader(self.task, self.prompts, grading, evaluator)
 
     @property
     @abstractmethod
@@ -70,6 +77,18 @@ class LanguageModelEngine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Begin no further call."""
+
+    @property
+    def manner(self) -> str:
+        """How verdicts and scores come about, for a fingerprint: the end of it."""
+        scores = "logprobs" if self._logprobs else "levels" if self._evaluator is None else "evaluator"
+        how = ", ".join([self.grading, scores, *(["explain"] if self._explain else [])])
+        return f"{how}; evaluator {self._evaluator.fingerprint}" if self._evaluator else how
+
+    @property
+    def by_evaluator(self) -> str:
+        """That the evaluator grades passages, for the end of `describe`; empty where the model does."""
+        return "; the evaluator grades passages" if self.grading == "evaluator" else ""
 
     @property
     def models(self) -> list[ModelSetup]:
@@ -143,7 +162,7 @@ class LanguageModelEngine(ABC):
         return max(0, int(left * len(text) / max(1, estimate([("user", text)]))))
 
     def relevance(self, question: str, documents: Sequence[Document], *, scored: bool = False) -> list[Relevance]:
-        """The retrieval grader: one call for the list, or one for each with `grading: each`; see `Grader`."""
+        """The retrieval grader: one call for the list, one for each, or none, as `grading` says; see `Grader`."""
         cancel.check()
         return self._grader.relevance(question, documents, scored) if documents else []
 

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
+from local_rag.config.values import Grading
 from local_rag.core import cancel
 from local_rag.core.critique import answered
+from local_rag.core.errors import EngineError
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel
+from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.answer_grader import USELESS, check_at_once, check_one_by_one
 from local_rag.engines.language_model.context_window import DoesNotFit, Message
@@ -26,6 +29,8 @@ from local_rag.text.display import plural
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.core.protocols import Evaluator
+
 HIGHEST_LEVEL = 3
 """The highest level of the scale by which passages are graded where no probabilities came."""
 SHARE = 0.5
@@ -34,28 +39,50 @@ _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
 class Grader:
-    """Asks for verdicts by lists, or with the tutorials' calls (`each`)."""
+    """Asks for verdicts by lists, or with the tutorials' calls (`each`); passages may be the evaluator's instead."""
 
-    def __init__(self, task: Callable[[], Task], prompts: Prompts, each: bool) -> None:
+    def __init__(
+        self, task: Callable[[], Task], prompts: Prompts, grading: Grading, evaluator: Evaluator | None
+    ) -> None:
         self._task = task
         self._prompts = prompts
-        self._each = each
+        self._grading = grading
+        self._evaluator = evaluator
 
     def relevance(self, question: str, documents: Sequence[Document], scored: bool) -> list[Relevance]:
-        """A verdict for each passage. `scored`: where a score is not known, a further call asks for a scale."""
+        """A verdict for each passage.
+
+        `scored`: where a score is not known it is the evaluator's; without one a further call asks for a scale.
+        """
+        if self._grading == "evaluator":
+            return self._evaluated(question, documents)
         graded: Sequence[int] = range(len(documents))
-        if self._each:
+        if self._grading == "each":
             verdicts = [self._relevance_of_one(question, document) for document in documents]
         else:
             verdicts, graded = self._relevance_of_all(question, documents)
         missing = [n for n in graded if verdicts[n].label != "unparsed" and verdicts[n].score is None]
         if not (scored and missing):
             return verdicts
+        if self._evaluator is not None:
+            known = evaluated(self._evaluator, question, [documents[number] for number in missing])
+            for number, verdict in zip(missing, known, strict=True):
+                before = verdicts[number]
+                verdicts[number] = replace(before, score=verdict.score, usage=before.usage + verdict.usage)
+            return verdicts
         task = self._task()
         levels = self._levels(task, question, documents, graded)
         for number in missing:
             verdicts[number] = replace(verdicts[number], score=levels.get(number))
         return [replace(verdicts[0], usage=verdicts[0].usage + task.usage()), *verdicts[1:]]
+
+    def _evaluated(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
+        if self._evaluator is None:
+            raise EngineError(
+                "passages are to be graded by the evaluator (grading: evaluator), and this engine has none",
+                hint="local-rag doctor says what is missing; or let the model grade: grading: list",
+            )
+        return evaluated(self._evaluator, question, documents)
 
     def _relevance_of_all(self, question: str, documents: Sequence[Document]) -> tuple[list[Relevance], list[int]]:
         """The verdicts, and the numbers of the passages that a call has shown, the most wanted first.
@@ -104,7 +131,7 @@ class Grader:
         task = self._task()
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
-        checked = check_one_by_one if self._each else check_at_once
+        checked = check_one_by_one if self._grading == "each" else check_at_once
         grade = checked(task, self._prompts, question, documents, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.values import Ollama
@@ -12,6 +13,9 @@ from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.ollama.call import Caller
 from local_rag.engines.ollama.model_names import check_name, check_remote
 from local_rag.engines.ollama.server import Server, digests, lists_logprobs
+
+if TYPE_CHECKING:
+    from local_rag.core.protocols import Evaluator
 
 HARMONY = ("gptoss", "gpt-oss")
 """Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
@@ -28,13 +32,19 @@ class OllamaEngine(LanguageModelEngine):
         version: str = "",
         explain: bool = False,
         texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
         self._connections = Caller(server, settings)
-        logprobs = settings.logprobs == "auto" and lists_logprobs(version)
-        each = settings.grading == "each"
-        super().__init__(self._connections, setups, each=each, logprobs=logprobs, explain=explain, texts=texts)
+        super().__init__(
+            self._connections,
+            setups,
+            grading=settings.grading,
+            logprobs=settings.logprobs == "auto" and lists_logprobs(version),
+            explain=explain,
+            texts=texts,
+            evaluator=evaluator,
+        )
         self.server = server
-        self._grading = settings.grading
         self._version = version
         self._digests: Mapping[str, str] = {}
 
@@ -47,10 +57,12 @@ class OllamaEngine(LanguageModelEngine):
         settings: Ollama,
         explain: bool = False,
         texts: PromptTexts | None = None,
+        evaluator: Evaluator | None = None,
     ) -> OllamaEngine:
         """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
 
         `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
+        `evaluator` grades passages with `grading: evaluator`, and scores them where no probabilities come.
         Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
@@ -58,7 +70,7 @@ class OllamaEngine(LanguageModelEngine):
             check_name(name, settings.allow_cloud)
         known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
         setups = {role: known[spec.name] for role, spec in specs.items()}
-        return cls(server, setups, settings, server.version(), explain, texts)
+        return cls(server, setups, settings, server.version(), explain, texts, evaluator)
 
     @property
     def name(self) -> str:
@@ -67,11 +79,12 @@ class OllamaEngine(LanguageModelEngine):
     @property
     def describe(self) -> str:
         listed = ", ".join(f"{setup.model} (window {setup.num_ctx:,} tokens)" for setup in self.models)
-        return f"ollama: {listed} at {self.server.address}, Ollama {self._version}"
+        return f"ollama: {listed} at {self.server.address}, Ollama {self._version}{self.by_evaluator}"
 
     @property
     def fingerprint(self) -> str:
-        """The models with the beginning of their digests, how they are asked, and which prompts they are told.
+        """The models with the beginning of their digests, which prompts they are told, how they are asked, and the
+        evaluator.
 
         The server is asked for the digests once; while it does not tell them they are `?`.
         """
@@ -79,8 +92,7 @@ class OllamaEngine(LanguageModelEngine):
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
-        manner = [self._grading, "logprobs" if self._logprobs else "levels", *(["explain"] if self._explain else [])]
-        return f"ollama {self.prompts.version}; {listed}; {', '.join(manner)}"
+        return f"ollama {self.prompts.version}; {listed}; {self.manner}"
 
     def prepare(self) -> None:
         """Load the model that is asked first while other things go on."""

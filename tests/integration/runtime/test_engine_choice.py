@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from support.ollama_server import Model
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
-from local_rag.runtime.engine_choice import choose_engine
+from local_rag.runtime.engine_choice import choose_engine, open_ollama
 
 OURS = "qwen3:4b-instruct"
 
@@ -173,3 +174,44 @@ def test_whatever_else_listens_there_is_no_ollama(there):
     assert chosen().engine.name == "extractive"
     with pytest.raises(LocalRagError):
         chosen(engine="ollama")
+
+
+@pytest.fixture
+def no_weights(tmp_path, monkeypatch):
+    """An evaluator whose weights are not there."""
+    file = tmp_path / "models.yaml"
+    file.write_text(f"evaluators: {{gone: {{path: {tmp_path / 'gone'}}}}}\n")
+    return {"models": str(file), "evaluator": "gone"}
+
+
+def test_the_engine_that_grades_by_the_evaluator_is_given_it(there):
+    choice = chosen(ollama__grading="evaluator")
+    assert choice.engine.grading == "evaluator" and choice.evaluator is not None
+    assert choice.engine.manner.endswith(f"; evaluator {choice.evaluator.fingerprint}")
+    assert choice.lines[0].endswith("; the evaluator grades passages")
+
+
+def test_nothing_grades_in_the_place_of_an_evaluator_that_cannot_be_had(there, no_weights):
+    with pytest.raises(
+        ModelMissing, match=r"ollama.grading is evaluator \(.*\): the weights of the evaluator 'gone'"
+    ) as met:
+        chosen(ollama__grading="evaluator", **no_weights)
+    assert met.value.hint
+    assert there.chats == []
+    choice = chosen(ollama__grading="list", **no_weights)
+    assert choice.engine.grading == "list" and "without the evaluator" in choice.note
+
+
+def test_grading_by_an_evaluator_that_is_off_is_refused(there):
+    with pytest.raises(UsageError, match="and the evaluator is off") as met:
+        chosen(ollama__grading="evaluator", evaluator="off")
+    assert "ollama.grading: list" in met.value.hint
+
+
+def test_without_a_server_it_does_not_matter_who_would_grade(no_weights):
+    assert chosen(ollama__grading="evaluator", **no_weights).engine.name == "extractive"
+
+
+def test_a_trial_asks_the_model_whoever_grades_questions(there):
+    with closing(open_ollama(Settings.load(ollama__grading="evaluator"), trial=True)) as engine:
+        assert engine.grading == "list"

@@ -1,4 +1,4 @@
-"""The benchmark of a question on an Ollama: both sides take the same way, from a model that was just unloaded."""
+"""The benchmark of a question on an Ollama: all gradings take the same way, from a model that was just unloaded."""
 
 from __future__ import annotations
 
@@ -45,19 +45,22 @@ def single(schema):
         ("self-rag 4 two", "self-rag", 2, OURS, TUTORIAL),
     ],
 )
-def test_both_sides_take_the_way_of_the_case(ollama, tmp_path, only, graph, questions, ours, theirs):
+def test_all_gradings_take_the_way_of_the_case(ollama, tmp_path, only, graph, questions, ours, theirs):
     figures, shown = bench(ollama, tmp_path, only)
     ((case,),) = [figures["facts"]["cases"]] if "facts" in figures else [figures["cases"]]
     assert [call for call, _ in case["list"][0]["calls"]] == ours
     assert [call for call, _ in case["each"][0]["calls"]] == theirs
-    assert [one["way"] for one in case["list"]] == [one["way"] for one in case["each"]]
+    assert [call for call, _ in case["evaluator"][0]["calls"]] == [call for call in ours if call != "retrieval_grader"]
+    ways = [[one["way"] for one in case[grading]] for grading in ("list", "evaluator", "each")]
+    assert ways[0] == ways[1] == ways[2]
+    assert case["evaluator"][0]["evaluated"] > 0
     assert len(case["list"]) == questions
     assert "DIFFERENT WAYS" not in shown
     assert all(single(body["format"]) for body in ollama.chats)
     rejected = {"self-rag 4 the first": 1, "self-rag 4 a rewrite": 4}.get(only, 0)
     assert sum(one.endswith(" irrelevant") for one in case["list"][0]["way"]) == rejected
     assert any(one.startswith("grade_generation ") and one.endswith(" useful") for one in case["list"][0]["way"])
-    assert ollama.loads == 3, "a run to warm up and one of each side, each after the model was unloaded"
+    assert ollama.loads == 4, "a run to warm up and one of each grading, each after the model was unloaded"
 
 
 def test_an_answer_comes_as_plain_text(ollama, tmp_path):

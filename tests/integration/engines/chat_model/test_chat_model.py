@@ -10,14 +10,18 @@ from langchain_core.exceptions import ContextOverflowError
 from pydantic import Field
 from support.chat_model import MindModel, PlainModel, SchemaModel, ToolModel
 from support.fakes import FakeCorpus, passage
+from support.reading import ScriptedEvaluator
 
 from local_rag import Rag, from_chat_model
+from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped, UsageError
 from local_rag.core.generation import Attempt
 from local_rag.engines.contract import PASSAGES, EngineContract
+from local_rag.runtime.engine_choice import Choice
 
 QUESTION = "When does the warranty of a pump end?"
+READ = {"two years after delivery": 0.9}
 ANSWER = "The warranty of a pump ends two years after delivery. [1]"
 
 
@@ -37,6 +41,33 @@ class TestAModelThatKnowsNoJsonKeepsTheContract(EngineContract):
     @pytest.fixture
     def engine(self):
         return from_chat_model(PlainModel())
+
+
+class TestAModelThatGradesByTheEvaluatorKeepsTheContract(EngineContract):
+    @pytest.fixture
+    def engine(self):
+        engine = from_chat_model(SchemaModel(), grading="evaluator")
+        return engine.opened_with(engine.prompts.texts, ScriptedEvaluator(READ))
+
+
+def test_passages_that_the_evaluator_rejects_are_not_shown_to_the_model():
+    model = SchemaModel()
+    engine = from_chat_model(model, grading="evaluator")
+    engine = engine.opened_with(engine.prompts.texts, ScriptedEvaluator(READ))
+    rag = Rag(Settings.load(graph="self-rag"), FakeCorpus(list(PASSAGES)), Choice(engine))
+    assert rag.ask(QUESTION).text == ANSWER
+    prompts = ["\n".join(message.text for message in call["messages"]) for call in model.seen]
+    assert len(prompts) == 2, "an answer and its check"
+    assert all("warranty of a pump ends" in prompt and "Tomatoes" not in prompt for prompt in prompts)
+
+
+@pytest.mark.parametrize("off", [{"evaluator": "off"}, {}])
+def test_a_rag_gives_its_evaluator_to_the_engine(off):
+    with pytest.raises(UsageError, match="grading is evaluator, and the evaluator is off"):
+        Rag.open(engine=from_chat_model(SchemaModel(), grading="evaluator"), corpus=FakeCorpus(), evaluator="off")
+    with Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(), **off) as rag:
+        part = "" if off else f"; evaluator {rag.evaluator.fingerprint}"
+        assert rag.engine.fingerprint.endswith(f"list, {'levels' if off else 'evaluator'}{part}")
 
 
 def labels(engine):
@@ -84,7 +115,7 @@ def test_engines_of_one_model_take_turns_and_know_its_way():
     corpus = FakeCorpus(list(PASSAGES))
     with (
         Rag.open(engine=engine, corpus=corpus, prompts={"system": "Answer by the files alone."}) as own,
-        Rag.open(engine=engine, corpus=corpus) as ours,
+        Rag.open(engine=engine, corpus=corpus, evaluator="off") as ours,
     ):
         assert ours.engine is engine and own.engine is not engine
         threads = [threading.Thread(target=labels, args=(rag.engine,)) for rag in (own, ours, own, ours)]

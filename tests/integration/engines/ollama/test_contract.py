@@ -8,6 +8,7 @@ import pytest
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.ollama_server import say
+from support.reading import ScriptedEvaluator
 
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.contract import PASSAGES, EngineContract
@@ -33,6 +34,13 @@ class TestTheListwiseEngineKeepsTheContract(EngineContract):
 
 class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
     options: ClassVar = {"grading": "each"}
+
+
+class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
+    options: ClassVar = {
+        "grading": "evaluator",
+        "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
+    }
 
 
 class TestAnEngineThatGivesReasonsKeepsTheContract(TestTheListwiseEngineKeepsTheContract):

@@ -11,6 +11,7 @@ from support.fakes import FakeCorpus, FakeWeb, passage
 from support.ollama_engine import engine_on
 from support.ollama_mind import ONLY
 from support.ollama_server import Model, empty, error, no_done, say, tokens, too_long
+from support.reading import ScriptedEvaluator
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
@@ -25,6 +26,7 @@ QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
 WEB = "The web says that the plan costs 900 euros. [1]"
 FULLY = '{"s": "fully"}'
+ABOUT, PRESENT = "it is about something else", "it holds the answer"
 GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
 
 
@@ -53,12 +55,18 @@ def grades(letters):
 
 
 EACH = {"self_rag__retrieve": "each"}
+BY_SCORES = {"crag__trigger": "thresholds"}
+DRAFTS = {"self_rag__candidates": 2}
 
 
-def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, corpus=None, **settings):
-    """(answer, events): the question by a graph over the scripted server; `method` are settings of the graph."""
+def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, corpus=None, read=None, **settings):
+    """(answer, events): the question by a graph over the scripted server; `method` are settings of the graph.
+
+    `read` is the script of an evaluator: texts with the probability that they are the answer.
+    """
     corpus = corpus or FakeCorpus([passage(number) for number in range(1, passages + 1)])
-    with engine_on(ollama, **settings) as engine:
+    evaluator = ScriptedEvaluator(read) if read is not None else None
+    with engine_on(ollama, evaluator=evaluator, **settings) as engine:
         rag = Rag(Settings.load(k=k, graph=graph, **(method or {})), corpus, Choice(engine))
         rag.web = FakeWeb(enabled=web)
         if direct:
@@ -70,6 +78,12 @@ def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None,
 
 def _with_direct(deps):
     return replace(deps, allow_direct=True, cancel=Cancel(60))
+
+
+def evaluated(*numbers, **others):
+    """The evaluator grades: these passages hold the answer, and texts with one of the other words by a probability."""
+    read = {f"Passage {number} says": 0.9 for number in numbers} | others
+    return {"grading": "evaluator", "read": read}
 
 
 CALLS = [
@@ -120,6 +134,34 @@ CALLS = [
     ("adaptive", {"web": True}, ['{"d": "internet"}', '{"d": "the web"}', grades("yyyy"), ANSWER, GOOD],
      "route, route, grade list, answer, check", "grounded"),
     ("adaptive", {"direct": True}, ['{"d": "direct"}', "Hello."], "route, direct", "direct"),
+    ("self-rag", evaluated(1, 4), [ANSWER, GOOD], "answer, check", "grounded"),
+    ("self-rag", evaluated(5), ["plan price", "Passage 5 says that the plan costs 500 euros. [1]", GOOD],
+     "rewrite, answer, check", "grounded"),
+    ("self-rag", evaluated(), ["plan price", "fee of the plan"], "rewrite, rewrite", "abstained"),
+    ("self-rag", evaluated(2), ["It is free. [1]", USELESS, "plan price",
+                                          "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
+     "answer, check, rewrite, answer, check", "grounded"),
+    ("self-rag", evaluated(1, 2, 3, 4) | {"method": DRAFTS, "logprobs": "off"}, [ANSWER, ANSWER, GOOD, GOOD],
+     "answer, answer, check, check", "grounded"),
+    ("self-rag", evaluated(1, 2, 3, 4, 6) | {"method": EACH},
+     [ANSWER, FULLY, '{"n": "yes"}', "Passage 6 says that the plan costs 600 euros. [1]", FULLY, '{"n": "no"}',
+      '{"u": 5}'], "part, hallucination, next, part, hallucination, next, answer_grade", "grounded"),
+    ("crag", evaluated(1, 3, 4), [ANSWER, GOOD], "answer, check", "grounded"),
+    ("crag", evaluated(web=0.9) | {"web": True}, ["plan cost euros", WEB, GOOD], "rewrite, answer, check",
+     "grounded"),
+    ("crag", evaluated(1) | {"web": True, "method": BY_SCORES}, [ANSWER, GOOD], "answer, check", "grounded"),
+    ("crag", evaluated(web=0.9, plan=0.4) | {"web": True, "method": BY_SCORES}, ["plan cost euros", ANSWER, GOOD],
+     "rewrite, answer, check", "grounded"),
+    ("adaptive", evaluated(2, 4) | {"web": True}, ['{"d": "vectorstore"}',
+                                                     "Passage 2 says that the plan costs 200 euros. [1]", GOOD],
+     "route, answer, check", "grounded"),
+    # a score that the model does not give: a scale, or the evaluator's
+    ("crag", {"method": BY_SCORES, "logprobs": "off"}, [grades("yynn"), '{"l": [3, 3, 0, 0]}', ANSWER, GOOD],
+     "grade list, scale, answer, check", "grounded"),
+    ("crag", {"method": BY_SCORES, "logprobs": "off", "read": {"Passage 1": 0.9, "Passage 2": 0.9}},
+     [grades("yynn"), ANSWER, GOOD], "grade list, answer, check", "grounded"),
+    ("self-rag", {"method": DRAFTS, "logprobs": "off", "read": {"Passage": 0.4}},
+     [grades("yyyy"), ANSWER, ANSWER, GOOD, GOOD], "grade list, answer, answer, check, check", "grounded"),
 ]  # fmt: skip
 
 
@@ -165,9 +207,13 @@ def test_only_further_attempts_are_warm(ollama):
 def prefix(ollama, one, other):
     """(tokens that two prompts have in common at their beginning, tokens of the first without its task)."""
     mine, its = (tokens(ollama.render(body["messages"])) for body in (one, other))
-    same = next((place for place, pair in enumerate(zip(mine, its, strict=False)) if pair[0] != pair[1]), len(mine))
     opening = ollama.render(one["messages"]).rpartition("\n\nTask:")[0]
-    return same, len(tokens(opening))
+    return common_beginning(mine, its), len(tokens(opening))
+
+
+def common_beginning(one, other):
+    """How many tokens are the same before the first that is not."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 @pytest.mark.parametrize("count", [4, 8])
@@ -293,6 +339,65 @@ def test_the_tutorials_calls_get_the_tutorials_inputs(ollama):
     grounded, useful = prompts[5:]
     assert ANSWER in grounded and "Passage 4 says" in grounded and QUESTION not in grounded
     assert ANSWER in useful and QUESTION in useful and "Passage 4 says" not in useful
+
+
+def test_what_the_evaluator_rejects_is_never_read(ollama):
+    ollama.script(
+        "Passage 2 says that the plan costs 200 euros. [1] Passage 4 says 400. [2]", '{"s": "fully fully", "u": 5}'
+    )
+    answer, events = ask(ollama, "self-rag", **evaluated(2, 4))
+    assert answer.status == "grounded"
+    assert [citation.source for citation in answer.citations] == ["/notes/2.md", "/notes/4.md"]
+    for body in ollama.chats:
+        prompt = ollama.render(body["messages"])
+        assert [number for number in range(1, 9) if f"Passage {number} says" in prompt] == [2, 4]
+    same, opening = prefix(ollama, *ollama.chats)
+    assert same >= opening, "the passages that are left are read once"
+    graded = [(one.verdict, one.score, one.why) for one in answer.decisions if one.kind == "relevance"]
+    assert graded == [("irrelevant", 0.0, ABOUT), ("relevant", 0.9, PRESENT)] * 2
+    assert not [event for event in events if isinstance(event, Note)]
+
+
+def read_anew(ollama):
+    """The tokens of all prompts that a server reads that keeps the prompts before them."""
+    prompts = [tokens(ollama.render(body["messages"])) for body in ollama.chats]
+    common = [
+        max((common_beginning(prompt, earlier) for earlier in prompts[:number]), default=0)
+        for number, prompt in enumerate(prompts)
+    ]
+    return sum(map(len, prompts)) - sum(common)
+
+
+LONG = " ".join(["Whoever wants to know more of this asks at the office, which is open on all days but Sunday."] * 12)
+
+
+def test_of_eight_passages_with_four_irrelevant_the_evaluator_leaves_less_than_a_third_to_read(ollama):
+    corpus = [
+        passage(number, f"Passage {number} says that the plan costs {number}00 euros. {LONG}") for number in range(1, 9)
+    ]
+    cited, read = "Passage 1 says that the plan costs 100 euros. [1]", {}
+    letters = "ynynnyny"
+    single = [f'{{"r": "{"yes" if letter == "y" else "no"}"}}' for letter in letters]
+    replies = {
+        "each": [*single, cited, '{"s": "yes"}', '{"u": "yes"}'],
+        "list": [grades(letters), cited, GOOD],
+        "evaluator": [cited, GOOD],
+    }
+    for grading, told in replies.items():
+        ollama.requests.clear()
+        ollama.script(*told)
+        answer, _ = ask(
+            ollama,
+            "self-rag",
+            corpus=FakeCorpus(corpus),
+            k=8,
+            num_ctx=8192,
+            **(evaluated(1, 3, 6, 8) | {"grading": grading}),
+        )
+        assert answer.status == "grounded"
+        read[grading] = read_anew(ollama)
+    assert read["list"] < 0.8 * read["each"]
+    assert read["evaluator"] < 0.3 * read["each"]
 
 
 def test_a_query_for_the_web_is_written_without_a_passage(ollama):

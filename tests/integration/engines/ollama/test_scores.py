@@ -8,8 +8,10 @@ import math
 import pytest
 from support.ollama_engine import QUESTION, answered, contents, engine_on, labels, passages, soon
 from support.ollama_server import OllamaServer, no_done, say
+from support.reading import ScriptedEvaluator
 
 from local_rag.core.documents import Catalog
+from local_rag.core.errors import EngineError
 from local_rag.core.generation import Attempt
 
 ANSWER = "It costs 100 euros [1]. It is new [2]."
@@ -135,6 +137,38 @@ def test_with_a_call_for_each_there_is_one_scale_for_all(ollama):
                       grading="each")  # fmt: skip
     assert found[:2] == (["relevant", "irrelevant"], [0.75, 0.3333])
     assert len(ollama.chats) == 3
+
+
+FIRST, SECOND = ScriptedEvaluator({"Passage 1 ": 0.9}), ScriptedEvaluator({"Passage 2 ": 0.9})
+
+
+def test_the_evaluator_grades_without_a_call(ollama):
+    found = relevance(ollama, wanted=True, grading="evaluator", evaluator=FIRST)
+    assert found[:2] == (["relevant", "irrelevant"], [0.9, 0.0])
+    assert (ollama.chats, found[2].calls) == ([], 0)
+
+
+def test_grading_by_an_evaluator_that_is_not_there_is_an_error(ollama):
+    with pytest.raises(EngineError, match="graded by the evaluator") as met:
+        relevance(ollama, YES_NO, grading="evaluator")
+    assert "local-rag doctor" in met.value.hint and not ollama.chats
+
+
+@pytest.mark.parametrize("grading", ["list", "each"])
+def test_a_score_that_the_model_does_not_give_is_the_evaluators(ollama, grading):
+    replies = [YES_NO] if grading == "list" else ['{"r": "yes"}', '{"r": "no"}']
+    found = relevance(ollama, *replies, wanted=True, grading=grading, logprobs="off", evaluator=SECOND)
+    assert found[:2] == (["relevant", "irrelevant"], [0.0, 0.9]), "the labels are the model's"
+    assert len(ollama.chats) == len(replies), "no scale is asked for"
+
+
+def test_scores_that_the_model_gives_stay(ollama):
+    only_one = [{"yes": 0.6, "Sure": 0.3}, {"yes": 0.1, "no": 0.3}]
+    evaluator = ScriptedEvaluator({"Passage": 0.9})
+    assert relevance(ollama, say(YES_NO, odds=ODDS), wanted=True, evaluator=evaluator)[1] == [0.75, 0.25]
+    assert relevance(ollama, say(YES_NO, odds=only_one), wanted=True, evaluator=evaluator)[1] == [0.9, 0.25]
+    assert relevance(ollama, YES_NO, logprobs="off", evaluator=evaluator)[1] == [None, None], "nobody needs them"
+    assert [len(texts) for _, texts in evaluator.questions] == [1], "only what is missing is read"
 
 
 # --- support and usefulness -------------------------------------------------------------------------------------------
@@ -357,6 +391,15 @@ def test_what_was_held_back_has_no_log_probability(ollama):
 
 
 # --- what scores hold for ---------------------------------------------------------------------------------------------
+
+
+def test_a_fingerprint_follows_the_evaluator(ollama):
+    with engine_on(ollama, evaluator=ScriptedEvaluator()) as beside:
+        assert beside.fingerprint.endswith("; list, logprobs; evaluator scripted reader 1")
+    with engine_on(ollama, evaluator=ScriptedEvaluator(), logprobs="off") as scores:
+        assert scores.fingerprint.endswith("; list, evaluator; evaluator scripted reader 1")
+    with engine_on(ollama, evaluator=ScriptedEvaluator(), grading="evaluator") as grades:
+        assert grades.fingerprint.endswith("; evaluator, logprobs; evaluator scripted reader 1")
 
 
 def test_a_fingerprint_names_weights_prompts_and_ways(ollama):

@@ -1,0 +1,43 @@
+"""The retrieval grader's verdicts by the trained evaluator (CRAG, section 4.2): no language model reads for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from local_rag.core.readings import Reading
+from local_rag.core.usage import Usage
+from local_rag.core.verdicts import Relevance, RelevanceLabel
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from local_rag.core.protocols import Evaluator
+
+
+def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]) -> list[Relevance]:
+    """A verdict for each passage: its calibrated score, and as a reason the class that it is in.
+
+    Relevant is what reaches `calibration.reads`. The first carries the seconds of all. Raises what `read` does.
+    """
+    started, least = time.perf_counter(), evaluator.calibration.reads
+    verdicts = [_verdict(reading, least) for reading in evaluator.read(question, documents)]
+    usage = Usage(seconds=time.perf_counter() - started)
+    return [replace(verdicts[0], usage=usage), *verdicts[1:]] if verdicts else []
+
+
+def _verdict(reading: Reading, least: float) -> Relevance:
+    label: RelevanceLabel = "relevant" if reading.answerable >= least else "irrelevant"
+    return Relevance(label, reading.answerable, _class(reading))
+
+
+def _class(reading: Reading) -> str:
+    """What the evaluator takes a passage for, in words."""
+    classes = {
+        "it is about something else": reading.other,
+        "it is about the matter and does not hold the answer": reading.about,
+        "it holds the answer": reading.present,
+    }
+    return max(classes, key=lambda name: classes[name])
