@@ -39,6 +39,9 @@ UNKNOWN = "@?"
 """In a fingerprint: a model whose digest the server did not tell, which may be any."""
 
 
+RERANKED = "rerank "
+"""How the part of a fingerprint begins that says how the evaluator orders a search."""
+
 _HEADERS = "headers "
 """What the part of a fingerprint begins with that says which headers the passages have."""
 
@@ -162,7 +165,11 @@ def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     if kept[0] != now[0]:
         prompts = any(" with " in part for part in (kept[0], now[0]))
         different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")
-    if {*kept[1:]} - {headers_kept, evaluator_kept} != {*now[1:]} - {headers_now, evaluator_now}:
+    rerank_kept, rerank_now = ("".join(part for part in parts if part.startswith(RERANKED)) for parts in (kept, now))
+    if bool(rerank_kept) != bool(rerank_now):
+        different.append(f"searches with{'' if rerank_kept else 'out'} rerank: evaluator")
+    known = {headers_kept, headers_now, evaluator_kept, evaluator_now, rerank_kept, rerank_now}
+    if {*kept[1:]} - known != {*now[1:]} - known or (rerank_kept != rerank_now and not different):
         different.append("another model or embedder")
     return joined(different)
 
@@ -171,7 +178,7 @@ def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
     """The command that calibrates again for what is asked now, and whether it names the files of the cases."""
     files = [str(path) for path in entry.get("files") or () if Path(path).exists()]
     options = [str(option) for option in entry.get("options") or ()]
-    for name in ("index", "engine", "model", "profile", "embedder"):
+    for name in ("index", "engine", "model", "profile", "rerank", "embedder"):
         if settings.origin[name] == "flag" and not (name == "index" and "--corpus" in options):
             options += [f"--{name}", str(settings.get(name))]
     return shlex.join(["local-rag", "calibrate", *(files or [_PLACEHOLDER]), *options]), bool(files)

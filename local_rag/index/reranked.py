@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
+from local_rag.config.calibrated import RERANKED
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Corpus, Evaluator, Reranker
 
@@ -82,7 +83,7 @@ class EvaluatorReranker:
     @property
     def fingerprint(self) -> str:
         """Changes whenever the scores would."""
-        return f"rerank {FIRST} {READ:g} {ABOUT:g} {self._evaluator.fingerprint}"
+        return f"{RERANKED}{FIRST} {READ:g} {ABOUT:g} {self._evaluator.fingerprint}"
 
     def rerank(self, question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
         """The documents with their scores, best first: `rank_score` plus what is read counts for."""

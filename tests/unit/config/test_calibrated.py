@@ -33,6 +33,7 @@ def test_a_fingerprint_knows_the_headers_and_stays_what_it_was_without_any():
         ("extractive 2-ab; minilm 1; headers 2", "an earlier version of the engine extractive"),
         ("extractive 2-ab; minilm 1", "an index without headers and an earlier version of the engine extractive"),
         ("extractive 3-ab; e5 1; headers 2", "another model or embedder"),
+        (f"{NOW}; rerank 20 0.003 0.5 ab", "searches with rerank: evaluator"),
         ("ollama 3; tiny@1; list, levels; minilm 1; headers 2", "another engine (ollama)"),
     ],
 )
