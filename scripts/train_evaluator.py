@@ -44,25 +44,26 @@ def train(rank: int, options: argparse.Namespace, base: Path) -> None:
     import torch
     from evaluator_training.network import on_base, start_from
     from evaluator_training.rounds import Material
-    from evaluator_training.training import BEST, Plan, Training, seed
+    from evaluator_training.training import BEST, Plan, Training
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
 
-    seed(options.seed + rank)
+    torch.manual_seed(options.seed)
     torch.set_num_threads(options.threads)
     if options.processes > 1:
         torch.distributed.init_process_group("gloo", rank=rank, world_size=options.processes, timeout=LONGEST_WAIT)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network = on_base(base, options.dropout, options.freeze)
-    if options.start:
-        new = start_from(network, load_file(str(options.start)))
+    start = load_file(str(options.start)) if options.start else {}
+    if start:
+        new = start_from(network, start)
         print(f"started from {options.start.name}; new tensors: {', '.join(new) or 'none'}")
     tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     material = Material(options.data, tokenizer, options.batch, options.seed, options.share)
-    plan = Plan(options.examples, options.rate)
-    training = Training(options.folder, network, plan, device, rank, options.processes)
+    plan = Plan(options.examples, options.rate, seed=options.seed)
+    training = Training(options.folder, network, plan, device, start=start, rank=rank, processes=options.processes)
     if training.resume():
         print(f"going on after {training.progress.seen} examples")
     dev = options.data / "squad2" / "dev.json"

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import random
-import re
-import string
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from evaluator_training.batches import collate, encode
 from evaluator_training.examples import PRESENT, Example, Pair, absent
+from local_rag.engines.evaluator.inputs import Inputs
+from local_rag.engines.evaluator.spans import best_spans
+from local_rag.evaluation.answer_metrics import exact_match, token_f1
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local_rag.engines.evaluator.model import EvaluatorModel
 
-QUESTIONS = 500
+QUESTIONS = 700
 """Questions of dev that are asked, and support pairs that are held out, at most; with the gold paragraph."""
-LONGEST_ANSWER = 24
-"""Tokens of a short answer at most."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def measure(network: EvaluatorModel, tokenizer: Tokenizer, dev: Path, pairs: Seq
     examples = [absent(question, text, "") for question, text, _ in questions]
     read = _read(network, tokenizer, examples, device)
     right = [
-        (score, f1(text, golds), exact(text, golds))
+        (score, token_f1(text, golds), exact_match(text, golds))
         for (text, score), (*_, golds) in zip(read, questions, strict=True)
         if golds
     ]
@@ -86,38 +85,24 @@ def _texts(entry: dict[str, list[dict[str, str]]]) -> list[str]:
 def _read(
     network: EvaluatorModel, tokenizer: Tokenizer, examples: Sequence[Example], device: str
 ) -> list[tuple[str, float]]:
-    """(best span, score) of each; the score is a quarter of the span's logit plus the log odds of "present"."""
+    """(best span, score) of each, as the product reads; the score is a quarter of the span's logit plus the log odds of
+    "present".
+    """
+    inputs = Inputs(tokenizer)
+    windows = [inputs.windows(example.question, "", example.text)[:1] for example in examples]
     read: dict[int, tuple[str, float]] = {}
-    order = sorted(range(len(examples)), key=lambda number: len(examples[number].text))
+    order = sorted((n for n in range(len(examples)) if windows[n]), key=lambda n: len(windows[n][0].ids))
     for first in range(0, len(order), 32):
         numbers = order[first : first + 32]
-        inputs = encode(tokenizer, [examples[number] for number in numbers])
-        if len(inputs) < len(numbers):  # a question that fills the window
-            continue
-        batch = collate(inputs).to(device)
-        with torch.no_grad():
-            span, relevance, _ = network(batch.ids, batch.mask, batch.types)
+        batch = inputs.batch([windows[n][0] for n in numbers])
+        with torch.inference_mode():
+            logits = network(**{name: torch.from_numpy(values).to(device) for name, values in batch.items()})
+        span, relevance = (values.float().cpu() for values in logits[:2])
         chances = relevance.softmax(-1)[:, PRESENT].clamp(1e-6, 1 - 1e-6)
-        odds = torch.log(chances / (1 - chances))
         for row, number in enumerate(numbers):
-            start, end, logit = best_span(span[row], batch.allowed[row])
-            offsets = tokenizer.encode(examples[number].question, examples[number].text).offsets
-            text = examples[number].text[offsets[start][0] : offsets[end][1]]
-            read[number] = text, logit / 4 + float(odds[row])
+            best = best_spans(windows[number][0], span[row].numpy(), examples[number].text)[0]
+            read[number] = best.text, best.logit / 4 + float(torch.log(chances[row] / (1 - chances[row])))
     return [read.get(number, ("", -10.0)) for number in range(len(examples))]
-
-
-def best_span(span: Any, allowed: Any) -> tuple[int, int, float]:
-    """(first token, last token, logit over that of no answer) of the best span; (tokens, 2) and (tokens,)."""
-    inside = allowed.clone()
-    inside[0] = False
-    masked = span.masked_fill(~inside.unsqueeze(-1), -1e4)
-    scores = masked[:, 0].unsqueeze(1) + masked[:, 1].unsqueeze(0)
-    lengths = torch.ones_like(scores).triu().tril(LONGEST_ANSWER - 1).bool()
-    scores = scores.masked_fill(~lengths, -1e9)
-    place = int(scores.argmax())
-    start, end = divmod(place, len(scores))
-    return start, end, float(scores[start, end] - span[0].sum())
 
 
 def _support(network: EvaluatorModel, tokenizer: Tokenizer, pairs: Sequence[Pair], device: str) -> float:
@@ -132,27 +117,6 @@ def _support(network: EvaluatorModel, tokenizer: Tokenizer, pairs: Sequence[Pair
             labels = network(batch.ids, batch.mask, batch.types)[2].argmax(-1)
         right.update(int(label) for label, wanted in zip(labels, batch.labels, strict=True) if label == wanted)
     return _mean([right[label] / count for label, count in every.items() if count])
-
-
-def normal(text: str) -> list[str]:
-    """The words of an answer as SQuAD's script compares them: lower case, without punctuation and articles."""
-    plain = "".join(character for character in text.lower() if character not in string.punctuation)
-    return re.sub(r"\b(a|an|the)\b", " ", plain).split()
-
-
-def f1(text: str, golds: Sequence[str]) -> float:
-    """Token F1 with the best of the right answers (SQuAD, arXiv 1606.05250, section 6.1)."""
-    best = 0.0
-    for gold in golds:
-        given, wanted = Counter(normal(text)), Counter(normal(gold))
-        common = sum((given & wanted).values())
-        best = max(best, 2 * common / (given.total() + wanted.total()) if common else 0.0)
-    return best
-
-
-def exact(text: str, golds: Sequence[str]) -> float:
-    """1 if the answer is one of the right ones."""
-    return float(any(normal(text) == normal(gold) for gold in golds))
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CHECKPOINT, BEST, LOG = "checkpoint.pt", "best.safetensors", "log.jsonl"
 SUPPORT_SHARE = 0.7
 """Weight of a batch of support pairs: they are short and many."""
+SHARES = (0.6, 0.35)
+"""Averages of the weights before and after a training that are tried: Wortsman et al., arXiv 2109.01903."""
 _REPORT = 50
 """Steps between two lines."""
 
@@ -41,6 +43,7 @@ class Plan:
     clip: float = 1.0
     save_every: float = 300.0
     measure_every: int = 12_000
+    seed: int = 7
 
 
 @dataclass
@@ -70,9 +73,20 @@ class Training:
     """A training in a folder: started, or gone on with."""
 
     def __init__(
-        self, folder: Path, network: EvaluatorModel, plan: Plan, device: str, rank: int = 0, processes: int = 1
+        self,
+        folder: Path,
+        network: EvaluatorModel,
+        plan: Plan,
+        device: str = "cpu",
+        *,
+        start: Mapping[str, Any] | None = None,
+        rank: int = 0,
+        processes: int = 1,
     ) -> None:
-        """`rank` is the number of this process among `processes` that share every batch."""
+        """`start` holds the tensors of the weights that it begins with; `rank` is the number of this process among
+        `processes` that share every batch.
+        """
+        self._start = start or {}
         self._rank, self._processes = rank, processes
         self.folder, self.network, self.plan, self.device = folder, network.to(device), plan, device
         learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
@@ -93,7 +107,6 @@ class Training:
         self.network.load_state_dict(state["network"])
         self._optimizer.load_state_dict(state["optimizer"])
         self.progress = Progress(**state["progress"])
-        torch.set_rng_state(state["random"].cpu())
         return True
 
     def save(self) -> None:
@@ -102,7 +115,6 @@ class Training:
             "network": self.network.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "progress": asdict(self.progress),
-            "random": torch.get_rng_state(),
         }
         draft = self.folder / f"{CHECKPOINT}.new"
         torch.save(state, draft)
@@ -134,9 +146,19 @@ class Training:
                     self.measure(material, tokenizer, dev)
             else:
                 progress.round, progress.batch = progress.round + 1, 0
-        self.measure(material, tokenizer, dev)
         if self._first:
             self.save()
+        self.measure(material, tokenizer, dev)
+        for share in SHARES if self._start and dev else ():
+            self._average(share)
+            self.measure(material, tokenizer, dev, share)
+            self.resume()
+
+    def _average(self, share: float) -> None:
+        """`share` of the weights and the rest of those that the training began with, where these have them."""
+        trained = self.network.state_dict()
+        mixed = {name: share * trained[name] + (1 - share) * value.float() for name, value in self._start.items()}
+        self.network.load_state_dict(trained | mixed)
 
     @property
     def _first(self) -> bool:
@@ -151,13 +173,14 @@ class Training:
 
     def _share_gradients(self) -> None:
         """The mean of the gradients of all processes takes the place of this one's."""
+        known = torch.tensor([float(parameter.grad is not None) for parameter in self._learned])
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._learned]
-        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        flat = torch.cat([known, *(gradient.reshape(-1) for gradient in gradients)])
         torch.distributed.all_reduce(flat)
-        flat /= self._processes
-        place = 0
-        for parameter in self._learned:
-            parameter.grad = flat[place : place + parameter.numel()].view_as(parameter)
+        known, place = flat[: len(self._learned)], len(self._learned)
+        for parameter, count in zip(self._learned, known.tolist(), strict=True):
+            mean = flat[place : place + parameter.numel()].view_as(parameter) / self._processes
+            parameter.grad = mean if count else None  # a head that no process used stays as it is
             place += parameter.numel()
 
     def _step(self, batch: Batch) -> float:
@@ -165,6 +188,7 @@ class Training:
         rate = self.plan.rate * min(1.0, (self.progress.steps + 1) / self.plan.warm_up) * (1 - done)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
+        torch.manual_seed(self.plan.seed * 1_000_000 + self.progress.steps * self._processes + self._rank)
         with autocast(self.device):
             loss = loss_of(self.network, batch)
         loss.backward()
@@ -186,8 +210,10 @@ class Training:
             support=round(sum(support) / len(support), 4),
         )
 
-    def measure(self, material: Material, tokenizer: Tokenizer, dev: Path | None) -> Measured | None:
-        """The figures on dev; the weights are kept if they are the best so far."""
+    def measure(
+        self, material: Material, tokenizer: Tokenizer, dev: Path | None, share: float = 1.0
+    ) -> Measured | None:
+        """The figures on dev; the weights are kept if they are the best so far. `share` is that of the trained ones."""
         if not self._first:
             return None
         if dev is None:
@@ -196,7 +222,7 @@ class Training:
         self.network.eval()
         measured = measure(self.network, tokenizer, dev, material.support[1], self.device)
         self.network.train()
-        self._log(seen=self.progress.seen, **asdict(measured), score=round(measured.score, 4))
+        self._log(seen=self.progress.seen, share=share, **asdict(measured), score=round(measured.score, 4))
         if measured.score > self.progress.best:
             self.progress.best = measured.score
             self.export()
@@ -217,9 +243,3 @@ class Training:
         print(line, flush=True)
         with (self.folder / LOG).open("a", encoding="utf-8") as log:
             log.write(line + "\n")
-
-
-def seed(number: int) -> None:
-    """One seed for everything that is drawn."""
-    random.seed(number)
-    torch.manual_seed(number)
