@@ -149,16 +149,12 @@ class Training:
         if self._first:
             self.save()
         self.measure(material, tokenizer, dev)
+        trained = {name: value.clone() for name, value in self.network.state_dict().items()}
         for share in SHARES if self._start and dev else ():
-            self._average(share)
+            mixed = {name: share * trained[name] + (1 - share) * value.float() for name, value in self._start.items()}
+            self.network.load_state_dict(trained | mixed)
             self.measure(material, tokenizer, dev, share)
-            self.resume()
-
-    def _average(self, share: float) -> None:
-        """`share` of the weights and the rest of those that the training began with, where these have them."""
-        trained = self.network.state_dict()
-        mixed = {name: share * trained[name] + (1 - share) * value.float() for name, value in self._start.items()}
-        self.network.load_state_dict(trained | mixed)
+        self.network.load_state_dict(trained)
 
     @property
     def _first(self) -> bool:
