@@ -72,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hotpotqa", type=Path, metavar="FILE", help="a file of HotpotQA")
     parser.add_argument("--questions", type=int, default=100, metavar="N", help="of SQuAD (default: %(default)s)")
     parser.add_argument("--evaluators", nargs="+", default=[OFF, "minilm"], metavar="NAME", help="what is compared")
+    parser.add_argument("--graphs", nargs="+", default=GRAPHS, metavar="NAME", help="asked of SQuAD's index")
     parser.add_argument("--parts", nargs="+", metavar="NAME", help="only these: index, gold, open, inside, outside, …")
     parser.add_argument("--table", action="store_true", help="ask nothing: table what is there")
 
@@ -100,7 +101,7 @@ def parts(options: argparse.Namespace) -> Iterator[Part]:
     """What is asked, as far as it was named."""
     squad, some = (options.squad,), options.questions
     every = [
-        Part("index", squad, GRAPHS, some),
+        Part("index", squad, tuple(options.graphs), some),
         Part("gold", squad, ("plain",), some, gold=True, open=True),
         Part("open", squad, ("plain",), some, open=True),
         *(
@@ -123,10 +124,10 @@ def asked(part: Part, options: argparse.Namespace, place: Path, evaluator: str) 
     from local_rag.terminal.progress import TerminalDisplay
 
     folder = place / f"{part.files[0].stem}-{part.name}-{part.limit or 'all'}-{evaluator}"
-    if (folder / MANIFEST).is_file() and RunFolder.open(folder).manifest.get("finished"):
-        return RunFolder.open(folder)
-    if options.table:
-        return None
+    known = RunFolder.open(folder) if (folder / MANIFEST).is_file() else None
+    done = known is not None and known.manifest.get("finished") and {*part.graphs} <= {*known.manifest["graphs"]}
+    if done or options.table:
+        return known
     cases = open_cases(part.files)
     if part.within != "corpus":
         cases = replace(cases, cases=alone(cases.cases, part, options.squad), documents=texts(part, options))
