@@ -34,6 +34,7 @@ from local_rag.evaluation.answer_metrics import token_f1
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.corpus import index_of
 from local_rag.evaluation.formats import open_cases
+from local_rag.evaluation.reliability import bins_of, calibration_error
 from local_rag.index.index import Index
 from local_rag.runtime.opening import open_embedder, open_evaluator
 from local_rag.text.short_answers import ranked
@@ -44,7 +45,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadQuestion:
     """A question with what was read in the passages that a search brought; `holds` says which of them is gold."""
 
     kind: str
@@ -90,7 +91,9 @@ def calibrated(reading: Reading, calibration: Calibration) -> Reading:
     return replace(reading, answerable=calibration.answerable(reading.spans[0].logit, reading.present))
 
 
-def ask(file: Path, settings: Settings, evaluator: CachedReadings, sample: int | None, seed: int) -> Iterator[Asked]:
+def read_questions(
+    file: Path, settings: Settings, evaluator: CachedReadings, sample: int | None, seed: int
+) -> Iterator[ReadQuestion]:
     """The sampled questions, half of them adversarial; answerable ones inside and outside."""
     cases, embedder = open_cases([file]), open_embedder(settings)
     of_article = {name: name.rpartition("/")[0] for name, _ in cases.documents}
@@ -104,68 +107,77 @@ def ask(file: Path, settings: Settings, evaluator: CachedReadings, sample: int |
             documents = index.search(case.question, K)
             holds = [document.metadata["source"] in gold for document in documents]
             kind = "inside" if case.answerable else "adversarial"
-            yield Asked(kind, case, evaluator.read(case.question, documents), holds)
+            yield ReadQuestion(kind, case, evaluator.read(case.question, documents), holds)
             if case.answerable:
                 left_out = {of_article[name] for name in gold}
                 own = [key for key, path in everywhere if of_article.get(path) in left_out]
                 others = index.search(case.question, K, exclude=own)
                 shown = index.search(case.question, K, within=sorted(gold))
-                yield Asked("shown", case, evaluator.read(case.question, shown), [True] * len(shown))
-                yield Asked("outside", case, evaluator.read(case.question, others), [False] * len(others))
+                yield ReadQuestion("shown", case, evaluator.read(case.question, shown), [True] * len(shown))
+                yield ReadQuestion("outside", case, evaluator.read(case.question, others), [False] * len(others))
 
 
 def logistic(rows: Floats, labels: Floats) -> tuple[list[float], float]:
-    """Weights and bias for features as they are, from a ridge regression on standardised ones."""
+    """Weights and bias for features as they are, from a ridge regression on standardised ones.
+
+    No weight is below 0: a better span and a larger class 2 never lower a probability. A feature whose weight would be
+    below 0 counts nothing, and the others are fitted without it.
+    """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread == 0] = 1.0
-    beta = fit((rows - mean) / spread, labels, np.ones(len(rows)), RIDGE)
-    weights = beta[:-1] / spread
+    weights, kept = np.zeros(rows.shape[1]), list(range(rows.shape[1]))
+    while True:
+        beta = fit(((rows - mean) / spread)[:, kept], labels, np.ones(len(rows)), RIDGE)
+        if not kept or beta[:-1].min() >= 0:
+            break
+        kept.pop(int(beta[:-1].argmin()))
+    weights[kept] = beta[:-1] / spread[kept]
     return [float(weight) for weight in weights], float(beta[-1] - weights @ mean)
 
 
-def fitted(asked: Sequence[Asked], about: str, keep: float) -> Calibration:
+def fitted(questions: Sequence[ReadQuestion], about: str, keep: float) -> Calibration:
     """All of it: passages, then questions by their best passage, then the thresholds.
 
     `answers` has the best balanced accuracy that answers at least `keep` of the answerable questions. The best passage
     of a question that is just answered is just relevant; 99 % of the passages with the answer reach `reads`.
     """
-    asked = [one for one in asked if one.kind != "shown"]
-    read = [(r, held) for one in asked for r, held in zip(one.readings, one.holds, strict=True) if r.spans]
+    questions = [read for read in questions if read.kind != "shown"]
+    read = [(r, held) for read in questions for r, held in zip(read.readings, read.holds, strict=True) if r.spans]
     rows = np.array([[r.spans[0].logit, log_odds(r.present)] for r, _ in read])
     (span, present), bias = logistic(rows, np.array([held for _, held in read], dtype=float))
     known = Calibration(bias=bias, span=span, present=present, fitted_on=about)
-    asked = again(asked, known)
-    near = [one for one in asked if one.kind != "outside"]
-    best = np.array([[log_odds(max(r.answerable for r in one.readings))] for one in near])
-    (question,), question_bias = logistic(best, np.array([one.kind == "inside" for one in near], dtype=float))
+    questions = recalibrated(questions, known)
+    near = [read for read in questions if read.kind != "outside"]
+    best = np.array([[log_odds(max(r.answerable for r in read.readings))] for read in near])
+    (question,), question_bias = logistic(best, np.array([read.kind == "inside" for read in near], dtype=float))
     known = replace(known, question=question, question_bias=question_bias)
     answers = threshold(near, known, keep)
     relevant = probability((log_odds(answers) - question_bias) / question)
-    gold = [r.answerable for one in asked for r, held in zip(one.readings, one.holds, strict=True) if held]
+    gold = [r.answerable for read in questions for r, held in zip(read.readings, read.holds, strict=True) if held]
     reads = float(np.quantile(gold, 0.01))
     return replace(known, answers=answers, relevant=relevant, reads=min(reads, relevant))
 
 
-def again(asked: Sequence[Asked], known: Calibration) -> list[Asked]:
-    return [replace(one, readings=[calibrated(reading, known) for reading in one.readings]) for one in asked]
+def recalibrated(questions: Sequence[ReadQuestion], known: Calibration) -> list[ReadQuestion]:
+    return [replace(read, readings=[calibrated(reading, known) for reading in read.readings]) for read in questions]
 
 
-def threshold(asked: Sequence[Asked], known: Calibration, keep: float) -> float:
-    scores = np.array([known.of_question(one.readings) for one in asked])
-    inside = np.array([one.kind == "inside" for one in asked])
+def threshold(questions: Sequence[ReadQuestion], known: Calibration, keep: float) -> float:
+    scores = np.array([known.of_question(read.readings) for read in questions])
+    inside = np.array([read.kind == "inside" for read in questions])
     limits = sorted({round(float(limit), 4) for limit in scores})
     good = [limit for limit in limits if (scores[inside] >= limit).mean() >= keep]
     return max(good, key=lambda limit: (scores[inside] >= limit).mean() + (scores[~inside] < limit).mean())
 
 
-def report(name: str, asked: Sequence[Asked], known: Calibration) -> None:
+def report(name: str, questions: Sequence[ReadQuestion], known: Calibration) -> None:
     """What the calibration does with these questions."""
     print(f"{name}:")
-    asked = again(asked, known)
+    questions = recalibrated(questions, known)
     for kind in ("shown", "inside"):
-        print(f"  {kind}: token F1 of the short answer, refused or not: {short_f1(asked, kind):.3f}")
+        print(f"  {kind}: token F1 of the short answer, refused or not: {short_f1(questions, kind):.3f}")
     scores = {
-        kind: np.array([known.of_question(one.readings) for one in asked if one.kind == kind])
+        kind: np.array([known.of_question(read.readings) for read in questions if read.kind == kind])
         for kind in ("inside", "adversarial", "outside")
     }
     kept = float((scores["inside"] >= known.answers).mean())
@@ -175,20 +187,18 @@ def report(name: str, asked: Sequence[Asked], known: Calibration) -> None:
     print(f"  answered {kept:.3f}, refused {refused:.3f}, balanced accuracy {balanced:.3f} at {known.answers:.3f}")
     near = np.concatenate([scores["inside"], scores["adversarial"]])
     answerable = np.arange(len(near)) < len(scores["inside"])
-    bins = np.minimum((near * 10).astype(int), 9)
-    gaps = [abs((near[bins == b] - answerable[bins == b]).mean()) * (bins == b).mean() for b in set(bins)]
-    error = sum(gaps)
+    error = calibration_error(bins_of(zip(near.tolist(), answerable.tolist(), strict=True)))
     print(f"  expected calibration error of questions {error:.3f}")
     print(f"  not in the corpus: {outside(scores['inside'], scores['outside'], known.answers)}")
-    print(f"  grading accuracy {accuracy(asked, known):.3f}")
+    print(f"  grading accuracy {accuracy(questions, known):.3f}")
 
 
-def short_f1(asked: Sequence[Asked], kind: str) -> float:
+def short_f1(questions: Sequence[ReadQuestion], kind: str) -> float:
     scores = []
-    for one in asked:
-        if one.kind == kind:
-            best = next(iter(ranked(one.readings)), None)
-            scores.append(token_f1(best.span.text if best else "", one.case.answers))
+    for read in questions:
+        if read.kind == kind:
+            best = next(iter(ranked(read.readings)), None)
+            scores.append(token_f1(best.span.text if best else "", read.case.answers))
     return float(np.mean(scores))
 
 
@@ -205,20 +215,20 @@ def outside(inside: Floats, left_out: Floats, least: float) -> str:
     return ", ".join("{}: precision {:.3f} recall {:.3f}".format(where, *at(limit)) for where, limit in both)
 
 
-def accuracy(asked: Sequence[Asked], known: Calibration) -> float:
+def accuracy(questions: Sequence[ReadQuestion], known: Calibration) -> float:
     """Share of right verdicts on the retrieved passages, as the engine gives them."""
     right = []
-    for one in asked:
-        if one.kind in ("inside", "adversarial"):
-            verdicts = labels(one.case.question, one.readings, known.relevant)
-            right += [(verdict == "relevant") is held for verdict, held in zip(verdicts, one.holds, strict=True)]
+    for read in questions:
+        if read.kind in ("inside", "adversarial"):
+            verdicts = labels(read.case.question, read.readings, known.relevant)
+            right += [(verdict == "relevant") is held for verdict, held in zip(verdicts, read.holds, strict=True)]
     return float(np.mean(right))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="SQuAD v2 JSON to fit on")
-    parser.add_argument("--other", type=Path, help="another one, to report on")
+    parser.add_argument("--other", type=Path, help="another file, to report on")
     parser.add_argument("--sample", type=int, help="questions of each file, half of them adversarial (all by default)")
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--keep", type=float, default=0.78, help="share of answerable questions to answer at least")
@@ -230,15 +240,15 @@ def main() -> None:
     if evaluator is None:
         raise SystemExit(f"error: {error or 'the evaluator is off'}")
     cached = CachedReadings(evaluator, given.cache)
-    asked = list(ask(given.file, settings, cached, given.sample, given.seed))
-    about = f"{given.file.name}, {len({one.case.id for one in asked})} questions"
+    questions = list(read_questions(given.file, settings, cached, given.sample, given.seed))
+    about = f"{given.file.name}, {len({read.case.id for read in questions})} questions"
     known = fitted(
-        asked, f"{about}, weights {evaluator.files.config.sha256[:12]}, scripts/fit_evaluator.py", given.keep
+        questions, f"{about}, weights {evaluator.files.config.sha256[:12]}, scripts/fit_evaluator.py", given.keep
     )
     print(json.dumps(asdict(known), indent=1))
-    report(given.file.stem, asked, known)
+    report(given.file.stem, questions, known)
     if given.other:
-        report(given.other.stem, list(ask(given.other, settings, cached, given.sample, given.seed)), known)
+        report(given.other.stem, list(read_questions(given.other, settings, cached, given.sample, given.seed)), known)
     if given.write:
         plain = asdict(known).items()
         rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in plain}

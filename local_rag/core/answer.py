@@ -107,6 +107,7 @@ class Answer:
     (`local-rag runs`), empty where there is none. `language` is that of the program's own words in the answer
     (ISO 639-1). `short` are the answering words by themselves, and `highlights` where they stand in the text, best
     first; both are empty where no evaluator has read the passages, or where the text holds no short answer of theirs.
+    Where files disagree they are those of the newest side that the text holds: a model may write the older one only.
     """
 
     question: str

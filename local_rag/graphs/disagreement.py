@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.serialization import from_plain
+from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.graphs.statements import ALIKE, Statement, about_the_same, asked_for, in_common
 from local_rag.text.answer_values import Comparison, compared, short_answer
 from local_rag.text.fact_questions import asks_for_one_fact
@@ -89,7 +90,8 @@ def statements(
         if _is_file(document)
         for passage in stored(document)
     ]
-    readings = evaluator.read(question, [passage for _, passage in passages])
+    read = [passage for _, passage in passages]
+    readings = evaluator.read(question_to_read(question, read), read)
     best: dict[str, tuple[Reading, int, Document]] = {}
     for reading, (number, passage) in zip(readings, passages, strict=True):
         if reading.spans and reading.answerable >= answerable:

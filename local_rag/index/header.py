@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from local_rag.index.name_words import name_words
 from local_rag.text.display import shorten
 from local_rag.text.urls import is_url
 from local_rag.text.words import words
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
 
 HEADER_VERSION = 1
 """The version of what `document_header` and `passage_header` make of a document, and of what the loaders read of it.
@@ -74,3 +78,10 @@ def _sentences(parts: list[str]) -> str:
     for part in filter(None, parts):
         text += f"{'' if text[-1] in '.!?…:' else '.'} {part}" if text else part
     return text
+
+
+def head(document: Document) -> str:
+    """What a passage belongs to, in one line: the words of its file's name, title and headings, author and date."""
+    named = name_words(str(document.metadata.get("source") or ""))
+    about = (str(document.metadata.get(key) or "") for key in ("title", "heading", "author", "date"))
+    return " ".join(filter(None, [*named, *about]))

@@ -27,6 +27,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
+from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.runtime.opening import FIRST_LOAD, loading, loading_evaluator
 from local_rag.text import citations, short_answers
 from local_rag.text.answer_texts import AnswerTexts, fallback_note
@@ -201,7 +202,8 @@ class Run:
             return ()
         try:
             with self.deps.scope():
-                readings = evaluator.read(self.state.get("asked") or self.question, passages)
+                question = question_to_read(self.state.get("asked") or self.question, passages)
+                readings = evaluator.read(question, passages)
         except LocalRagError:  # the answer stands without them: out of time, or the engine has said what is amiss
             return ()
         return short_answers.highlights(text, [passage.page_content for passage in passages], readings)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from local_rag.core.answer import Conflict, Highlight
 from local_rag.core.readings import Reading, ReadSpan, log_odds
+from local_rag.text.marks import without_marks
 from local_rag.text.words import words
 
 SPAN = 0.5
@@ -41,7 +42,11 @@ def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) 
 
 
 def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, ...]:
-    """Where the answers of all sides of a disagreement stand in a text that holds them, the newest first."""
+    """Where the answers of all sides of a disagreement stand in a text that holds them, the newest first.
+
+    Of a text that holds only the older side that one is highlighted: highlights say what a text answers, conflicts what
+    else the files hold.
+    """
     places = []
     for position in (position for conflict in conflicts for position in conflict.positions):
         quote = position.citations[0].quote
@@ -52,7 +57,7 @@ def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, 
 
 def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
     """Where the words of a span stand in a text: of several places that with most of the words around the span."""
-    written = span.text.split()
+    written = without_marks(span.text).split()
     if not written:
         return None
     phrase = re.compile(r"(?<![\w\[])" + r"\s+".join(map(re.escape, written)) + r"(?![\w\]])", re.IGNORECASE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from local_rag.core.readings import Reading
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance, RelevanceLabel
+from local_rag.engines.evaluator.topics import question_to_read
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -23,7 +24,8 @@ def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]
     Relevant is what reaches `calibration.reads`. The first carries the seconds of all. Raises what `read` does.
     """
     started, least = time.perf_counter(), evaluator.calibration.reads
-    verdicts = [_verdict(reading, least) for reading in evaluator.read(question, documents)]
+    readings = evaluator.read(question_to_read(question, documents), documents)
+    verdicts = [_verdict(reading, least) for reading in readings]
     usage = Usage(seconds=time.perf_counter() - started)
     return [replace(verdicts[0], usage=usage), *verdicts[1:]] if verdicts else []
 

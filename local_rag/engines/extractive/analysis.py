@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core import cancel
+from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.engines.extractive import answer_kind, questions
-from local_rag.engines.extractive.quotes import Quote, head, quotes
+from local_rag.engines.extractive.quotes import Quote, quotes
+from local_rag.index.header import head
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems
@@ -79,9 +81,8 @@ class Analysis:
         analyses: Analyses,
     ) -> None:
         corpus = analyses.corpus
-        passages = [f"{head(document)} {document.page_content}" for document in documents]
         named = " ".join(str(document.metadata.get("named") or "") for document in documents)
-        question = questions.topic(question, passages, named=bool(named))
+        question = question_to_read(question, documents)
         self.refused = SMALL_TALK if questions.is_small_talk(question) else 0.0
         self.question = question
         self.documents = documents

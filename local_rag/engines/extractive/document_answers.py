@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.quotes import as_written, head, quotes
+from local_rag.engines.extractive.quotes import as_written, quotes
+from local_rag.index.header import head
 from local_rag.text import properties
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel, question_memory
 from local_rag.core.critique import overall
 from local_rag.core.documents import Catalog
-from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.generation import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought
 from local_rag.engines.extractive import questions, reasoning, routing
@@ -24,13 +24,14 @@ from local_rag.engines.extractive.document_answers import (
     of_named,
     sentences_on_topic,
 )
-from local_rag.engines.extractive.quotes import as_written, head
+from local_rag.engines.extractive.quotes import as_written
 from local_rag.engines.extractive.rare_terms import terms_near
 from local_rag.engines.extractive.reader import Reader
 from local_rag.engines.extractive.selection import ANSWERS, choose
 from local_rag.engines.extractive.setting_out import set_out, unmet
 from local_rag.engines.extractive.support import sentence_supports
 from local_rag.engines.extractive.usefulness import covered, usefulness
+from local_rag.index.header import head
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
 from local_rag.text.marks import without_marks
@@ -159,7 +160,8 @@ class ExtractiveEngine:
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """The best sentences, three unless another number is asked for, each with its mark; else the fixed reply.
 
-        With an evaluator it is the sentence around the best short answer; several only where the question is open.
+        With an evaluator it is the sentence around the best short answer; several only where the question is open, or
+        where the user has set a style or a number of sentences.
 
         A sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
         of reasoning the sentences that answer the last of them are added. A part of an answer is new all through.
@@ -203,7 +205,9 @@ class ExtractiveEngine:
         """
         read = list[tuple[str, int]]()
         if self._reader and whole:
-            read = self._reader.chosen(query, passages, failed, attempt.shape.sentences)
+            shape = attempt.shape
+            several = shape.style != "short" or (attempt.written is None and shape.sentences != Shape().sentences)
+            read = self._reader.chosen(query, passages, failed, shape.sentences, several=several)
             if not attempt.thoughts:
                 return read
         analysis = self._analyses().of(query, passages)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.generation import Turn
-from local_rag.text.document_questions import document_question
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS
 from local_rag.text.names import names
 from local_rag.text.numbers import numbers
@@ -21,7 +20,6 @@ _SMALL_TALK = re.compile(
     r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
     r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?"
 )
-_CLAUSE = re.compile(r"(?:what|which|how|where|when|who|why|is|are|does|do|can|must|may)\b", re.IGNORECASE)
 _POINTING = frozenset(
     "it its itself they them their theirs he him his she her hers this these those former latter".split()
 )
@@ -50,21 +48,6 @@ def is_chat(question: str) -> bool:
     """Whether a question is put to the program itself, or says only what people say in passing: it names no subject."""
     spoken = words(question)
     return not set(content_words(question)) - CHAT and (len(spoken) <= SHORT or not CHAT_PERSONS.isdisjoint(spoken))
-
-
-def topic(question: str, passages: Sequence[str], *, named: bool = False) -> str:
-    """What a question is about when it asks what somebody or some document says of it, if the passages name that.
-
-    The author of a text stands in its head, not in its sentences: "What does Ada say about engines?" would find the
-    head. What no passage names stays in the question, and counts against every passage, unless the search `named` it.
-    """
-    form = document_question(question)
-    if form is None or form.asks != "topic":
-        return question
-    who = set(content_words(form.name))
-    if named or (who and any(who <= set(words(passage)) for passage in passages)):
-        return f"{form.topic}?" if _CLAUSE.match(form.topic) else f"What about {form.topic}?"
-    return question
 
 
 def written_words(sentence: str) -> list[str]:

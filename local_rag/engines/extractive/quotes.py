@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from local_rag.index.name_words import name_words
+from local_rag.index.header import head
 from local_rag.text.marks import without_marks
 from local_rag.text.sentences import Span, sentences
 from local_rag.text.words import content_stems, fold, words
@@ -63,13 +63,6 @@ class Quote:
 def quotes(documents: Sequence[Document]) -> list[Quote]:
     """All quotes of the passages, in their order."""
     return [quote for number, document in enumerate(documents) for quote in _of_passage(number, document)]
-
-
-def head(document: Document) -> str:
-    """What a passage belongs to, in one line: the words of its file's name, title and headings, author and date."""
-    named = name_words(str(document.metadata.get("source") or ""))
-    about = (str(document.metadata.get(key) or "") for key in ("title", "heading", "author", "date"))
-    return " ".join(filter(None, [*named, *about]))
 
 
 def _of_passage(number: int, document: Document) -> list[Quote]:

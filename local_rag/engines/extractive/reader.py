@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
+from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.engines.extractive import answer_kind, questions
-from local_rag.engines.extractive.quotes import Quote, as_written, head, quotes
+from local_rag.engines.extractive.quotes import Quote, as_written, quotes
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
+from local_rag.text.sentences import Span
 from local_rag.text.short_answers import RankedSpan, place_of, ranked
 from local_rag.text.words import content_stems, words
 
@@ -55,23 +58,26 @@ class Reader:
             for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
         ]
 
-    def chosen(self, question: str, passages: Sequence[Document], failed: str, most: int) -> list[tuple[str, int]]:
+    def chosen(
+        self, question: str, passages: Sequence[Document], failed: str, most: int, *, several: bool = False
+    ) -> list[tuple[str, int]]:
         """The sentences around the best short answers as they are written, and the numbers of their passages (from 0).
 
-        One sentence for a person, a time, a number or a place; for lists, "how", "why" and whatever else is open up to
-        `most`, in the order of the passages. None that a failed draft held, and none at all where the answer hardly
-        stands in these passages.
+        One sentence for a person, a time, a number or a place, unless the user wants `several`; for lists, "how", "why"
+        and whatever else is open up to `most`, in the order of the passages. None that a failed draft held, and none at
+        all where the answer hardly stands in these passages.
         """
         drafts = f" {' '.join(words(without_marks(failed)))} "
-        several = 1 if answer_kind.kind_of(question) in answer_kind.SHORT_ANSWERS else most
+        if not several and answer_kind.kind_of(question) in answer_kind.SHORT_ANSWERS:
+            most = 1
         wanted, every = set(content_stems(question)), quotes(passages)
         chosen: dict[str, Quote] = {}
         least = 0.0
         for answer in ranked(self._read(question, passages)):
             cancel.check()
-            if len(chosen) == several or (chosen and answer.logit < least) or self._score(answer) < self._answers:
+            if len(chosen) == most or (chosen and answer.logit < least) or self._score(answer) < self._answers:
                 break
-            quote = _around(answer, every)
+            quote = _around(answer, every, passages[answer.passage].page_content)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
             if (
                 not quote
@@ -114,9 +120,7 @@ class Reader:
         """What each passage holds for the question; none answers small talk."""
         if not passages or questions.is_small_talk(question):
             return [NOTHING] * len(passages)
-        named = any(document.metadata.get("named") for document in passages)
-        texts = [f"{head(document)} {document.page_content}" for document in passages]
-        return self.evaluator.read(questions.topic(question, texts, named=named), passages)
+        return self.evaluator.read(question_to_read(question, passages), passages)
 
 
 def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[RelevanceLabel]:
@@ -135,14 +139,20 @@ def _why(reading: Reading) -> str:
     return "it is about something else"
 
 
-def _around(answer: RankedSpan, every: Sequence[Quote]) -> Quote | None:
-    """The quote that holds a short answer, or its beginning; None where that stands in nothing that can be quoted."""
-    holding = [
-        quote
-        for quote in every
-        if quote.document == answer.passage and quote.span.start <= answer.span.start < quote.span.end
-    ]
-    return min(holding, key=lambda quote: (quote.span.end < answer.span.end, len(quote.text)), default=None)
+def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote | None:
+    """What is quoted for a short answer: the shortest quote that holds it.
+
+    Where it goes on beyond a sentence, the quote goes on with it. None where it begins in what cannot be quoted.
+    """
+    span = answer.span
+    own = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]
+    holding = [quote for quote in own if quote.span.start <= span.start]
+    first = min(holding, key=lambda quote: (quote.span.end < span.end, len(quote.text)), default=None)
+    if first is None or span.end <= first.span.end:
+        return first
+    parts = [first, *(quote for quote in own if first.span.end <= quote.span.start < span.end)]
+    whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
+    return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))
 
 
 def _overlap(quote: Quote, other: Quote) -> bool:

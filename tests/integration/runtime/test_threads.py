@@ -74,7 +74,9 @@ def test_a_turn_keeps_its_verdicts_and_what_it_cost_and_older_turns_read_as_with
     assert re.findall("relevance +irrelevant +(/.*)", capsys.readouterr().out) == ["/notes/2.md", "/notes/3.md"]
     out = tmp_path / "plan.md"
     assert run(["threads", "export", "plan", "--verdicts", "--out", str(out)]) == 0
-    assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text()).replace("<li>", "- ")
+    assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text(encoding="utf-8")).replace(
+        "<li>", "- "
+    )
     old = answer_of({name: value for name, value in turn.items() if name not in ("path", "decisions", "usage")})
     assert (old.decisions, old.path, old.usage) == ((), (), Usage())
     assert not [line for line in shown(turns_table([turn | {"decisions": [], "usage": {}}])) if "relevant" in line]
@@ -490,7 +492,7 @@ def test_deleting_asks_in_a_terminal(talked, monkeypatch, capsys):
 def test_an_export_is_a_page_of_markdown_and_never_overwrites(talked, capsys, tmp_path):
     out = tmp_path / "chat.md"
     assert run(["threads", "export", "plan", "--out", str(out)]) == 0
-    page = out.read_text()
+    page = out.read_text(encoding="utf-8")
     assert page.startswith("# plan\n\n2 questions, ")
     assert "## What does the plan cost?\n" in page
     assert "It costs 100 euros \\[1\\].\n" in page

@@ -53,3 +53,8 @@ def test_the_best_short_answer_that_a_text_holds_is_the_highlight():
     assert highlights(text, [PASSAGE, PASSAGE], readings) == (Highlight(3, 7),)
     assert highlights("Nothing of it. [1]", [PASSAGE, PASSAGE], readings) == ()
     assert highlights(text, [], []) == ()
+
+
+def test_a_phrase_is_recognised_without_the_numbers_in_brackets_that_a_quote_leaves_out():
+    with_mark = span(PASSAGE, "Ada Quill [3] and her sons")
+    assert place_of(with_mark, PASSAGE, "It was built by Ada Quill and her sons. [1]") == Highlight(16, 38)

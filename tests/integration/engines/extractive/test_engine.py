@@ -13,6 +13,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.generation import NOT_IN_PASSAGES, Attempt, Turn
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.engines.contract import PASSAGES, STAFF, TERMS, EngineContract
+from local_rag.engines.evaluator.topics import topic
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.text.words import content_stems, stem, words
@@ -445,9 +446,9 @@ def test_a_question_is_not_small_talk(asked):
 
 def test_what_somebody_says_is_asked_of_the_texts_that_name_them():
     asked = "What does Ada Lovelace say about engines?"
-    assert questions.topic(asked, ["Notes | Author: Ada Lovelace"]) == "What about engines?"
-    assert questions.topic(asked, ["Notes | Author: Grace Hopper"]) == asked
-    assert questions.topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"
+    assert topic(asked, ["Notes | Author: Ada Lovelace"]) == "What about engines?"
+    assert topic(asked, ["Notes | Author: Grace Hopper"]) == asked
+    assert topic("What is an engine?", ["Ada Lovelace"]) == "What is an engine?"
 
 
 def test_the_tasks_of_a_question_share_their_work_and_nothing_outlasts_it():

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 from support.fakes import passage
 
+from local_rag.core.generation import Attempt, Shape
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.extractive.answer_kind import takes_several
+from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reader import Reader, labels
 from local_rag.engines.extractive.support import sentence_supports
 
@@ -89,6 +91,33 @@ def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_wit
     assert quoted("Who built the mill?", table=unsure) == []
     assert Reader(Script(unsure), answers=0.2).chosen("Who built the mill?", DOCUMENTS, "", 3)
     assert quoted("Hello, how are you?", table={"The mill": (0.99, {"Ada Quill": 9.0})}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("Winner of 1902: Ada\nQuill", "Ada\nQuill"),
+        ("They won with Ada Inc.\n\nQuill was second.", "Ada Inc.\n\nQuill"),
+    ],
+)
+def test_a_short_answer_over_the_end_of_a_sentence_is_quoted_whole_and_useful(text, short):
+    reader, page = Reader(Script({text[:4]: (0.9, {short: 9.0})})), passage(1, text)
+    assert reader.chosen("Who won?", [page], "", 3) == [(" ".join(text.split()), 0)]
+    assert reader.usefulness("Who won?", [page], f"{' '.join(text.split())} [1]")[0] == 5
+
+
+def test_a_style_or_number_of_sentences_of_the_user_brings_several_where_one_would_do():
+    def quoted_as(shape, written=None):
+        engine = ExtractiveEngine(None, evaluator=Script(SCRIPT))
+        attempt = Attempt(shape=shape, written=written)
+        return "".join(delta.text for delta in engine.answer("Who built the mill?", DOCUMENTS, attempt))
+
+    monks, quill = "It was built in 1877 by monks, and it stands at the river. [2]", "Ada Quill built it again in 1911"
+    assert quoted_as(Shape()).startswith(quill)
+    assert quoted_as(Shape(sentences=2), written="").startswith(quill)
+    for shape, start in ((Shape(sentences=2), ""), (Shape(style="list"), "- "), (Shape(style="steps"), "1. ")):
+        assert quoted_as(shape).startswith(f"{start}{monks}")
+        assert quill in quoted_as(shape)
 
 
 def test_a_span_in_what_cannot_be_quoted_gives_way_to_the_next():
