@@ -165,7 +165,7 @@ def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     if kept[0] != now[0]:
         prompts = any(" with " in part for part in (kept[0], now[0]))
         different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")
-    rerank_kept, rerank_now = ("".join(part for part in parts if part.startswith(RERANKED)) for parts in (kept, now))
+    rerank_kept, rerank_now = (_part(parts, RERANKED) for parts in (kept, now))
     if bool(rerank_kept) != bool(rerank_now):
         different.append(f"searches with{'' if rerank_kept else 'out'} rerank: evaluator")
     known = {headers_kept, headers_now, evaluator_kept, evaluator_now, rerank_kept, rerank_now}
