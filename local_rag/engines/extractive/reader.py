@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BEHIND = 1.0
 """Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
 MARGIN = 2.0
-"""Log odds that a further quote of an answer may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
+"""Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
 USEFUL, SURE = 0.5, 0.8
 """Probabilities of the right answer from which a text has usefulness 4 and 5; below it is shown as doubtful (3)."""
 SHORTEST = 60
