@@ -194,11 +194,11 @@ def _evaluator(settings: Settings) -> Iterator[Check]:
         yield Check("evaluator", "ok", f"off ({settings.origin['evaluator']}): similarity and words decide")
         return
     try:
-        found = files.find(name, load_models(settings), None)
+        parts = files.find(name, load_models(settings), None)
     except ModelMissing as error:
         yield Check("evaluator", "note", f"{error}; similarity and words decide", error.hint)
         return
-    by, fix = loading.describe(found, settings.cache_folder)
+    by, fix = loading.describe(parts, settings.cache_folder)
     yield Check("evaluator", "note" if fix else "ok", f"{name}: weights as published; {by}", fix)
 
 

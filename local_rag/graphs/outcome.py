@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from local_rag.core.answer import Status
-from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
+from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Support
 from local_rag.graphs.answer_language import texts_of
@@ -47,7 +47,7 @@ def best_or_abstention(state: State, deps: Deps) -> Update:
     }
 
 
-def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing) -> Update:
+def engine_failed(state: State, deps: Deps, error: EngineError | ModelMissing | ModelChanged) -> Update:
     """What a node returns whose engine failed: the best there is, with the reason; any next node passes it on.
 
     Raises the error where there is nothing to show.

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from local_rag.config.calibrated import RERANKED
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Corpus, Evaluator, Reranker
+from local_rag.index.fusion import RRF
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
@@ -41,9 +42,10 @@ class Reranked:
         exclude: Collection[str] = (),
         **options: Any,
     ) -> list[Document]:
-        """The k best passages by the reranker, best first, its score in [0, 1] as their `rank_score`.
+        """The k best passages, best first: those that the reranker was shown, its score as their `rank_score`, and then
+        the others in the places and with the scores of the corpus.
 
-        It is shown WIDER * k passages, or as many as its attribute `first` says; those behind them keep their places.
+        It is shown WIDER * k passages, or as many as its attribute `first` says.
         `options` are further ones of the corpus; a search by words or by meaning alone (`mode`) is not reranked.
         """
         search = self._corpus.search
@@ -89,7 +91,8 @@ class EvaluatorReranker:
         """The documents with their scores, best first: `rank_score` plus what is read counts for."""
         readings = self._evaluator.read(question, documents)
         scores = [
-            float(document.metadata["rank_score"]) + READ * (reading.present + ABOUT * reading.about)
-            for document, reading in zip(documents, readings, strict=True)
+            float(document.metadata.get("rank_score") or 1 / (RRF + rank))
+            + READ * (reading.present + ABOUT * reading.about)
+            for rank, (document, reading) in enumerate(zip(documents, readings, strict=True), start=1)
         ]
         return sorted(zip(documents, scores, strict=True), key=lambda scored: -scored[1])

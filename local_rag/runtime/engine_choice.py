@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
-from local_rag.index.reranked import EvaluatorReranker
 from local_rag.runtime.opening import open_evaluator, open_reranker, without_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
@@ -39,12 +38,6 @@ class Choice:
     note: str = ""
     evaluator: TrainedEvaluator | None = None
     reranker: Reranker | None = None
-
-    @property
-    def reads_first(self) -> TrainedEvaluator | None:
-        """The evaluator where every question is answered with it, so that it is loaded before the first node."""
-        grades = self.engine.name == "extractive" or _graded_by_evaluator(self.engine)
-        return self.evaluator if grades or isinstance(self.reranker, EvaluatorReranker) else None
 
     def close(self, *, engine: bool = True) -> None:
         """Close the evaluator, and the engine unless it belongs to somebody else."""

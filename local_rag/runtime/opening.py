@@ -88,10 +88,10 @@ def open_evaluator(
 
     cache = settings.cache_folder
     try:
-        found = files.find(name, load_models(settings), cache / WEIGHTS_SEEN)
+        parts = files.find(name, load_models(settings), cache / WEIGHTS_SEEN)
     except (ModelMissing, ModelChanged) as error:
         return None, error
-    evaluator = TrainedEvaluator(name, found, cache, on_load)
+    evaluator = TrainedEvaluator(name, parts, cache, on_load)
     return evaluator, None
 
 
@@ -114,15 +114,22 @@ def open_reranker(settings: Settings, evaluator: Evaluator | None) -> Reranker |
         return None
     if evaluator is None:
         if settings.values.evaluator == "off" and settings.origin["rerank"] != "default":
-            asked, off = settings.origin["rerank"], settings.origin["evaluator"]
+            wanted, off = settings.origin["rerank"], settings.origin["evaluator"]
             raise UsageError(
-                f"there is no evaluator to rerank with: rerank: evaluator ({asked}), and evaluator: off ({off})",
-                hint="leave --rerank out, or: LOCAL_RAG_EVALUATOR=minilm local-rag …",
+                f"there is no evaluator to rerank with: rerank: evaluator ({wanted}), and evaluator: off ({off})",
+                hint=_switched_on(off),
             )
         return None
     from local_rag.index.reranked import EvaluatorReranker
 
     return EvaluatorReranker(evaluator)
+
+
+def _switched_on(off: str) -> str:
+    """What to type where the evaluator is off; `off` is the origin of that."""
+    if off == "LOCAL_RAG_EVALUATOR":
+        return f"unset {off}"
+    return "evaluator='minilm'" if off == "flag" else f"set evaluator: minilm in {off}"
 
 
 @contextmanager

@@ -154,7 +154,10 @@ class Rag:
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
             more = (None, reranker)  # what is loaded for a question is one of its events
-            choice = own_engine(settings, own, *more) if own else choose_engine(settings, embedder, index, *more)
+            if own is not None:
+                choice = own_engine(settings, own, *more)
+            else:
+                choice = choose_engine(settings, embedder, index, *more)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
@@ -237,7 +240,7 @@ class Rag:
             deps,
             self._running,
             self.embedder,
-            self.choice.reads_first,
+            self.evaluator,
             thread or "",
             callbacks,
         )

@@ -40,7 +40,7 @@ LENGTH = 4
 NAME = re.compile(rf"\d{{8}}T\d{{9}}-([{LETTERS}]{{{LENGTH}}})\.jsonl")
 """The name of a record, which begins with its time."""
 
-ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations"})
+ELSEWHERE = frozenset({"question", "turns", "decisions", "usage", "path", "citations", "conflicts"})
 """Keys of the state that are events of their own, or belong to the answer or the chat."""
 
 

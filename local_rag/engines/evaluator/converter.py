@@ -44,9 +44,9 @@ def convert(model: Path, longest: int, folder: Path, base: Path | None = None) -
 
     from local_rag.engines.evaluator.model import load
 
-    found = files.Files(model, base, files.read_config(model))
-    original = load(found.weights, found.encoder, found.words)
-    inputs = Inputs(Tokenizer.from_file(str(found.tokenizer)), longest)
+    parts = files.Files(model, base, files.read_config(model))
+    original = load(parts.weights, parts.encoder, parts.embeddings)
+    inputs = Inputs(Tokenizer.from_file(str(parts.tokenizer)), longest)
     windows = [window for pair in PAIRS for window in inputs.windows(*pair)]
     example = {name: torch.from_numpy(values) for name, values in inputs.batch(windows[:2]).items()}
     converter.write_openvino(original, example, folder)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core import cancel, question_memory
+from local_rag.core.errors import EngineError
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.engines.evaluator.inputs import Window, header_of
-from local_rag.engines.evaluator.loading import Loaded, conversion_of, load
+from local_rag.engines.evaluator.loading import WITHOUT, Loaded, conversion_of, load
 from local_rag.engines.evaluator.spans import apart, best_spans
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 BATCH = 4
 """Windows that are computed at once; more has more padding and is no faster on a processor."""
+
+_POLL = 0.1
+"""Seconds between two looks for a stop, while another thread loads the model."""
 
 _FULLY = 1
 """The class of `support` that says: fully."""
@@ -54,7 +58,7 @@ class TrainedEvaluator:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """How its logits become probabilities. Raises OSError, ValueError."""
+        """How its logits become probabilities."""
         return self.files.calibration
 
     @property
@@ -81,7 +85,10 @@ class TrainedEvaluator:
             self.load()
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
-        """One reading per document, in their order. Raises as `load` does, and Stopped between two batches."""
+        """One reading per document, in their order.
+
+        Raises as `load` does, EngineError where the model cannot compute, and Stopped between two batches.
+        """
         known: dict[tuple[str, str, str], Reading] = question_memory.current().get((self, "readings"), dict)
         keys = [(question, header_of(document), document.page_content) for document in documents]
         new = [key for key in dict.fromkeys(keys) if key not in known]
@@ -131,17 +138,33 @@ class TrainedEvaluator:
             cancel.check()
             numbers = order[first : first + BATCH]
             inputs = self.loaded.inputs.batch([windows[number] for number in numbers])
-            with self._computing:
-                computed = self.loaded.model.compute(inputs)
+            model = self.loaded.model
+            try:
+                with self._computing:
+                    computed = model.compute(inputs)
+            except Exception as error:  # whatever a library raises, too little memory for one
+                raise EngineError(f"the evaluator '{self.name}' cannot compute: {error}", hint=WITHOUT) from error
             for number, *rows in zip(numbers, *computed, strict=True):
                 outputs[number] = (rows[0], rows[1], rows[2])
         return [output for output in outputs if output is not None]
 
     @property
     def loaded(self) -> Loaded:
-        """The model, loaded by now; errors as of `load`."""
-        with self._loading:
+        """The model, loaded by now; errors as of `load`, and Stopped while another thread loads it."""
+        self._take_turn()
+        try:
             return self._loaded
+        finally:
+            self._loading.release()
+
+    def _take_turn(self) -> None:
+        """Wait for the lock of loading; what is waited is no part of answering. Raises Stopped."""
+        began = time.monotonic()
+        while not self._loading.acquire(timeout=_POLL):
+            now = time.monotonic()
+            cancel.current().extend(now - began)
+            began = now
+            cancel.check()
 
     @cached_property
     def _loaded(self) -> Loaded:

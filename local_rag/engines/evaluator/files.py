@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,9 +51,12 @@ class Config(_Part):
     encoder: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Files:
-    """The folders of an evaluator and of its base, None where it has none, and what its config.json says."""
+    """The folders of an evaluator and of its base, None where it has none, and what its config.json says.
+
+    What is read of them is read once.
+    """
 
     folder: Path
     base: Path | None
@@ -63,7 +67,7 @@ class Files:
         return self.folder / WEIGHTS
 
     @property
-    def words(self) -> Path | None:
+    def embeddings(self) -> Path | None:
         """The file with the word embeddings, None where they are among the weights."""
         return self.base / weights.WEIGHTS if self.base else None
 
@@ -73,7 +77,7 @@ class Files:
         own = self.folder / _TOKENIZER
         return self.base / _TOKENIZER if self.base and not own.is_file() else own
 
-    @property
+    @cached_property
     def encoder(self) -> Mapping[str, Any]:
         """The configuration of the encoder. Raises OSError, ValueError."""
         known: Mapping[str, Any] = self.config.encoder
@@ -81,18 +85,24 @@ class Files:
             known = json.loads((self.base / CONFIG).read_text(encoding="utf-8"))
         return known
 
-    @property
+    @cached_property
     def calibration(self) -> Calibration:
         """How its scores become probabilities. Raises OSError, ValueError."""
         return calibration.read_calibration(self.folder)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """16 hex digits of weights, base and window: what a conversion is made of."""
+        """16 hex digits of weights, base, encoder, tokenizer and window: what a conversion is made of.
+
+        Raises OSError.
+        """
         parts = [self.config.sha256, self.config.base.sha256 if self.config.base else "", self.config.window]
         layout = [weights.layout(folder) for folder in (self.base,) if folder]
-        encoder = hashlib.sha256(self.tokenizer.read_bytes()).hexdigest() if not self.base else ""
-        return hashlib.sha256(json.dumps([*parts, *layout, encoder]).encode()).hexdigest()[:16]
+        own = self.tokenizer.parent == self.folder
+        tokenizer = hashlib.sha256(self.tokenizer.read_bytes()).hexdigest() if own else ""
+        encoder = [dict(self.config.encoder)] if self.config.encoder else []
+        whole = json.dumps([*parts, *layout, tokenizer, *encoder], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 def find(name: str, models: Models, memory: Path | None) -> Files:
@@ -111,6 +121,7 @@ def find(name: str, models: Models, memory: Path | None) -> Files:
     try:
         files = Files(folder, _base(spec, models), read_config(folder))
         _check(spec, files, models, memory)
+        _check_contents(files)
         _ = files.encoder, files.calibration, files.fingerprint
     except (OSError, ValueError) as error:
         raise ModelChanged(
@@ -139,12 +150,32 @@ def _check(spec: EvaluatorSpec, files: Files, models: Models, memory: Path | Non
     if bool(needs) != bool(files.base):
         hint = f"name it: evaluators.{spec.name}.base: NAME" if needs else f"leave out evaluators.{spec.name}.base"
         raise ConfigError(f"the evaluator '{spec.name}' {'needs a' if needs else 'has no'} base", hint=hint)
-    if needs and files.words and (actual := weights.remembered_sha256(files.words, memory)) != needs.sha256:
+    if needs and files.embeddings and (actual := weights.remembered_sha256(files.embeddings, memory)) != needs.sha256:
         raise ModelChanged(
             f"the evaluator '{spec.name}' was trained with another embedder than '{spec.base}': SHA-256 "
-            f"{needs.sha256[:12]}… expected, {actual[:12]}… in {files.words}",
+            f"{needs.sha256[:12]}… expected, {actual[:12]}… in {files.embeddings}",
             hint=models.embedder(spec.base).install or f"set evaluators.{spec.name}.base",
         )
+
+
+def _check_contents(files: Files) -> None:
+    """Raises ValueError for weights and a tokenizer that are of another kind, whatever their SHA-256."""
+    with files.weights.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > files.weights.stat().st_size:
+            raise ValueError(f"{WEIGHTS} is no safetensors file")
+        tensors = json.loads(file.read(length))
+    if not isinstance(tensors, dict):
+        raise ValueError(f"{WEIGHTS} is no safetensors file")
+    if lacking := [head for head in files.config.heads if f"{head}.weight" not in tensors]:
+        raise ValueError(f"{WEIGHTS} has no tensor {lacking[0]}.weight")
+    if files.tokenizer.parent == files.folder:
+        from tokenizers import Tokenizer
+
+        try:
+            Tokenizer.from_file(str(files.tokenizer))
+        except Exception as error:  # the library raises no class of its own
+            raise ValueError(f"{_TOKENIZER}: {error}") from error
 
 
 def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:

@@ -1,6 +1,6 @@
 """How question, header and passage become tokens: [CLS] question [SEP] header. text [SEP], token types 0 and 1.
 
-Training and use share this module, so that a model reads what it was trained on.
+The training makes its inputs in `scripts/evaluator_training`; a test compares them with these.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ class Inputs:
         return inputs
 
     def _window(self, ahead: Sequence[int], named: Sequence[int], body: Encoding, start: int, end: int) -> Window:
-        words = body.word_ids
+        numbers = body.word_ids  # of the word that each token is of
         ids = (*ahead, *named, *body.ids[start:end], self.sep)
         return Window(
             ids=ids,
             types=(0,) * len(ahead) + (1,) * (len(ids) - len(ahead)),
             first=len(ahead) + len(named),
             offsets=tuple(body.offsets[start:end]),
-            heads=tuple(number == 0 or words[number] != words[number - 1] for number in range(start, end)),
-            tails=tuple(number == len(words) - 1 or words[number] != words[number + 1] for number in range(start, end)),
+            heads=tuple(at == 0 or numbers[at] != numbers[at - 1] for at in range(start, end)),
+            tails=tuple(at == len(numbers) - 1 or numbers[at] != numbers[at + 1] for at in range(start, end)),
         )
 
     def _encode(self, text: str) -> Encoding:

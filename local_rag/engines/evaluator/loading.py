@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from local_rag.core.errors import ModelChanged
+from local_rag.core.errors import LocalRagError, ModelChanged
 from local_rag.engines.evaluator.inputs import Inputs
 from local_rag.index.embed import conversion, encoders
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CONVERTER = "local_rag.engines.evaluator.converter"
 FOLDER = "evaluators"
 """The folder of the cache that holds converted evaluators."""
+
+WITHOUT = "local-rag doctor says what is amiss; without the evaluator: export LOCAL_RAG_EVALUATOR=off"
+"""The hint of an evaluator that does not load or compute."""
 
 
 class Model(Protocol):
@@ -52,7 +55,17 @@ def describe(files: Files, cache: Path | None) -> tuple[str, str]:
 
 
 def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
-    """The model; it is converted first where nobody has. Raises Stopped, and ModelChanged for what is no such model."""
+    """The model; it is converted first where nobody has. Raises Stopped, and ModelChanged for what cannot be loaded."""
+    try:
+        return _load(files, cache, on_load)
+    except LocalRagError:
+        raise
+    except Exception as error:  # whatever a file or a library is the cause of
+        why = f"{type(error).__name__}: {error}"
+        raise ModelChanged(f"the evaluator '{name}' cannot be loaded: {why}", hint=WITHOUT) from error
+
+
+def _load(files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
     from tokenizers import Tokenizer
 
     known = conversion_of(files, cache)
@@ -65,12 +78,9 @@ def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None
     if known is not None and not known.why:
         try:
             return Loaded(encoders.OpenVinoModel(known), inputs, known)
-        except RuntimeError:  # a library that is not there any more, a processor that it does not know
+        except (RuntimeError, ImportError):  # a library that is not there any more, a processor that it does not know
             pass
-    try:
-        return Loaded(_TorchModel(files), inputs, known)
-    except (RuntimeError, OSError, ValueError, KeyError) as error:
-        raise ModelChanged(f"the evaluator '{name}' cannot be loaded: {error}", hint="set evaluator: off") from error
+    return Loaded(_TorchModel(files), inputs, known)
 
 
 class _TorchModel:
@@ -79,7 +89,7 @@ class _TorchModel:
     def __init__(self, files: Files) -> None:
         from local_rag.engines.evaluator.model import load
 
-        self._model = load(files.weights, files.encoder, files.words)
+        self._model = load(files.weights, files.encoder, files.embeddings)
 
     def compute(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
         from local_rag.engines.evaluator.model import computed

@@ -28,8 +28,7 @@ SHAPE = (
 class EvaluatorModel(nn.Module):  # type: ignore[misc]  # torch is not read by mypy
     """The encoder is a BertModel without pooler; `config` holds the keys of its configuration, its size among them.
 
-    No dropout: a small model that sees each example twice or so does not need it, and its random numbers would cost
-    most of the time of a training on a processor.
+    It has no dropout of its own: a training that wants some adds it from outside.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:

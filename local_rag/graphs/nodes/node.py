@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langgraph.runtime import Runtime
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.errors import DeadlineExceeded, EngineError, ModelMissing
+from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
 from local_rag.core.events import Called, Event, Note, Started, Token
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
@@ -105,8 +105,8 @@ def _emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
 def _ended(state: State, deps: Deps, writer: str) -> Update:
     """What the last node adds: the answer as a person gets to read it, which is a message now."""
     update = outcome.ended(state, texts_of(state, deps))
-    if found := state.get("conflicts"):
-        update["conflicts"] = conflicts.renumbered(found, state["documents"], update["documents"])
+    if known := state.get("conflicts"):
+        update["conflicts"] = conflicts.renumbered(known, state["documents"], update["documents"])
     status, usage = state.get("status", "abstained"), state.get("usage", Usage())
     push_answer(update["generation"], writer, status, deps.engine.name, usage)
     return update
@@ -132,7 +132,7 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[Update, b
             return work(state, deps, emit), True
     except DeadlineExceeded:
         return outcome.out_of_time(state, deps), False
-    except (EngineError, ModelMissing) as error:
+    except (EngineError, ModelMissing, ModelChanged) as error:
         return outcome.engine_failed(state, deps, error), False
 
 

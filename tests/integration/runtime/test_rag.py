@@ -10,10 +10,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import tracing_context
 from langsmith.run_helpers import get_tracing_context
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.reading import ScriptedEvaluator
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import current
-from local_rag.core.errors import EngineError, Stopped, UsageError
+from local_rag.core.errors import EngineError, ModelChanged, Stopped, UsageError
 from local_rag.core.events import Done, Started, Step, Token
 from local_rag.core.generation import AnswerDelta
 from local_rag.core.verdicts import Graded
@@ -44,6 +45,33 @@ class Dripping(ScriptedEngine):
         except BaseException:
             self.stopped.set()
             raise
+
+
+class Unconverted(ScriptedEvaluator):
+    """An evaluator whose first load converts it, or fails with its error."""
+
+    def load(self):
+        self.loads_first = False
+        if self.error:
+            raise self.error
+
+
+def asked_with(evaluator):
+    choice = Choice(ScriptedEngine(), evaluator=evaluator)
+    return list(Rag(Settings.load(), FakeCorpus(), choice).stream("What does the plan cost?", graph="self-rag"))
+
+
+def test_a_first_conversion_of_the_evaluator_is_announced_before_any_node_with_any_engine():
+    first, *events = asked_with(Unconverted(loads_first=True))
+    assert isinstance(first, Started) and first.node == "load"
+    assert first.doing.startswith("loading the evaluator scripted; this first time")
+    assert isinstance(events[-1], Done) and events[-1].answer.status == "grounded"
+
+
+@pytest.mark.parametrize("error", [ModelChanged("it cannot be loaded"), EngineError("it cannot compute")])
+def test_an_answer_stands_whatever_is_amiss_with_the_evaluator(error):
+    *_, done = asked_with(Unconverted(error=error, loads_first=True))
+    assert done.answer.status == "grounded" and done.answer.text and done.answer.highlights == ()
 
 
 def test_events_come_in_order_and_the_answer_last():

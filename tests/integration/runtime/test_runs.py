@@ -20,7 +20,7 @@ from support.remembering import Recalling, opened
 from local_rag import Runs
 from local_rag.config.settings import Settings
 from local_rag.core.errors import EngineError, LocalRagError, UsageError
-from local_rag.core.events import Note, Started
+from local_rag.core.events import Note, Started, Step
 from local_rag.core.usage import Call, Usage
 from local_rag.diagnostics import kept
 from local_rag.runtime import kept_run, kept_runs
@@ -81,6 +81,16 @@ def test_of_a_state_only_what_a_node_changed_is_kept():
     states = {line["node"]: set(line["state"]) for line in run.lines if line["event"] == "step"}
     assert "documents" in states["retrieve"] and "documents" not in states["generate"]
     assert not any({"decisions", "usage", "turns"} & keys for keys in states.values())
+
+
+def test_the_conflicts_of_an_answer_are_recorded_with_the_answer_alone(tmp_path):
+    def events():
+        yield Step("generate", 0.1, {"status": "partial", "conflicts": [{"text": "three months"}]})
+
+    recorder = Recorder(tmp_path, 1, remember=True)
+    assert len(list(recorder.following(events(), dict))) == 1
+    (state,) = [line["state"] for line in recorder.latest if line["event"] == "step"]
+    assert state == {"status": "partial"}
 
 
 def test_files_that_a_question_was_restricted_to_are_named_for_any_folder(tmp_path, monkeypatch):

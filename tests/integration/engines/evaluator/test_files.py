@@ -14,7 +14,7 @@ from support.shipped_evaluator import document, found, own_evaluator, rewrite, s
 from local_rag.cli.app import run
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
-from local_rag.core.errors import ConfigError
+from local_rag.core.errors import ConfigError, ModelChanged
 from local_rag.diagnostics.doctor import run_checks
 from local_rag.engines.evaluator import files
 from local_rag.engines.evaluator.evaluator import TrainedEvaluator
@@ -46,6 +46,17 @@ def cut(folder):
     rewrite(folder / files.WEIGHTS, (found("minilm").folder / files.WEIGHTS).read_bytes()[:1000])
 
 
+def other_weights(folder):
+    rewrite(folder / files.WEIGHTS, b"a text file, whatever its name says")
+    changed(folder, sha256=sha256(folder / files.WEIGHTS))
+
+
+def other_heads(folder):
+    header = b'{"span.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    rewrite(folder / files.WEIGHTS, len(header).to_bytes(8, "little") + header + bytes(4))
+    changed(folder, sha256=sha256(folder / files.WEIGHTS))
+
+
 DAMAGE = {
     "no weights": (lambda folder: (folder / files.WEIGHTS).unlink(), "not on this machine", "note"),
     "cut weights": (cut, "damaged or others: SHA-256", "bad"),
@@ -62,25 +73,37 @@ DAMAGE = {
         "was trained with another embedder than 'minilm'",
         "bad",
     ),
+    "a tokenizer of its own that is none": (
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+        "tokenizer.json: ",
+        "bad",
+    ),
+    "weights that are a text": (other_weights, "evaluator.safetensors is no safetensors file", "bad"),
+    "weights without heads": (other_heads, "evaluator.safetensors has no tensor relevance.weight", "bad"),
+    "a calibration with a key less": (
+        lambda folder: rewrite(folder / "calibration.json", b'{"bias": 0.5}'),
+        "span: field required",
+        "bad",
+    ),
     "no calibration": (lambda folder: (folder / "calibration.json").unlink(), "No such file", "bad"),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_what_is_wrong_is_said_with_what_to_do_and_the_old_way_answers(folder, name, tmp_path, capsys):
-    damage, said, state = DAMAGE[name]
+    damage, message, state = DAMAGE[name]
     damage(folder)
     evaluator, why = open_evaluator(Settings.load())
-    assert evaluator is None and said in str(why)
+    assert evaluator is None and message in str(why)
     check = checked()
-    assert check.state == state and said in check.found and check.fix
+    assert check.state == state and message in check.found and check.fix
     (tmp_path / "lease.md").write_text("The notice period of the lease is three months.\n")
     assert run(["index", str(tmp_path / "lease.md")]) == 0
     capsys.readouterr()
     assert run(["ask", "What is the notice period of the lease?", "--engine", "extractive"]) == 0
     output = capsys.readouterr()
     assert "three months" in output.out
-    assert said.partition(" ")[0] in output.err and "without the evaluator" in output.err
+    assert message.partition(" ")[0] in output.err and "without the evaluator" in output.err
 
 
 def test_without_the_embedder_whose_words_it_takes_the_command_is_named(folder, home):
@@ -150,8 +173,37 @@ def test_a_base_elsewhere_with_the_same_weights_is_the_same_evaluator(folder, ho
     file.write_text(json.dumps(models))
     assert found("mine").fingerprint == found("minilm").fingerprint
     assert open_evaluator(Settings.load())[0].fingerprint == shipped_evaluator().fingerprint
-    rewrite(folder / "calibration.json", b'{"bias": 0.5}')
+    calibration = json.loads((folder / "calibration.json").read_text()) | {"bias": 0.5}
+    rewrite(folder / "calibration.json", json.dumps(calibration).encode())
     assert open_evaluator(Settings.load())[0].fingerprint != shipped_evaluator().fingerprint
+
+
+def test_another_encoder_or_a_tokenizer_of_its_own_is_another_conversion(folder):
+    before = found("mine")
+    shutil.copy(before.tokenizer, folder / "tokenizer.json")
+    with_tokenizer = found("mine").fingerprint
+    changed(folder, encoder=json.loads((before.base / "config.json").read_text()))
+    assert len({before.fingerprint, with_tokenizer, found("mine").fingerprint}) == 3
+
+
+def test_what_cannot_be_loaded_is_a_clear_error(folder):
+    config = json.loads((found("minilm").base / "config.json").read_text())
+    changed(folder, encoder={**config, "num_hidden_layers": "six"})
+    evaluator = TrainedEvaluator("mine", found("mine"))
+    with pytest.raises(ModelChanged, match="the evaluator 'mine' cannot be loaded: ") as met:
+        evaluator.read("Who?", [document("The keeper.")])
+    assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint
+
+
+def test_a_search_that_is_to_be_reranked_says_in_one_line_why_it_is_not(folder, tmp_path, capsys):
+    cut(folder)
+    (tmp_path / "lease.md").write_text("The notice period of the lease is three months.\n")
+    assert run(["index", str(tmp_path / "lease.md")]) == 0
+    capsys.readouterr()
+    assert run(["search", "notice period", "--rerank", "evaluator"]) == 0
+    output = capsys.readouterr()
+    (line,) = [line for line in output.err.splitlines() if "evaluator" in line]
+    assert "damaged or others" in line and "models.yaml" in line and "three months" in output.out
 
 
 def test_the_package_says_both_licences_and_carries_their_texts():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,8 +74,8 @@ def test_it_is_what_a_search_of_all_spans_gives(data):
 
 
 def test_spans_of_several_windows_do_not_overlap():
-    found = [ReadSpan(0, 4, "abcd", 1.0), ReadSpan(2, 6, "cdef", 3.0), ReadSpan(6, 9, "ghi", 2.0)]
-    assert [span.text for span in spans.apart(found)] == ["cdef", "ghi"]
+    overlapping = [ReadSpan(0, 4, "abcd", 1.0), ReadSpan(2, 6, "cdef", 3.0), ReadSpan(6, 9, "ghi", 2.0)]
+    assert [span.text for span in spans.apart(overlapping)] == ["cdef", "ghi"]
 
 
 @pytest.mark.parametrize("span", [-500.0, -20.0, 0.0, 20.0, 500.0])
@@ -84,7 +87,24 @@ def test_an_answerability_is_a_probability_and_grows(span, present):
     assert known.answerable(span + 1, present) >= value and known.answerable(span, min(1.0, present + 0.1)) >= value
 
 
-def test_a_calibration_of_another_form_is_refused(tmp_path):
-    (tmp_path / "calibration.json").write_text('{"bias": "much"}')
-    with pytest.raises(ValueError, match="bias"):
+SHIPPED = asdict(Calibration())
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"bias": "much"}, "bias"),
+        ({"bias": float("nan")}, "finite"),
+        ({"answers": 1.2}, "less than or equal to 1"),
+        ({"relevant": -0.1}, "greater than or equal to 0"),
+        ({"slope": 1.0}, "slope"),
+        ({"reads": ...}, "reads"),
+    ],
+)
+def test_a_calibration_of_another_form_is_refused(tmp_path, changed, match):
+    file = tmp_path / "calibration.json"
+    file.write_text(json.dumps(SHIPPED))
+    assert read_calibration(tmp_path) == Calibration()
+    file.write_text(json.dumps({key: value for key, value in {**SHIPPED, **changed}.items() if value is not ...}))
+    with pytest.raises(ValueError, match=match):
         read_calibration(tmp_path)
