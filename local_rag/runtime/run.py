@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence, Status
 from local_rag.core.cancel import Cancel
-from local_rag.core.errors import LocalRagError, ModelChanged
+from local_rag.core.errors import EngineError, LocalRagError, ModelChanged
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
@@ -116,7 +116,7 @@ class Run:
         if self.evaluator is not None:
             if self.evaluator.loads_first:
                 self.out.put(Started("load", f"{loading_evaluator(self.evaluator.name)}; {FIRST_LOAD}"))
-                with suppress(ModelChanged):  # whoever needs it for the answer says so
+                with suppress(ModelChanged, EngineError):  # whoever needs it for the answer says so
                     self.evaluator.load()
                 self.deps.cancel.restart()
             self.evaluator.prepare()
