@@ -153,11 +153,8 @@ class Rag:
             index = cast("Index", searched)
             source = partial(_opens_second_source, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            more = (None, reranker)  # what is loaded for a question is one of its events
-            if own is not None:
-                choice = own_engine(settings, own, *more)
-            else:
-                choice = choose_engine(settings, embedder, index, *more)
+            end = (None, reranker)  # what is loaded for a question is one of its events
+            choice = choose_engine(settings, embedder, index, *end) if own is None else own_engine(settings, own, *end)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
