@@ -17,7 +17,7 @@ def test_tests_reach_for_no_private_name(pattern):
         f"{path.name}: {match[0].strip()}"
         for path in TESTS.rglob("*.py")
         if path.name != "test_private_names.py"
-        for match in pattern.finditer(path.read_text())
+        for match in pattern.finditer(path.read_text(encoding="utf-8"))
     ]
     assert found == []
 

@@ -230,7 +230,7 @@ def _outcome(case: Case, record: Record, judged: Record | None, numbered: Number
         answer=block(answer["text"], numbered.limits.answer),
         quotes=tuple(_quote(citation, cited["holds"], numbered) for citation, cited in citations),
         nearest=tuple(_quote(citation, (), numbered) for citation in nearest),
-        facts=tuple((name, text) for name, text in _facts(record, judged, numbered) if text),
+        facts=tuple((name, text) for name, text in facts_shown(record, judged, numbered) if text),
         decisions=tuple(_decision(decision, numbered.root) for decision in decisions),
     )
 
@@ -246,7 +246,7 @@ def _quote(citation: Record, holds: Sequence[int], numbered: NumberedPassages) -
     )
 
 
-def _facts(record: Record, judged: Record | None, numbered: NumberedPassages) -> Iterator[tuple[str, str]]:
+def facts_shown(record: Record, judged: Record | None, numbered: NumberedPassages) -> Iterator[tuple[str, str]]:
     answer, usage = record["answer"], record["answer"]["usage"]
     steps = " → ".join(f"{one_line(step['node'], 40)} {seconds(step['seconds'])} s" for step in record["steps"])
     yield "path", steps or one_line(" → ".join(answer["path"]))

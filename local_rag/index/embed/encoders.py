@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from local_rag.core import process
@@ -23,6 +24,11 @@ Batch = Sequence[str] | Sequence[tuple[str, str]]
 
 _INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """The inputs that a converted model may have, and what a tokenizer calls them."""
+
+_LOADING = Lock()
+"""OpenVINO sets the locale of the process to "C" while it loads a model, and back to what it was: two threads at once
+would leave it there, and every file that is then opened without an encoding would be read as ASCII.
+"""
 
 BLOBS = "compiled"
 """The folder beside a converted model in which OpenVINO keeps it as compiled for this processor: .1 s less to load.
@@ -130,6 +136,11 @@ def compiled(model: Path, precision: Precision, keep: bool, device: str = "CPU")
 
     The properties: https://docs.openvino.ai, "CPU Device", supported properties.
     """
+    with _LOADING:
+        return _compiled(model, precision, keep, device)
+
+
+def _compiled(model: Path, precision: Precision, keep: bool, device: str) -> Any:
     core = import_openvino().Core()
     hint = "bf16" if precision == "bf16" else "f32"  # what is not in eight bits is float32
     properties = {"PERFORMANCE_HINT": "LATENCY"} | ({"INFERENCE_PRECISION_HINT": hint} if device == "CPU" else {})

@@ -15,7 +15,7 @@ from support.reading import ScriptedEvaluator
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
-from local_rag.evaluation.reports.case_view import Limits, NumberedPassages, _facts
+from local_rag.evaluation.reports.case_view import Limits, NumberedPassages, facts_shown
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.rag import Rag
@@ -79,7 +79,7 @@ def test_json_has_the_positions(here, capsys):
     assert (old["text"], old["date"], old["dated"]) == ("three months", "2021-04-01", "document")
     for position in (new, old):
         (citation,) = position["citations"]
-        stored = Path(citation["source"]).read_text().removeprefix(DATED)
+        stored = Path(citation["source"]).read_text(encoding="utf-8").removeprefix(DATED)
         assert citation["quote"] in stored and position["text"] in citation["quote"]
 
 
@@ -104,7 +104,7 @@ def test_a_chat_its_export_and_what_is_kept_name_both_files(here, capsys, monkey
     assert run(["threads", "show", "lease"]) == 0
     assert "Your files disagree, the newest first:" in capsys.readouterr().out
     assert run(["threads", "export", "lease", "--out", str(tmp_path / "lease.md")]) == 0
-    page = (tmp_path / "lease.md").read_text()
+    page = (tmp_path / "lease.md").read_text(encoding="utf-8")
     assert "**Your files disagree, the newest first:**" in page and "**six months**" in page
     assert "file changed 2024\\-06\\-01" in page or "file changed 2024-06-01" in page
     capsys.readouterr()
@@ -140,5 +140,5 @@ def test_a_report_names_both_sides(here):
     record = {
         "answer": plain, "steps": [], "passages": [], "sentences": {"total": 0, "verified": 0}, "grades": [],
     }  # fmt: skip
-    facts = dict(_facts(record, None, NumberedPassages(Limits(100, 100, 100), str(here))))
+    facts = dict(facts_shown(record, None, NumberedPassages(Limits(100, 100, 100), str(here))))
     assert "2024-06-01 “six months” in [" in facts["files disagree"] and "lease old.md" in facts["files disagree"]

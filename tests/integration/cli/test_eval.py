@@ -46,7 +46,7 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys
         assert title in shown.out
     assert shown.out.rstrip().endswith("report.html")
     assert "engine: extractive" in shown.err
-    summary = json.loads((tmp_path / "run" / "report.json").read_text())["summary"]
+    summary = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))["summary"]
     assert summary["cases"]["total"] == 3
     assert summary["retrieval"]["hybrid"]["recall"]["1"] == 1.0
     assert summary["graphs"]["plain"]["answers"]["containment"] == 1.0
@@ -55,9 +55,9 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys
     assert summary["failures"] == []
     rows = rows_of(tmp_path / "run")
     assert len(rows) == 2 + 3 + 4 * 3
-    page = (tmp_path / "run" / "report.html").read_text()
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "What does the greenhouse cost?" in page and "4,200 euros" in page
-    assert (tmp_path / "run" / "report.md").read_text().startswith("# Evaluation: mine\n")
+    assert (tmp_path / "run" / "report.md").read_text(encoding="utf-8").startswith("# Evaluation: mine\n")
     assert run(command) == 0
     assert len(rows_of(tmp_path / "run")) == len(rows)
 

@@ -63,7 +63,7 @@ def test_the_lines_name_what_was_left_out_and_how_to_compare(tmp_path):
     graphs = {"plain": {OFF: figures, ON: {"balanced": Estimate(0.8, 0.75, 0.85, 40)}}, "crag": {}}
     made = Ablation(graphs, {OFF: tmp_path / "a", ON: tmp_path / "b"}, {"ollama, grading list": "no server answers"})
     lines = shown(*ablation_parts(made), width=200)
-    assert any(line.split("  ")[0] == "balanced accuracy" and "0.750 (0.700 to 0.800)" in line for line in lines)
+    assert any(line.startswith("  balanced accuracy  ") and "0.750 (0.700 to 0.800)" in line for line in lines)
     assert "Left out: ollama, grading list: no server answers" in lines
     assert f"is it more than chance: local-rag eval compare {tmp_path / 'a'} {tmp_path / 'b'}" in lines
     assert "Answers, crag" not in lines

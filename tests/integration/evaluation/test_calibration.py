@@ -245,7 +245,7 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
     assert "thresholds.relevance is set by LOCAL_RAG_THRESHOLDS_RELEVANCE, which stays stronger" in out
     monkeypatch.delenv("LOCAL_RAG_THRESHOLDS_RELEVANCE")
     settings = Settings.load(engine="extractive")
-    kept = yaml.safe_load((settings.config_folder / FILE).read_text())
+    kept = yaml.safe_load((settings.config_folder / FILE).read_text(encoding="utf-8"))
     ((fingerprint, entry),) = kept.items()
     assert fingerprint.startswith("extractive")
     assert entry["cases"] == 20
@@ -267,7 +267,7 @@ def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys, tmp_path)
     assert report["answer"]["refused"] == 1.0
     assert "kept_in" not in report
     assert not (Settings.load().config_folder / FILE).exists()
-    text = picture.read_text()
+    text = picture.read_text(encoding="utf-8")
     assert "balanced accuracy" in text and "precision of refusals" in text
     assert all(f"{name}, ECE" in text for name in report["ece"])
     assert set(report["ece"]) == {"passages", "questions", "answers"}

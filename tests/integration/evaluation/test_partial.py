@@ -60,14 +60,14 @@ def test_eval_refuses_or_says_so_in_every_record(cases, tmp_path, capsys):
     assert run([*command, str(tmp_path / "part"), "--partial"]) == 0
     said = "Only 1 of 2 passages of the index were embedded"
     assert said in capsys.readouterr().out
-    assert json.loads((tmp_path / "part" / "run.json").read_text())["index"]["embedded"] == 1
+    assert json.loads((tmp_path / "part" / "run.json").read_text(encoding="utf-8"))["index"]["embedded"] == 1
     for report in ("report.md", "report.html"):
-        assert said in (tmp_path / "part" / report).read_text()
+        assert said in (tmp_path / "part" / report).read_text(encoding="utf-8")
     assert run(["index", "--embed-only"]) == 0
     assert run([*command, str(tmp_path / "part"), "--partial"]) == 2, "another index by now"
     assert "index.embedded (1, now none)" in capsys.readouterr().err
     assert run([*command, str(tmp_path / "whole")]) == 0
-    assert "embedded" not in json.loads((tmp_path / "whole" / "run.json").read_text())["index"]
+    assert "embedded" not in json.loads((tmp_path / "whole" / "run.json").read_text(encoding="utf-8"))["index"]
     comparison = compare(tmp_path / "part", tmp_path / "whole")
     assert len(comparison.partial) == 1 and comparison.partial[0].startswith(f"A: {said}")
     assert comparison.partial[0] in [str(part) for part in comparison_parts(comparison)]
@@ -84,7 +84,7 @@ def test_calibrate_refuses_or_keeps_with_the_thresholds_how_much_was_embedded(ca
     assert "so the thresholds would not hold for the whole index" in shown and FINISH in shown
     assert run(["calibrate", str(cases), "--engine", "extractive", "--partial"]) == 0
     assert "note: fitted with 1 of 2 passages embedded (--partial)" in capsys.readouterr().out
-    (entry,) = yaml.safe_load((Settings.load().config_folder / FILE).read_text()).values()
+    (entry,) = yaml.safe_load((Settings.load().config_folder / FILE).read_text(encoding="utf-8")).values()
     assert entry["embedded"] == "1 of 2 passages embedded" and entry["files"] == [str(cases)]
 
 

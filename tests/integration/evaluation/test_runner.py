@@ -169,7 +169,9 @@ def test_a_case_that_fails_is_a_row_with_its_error_and_is_tried_again(started):
     again = started(scripted())
     again.run()
     assert "error" not in again.folder.record(("answer", "3", "plain"))
-    assert sum('"error"' in line for line in (again.folder.path / RECORDS).read_text().splitlines()) == 2
+    assert (
+        sum('"error"' in line for line in (again.folder.path / RECORDS).read_text(encoding="utf-8").splitlines()) == 2
+    )
 
 
 def test_a_deadline_is_a_failure_and_no_refusal(started, settings):

@@ -24,7 +24,7 @@ from local_rag.index.within import matching
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-KEYS = "source title author date page heading start end chunk_id named score rank_score origin url".split()
+KEYS = "source title author date modified page heading start end chunk_id named score rank_score origin url".split()
 
 NOTES = {
     "light.md": "# Lighthouse\n\n## Lamp\n\nThe keeper lights the lamp at dusk and puts it out at dawn.\n\n"

@@ -27,7 +27,7 @@ def bench(ollama, tmp_path, only):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text()), done.stdout
+    return json.loads(out.read_text(encoding="utf-8")), done.stdout
 
 
 def single(schema):

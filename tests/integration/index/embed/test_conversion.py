@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import locale
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -45,9 +47,18 @@ def test_the_record_says_how_near_it_is_and_what_made_it(converted):
     assert oct(found.folder.stat().st_mode)[-3:] == "700" or sys.platform == "win32"
 
 
+def test_models_that_load_at_the_same_time_leave_the_locale_as_it_was(converted):
+    before = locale.setlocale(locale.LC_CTYPE)
+    model = SentenceTransformerEmbedder(SPEC, converted).conversion.model()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: encoders.compiled(model, "f32", True), range(12)))
+    assert locale.setlocale(locale.LC_CTYPE) == before
+
+
 def test_a_question_needs_neither_torch_nor_telemetry(converted):
     code = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from local_rag.config.settings import Settings
 from local_rag.runtime.opening import open_embedder
 embedder = open_embedder(Settings.load())
