@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
@@ -203,6 +204,29 @@ class Trace(_Section):
     )
 
 
+class Serve(_Section):
+    port: int = Field(8321, ge=1, le=65_535, description="where local-rag serve listens; the next free port if taken")
+
+
+class Api(_Section):
+    allow_origins: Names = Field(
+        (),
+        description="origins whose pages may use the API of local-rag serve with its key, such as http://localhost:3000",
+    )
+
+    @field_validator("allow_origins")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [
+            origin
+            for origin in origins
+            if not re.fullmatch(r"https?://[\w.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?", origin)
+        ]
+        if wrong:
+            raise ValueError(f"an origin is http://HOST:PORT or https://HOST, with no path, not {wrong[0]!r}")
+        return origins
+
+
 class Runs(_Section):
     """What is kept of a question that was answered: see `runtime.recording`."""
 
@@ -249,3 +273,5 @@ class Values(_Section):
     traces: Traces = Traces()
     trace: Trace = Trace()
     runs: Runs = Runs()
+    serve: Serve = Serve()
+    api: Api = Api()

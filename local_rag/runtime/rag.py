@@ -374,6 +374,11 @@ class Rag:
 
         return tool_of(self, name, graph)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a question is running."""
+        return bool(self._running)
+
     def close(self) -> None:
         """Stop every question that is running and close the index."""
         for cancel in list(self._running):

@@ -24,6 +24,7 @@ LAYERS = (
     "evaluation",
     "bundle",
     "diagnostics",
+    "server",
     "terminal",
     "cli",
 )
@@ -55,6 +56,10 @@ HOME_OF = {
     "openvino_telemetry": set(),
     "pytest": {"engines/contract"},
     "typer": {"cli"},
+    "starlette": {"server"},
+    "uvicorn": {"server"},
+    "anyio": {"server"},
+    "markdown_it": {"server"},
     "jinja2": {"evaluation/reports"},
     "matplotlib": {"evaluation/reports"},
     "scipy": {"evaluation/statistics"},

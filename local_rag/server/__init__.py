@@ -1,0 +1,1 @@
+"""The local page and its API: one process, one person. Only this package imports Starlette and uvicorn."""

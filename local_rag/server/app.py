@@ -1,0 +1,167 @@
+"""The application: every endpoint as a route behind the guard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, get_origin
+from urllib.parse import quote
+
+import anyio.to_thread
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from local_rag.core.serialization import to_plain
+from local_rag.server import api, shell
+from local_rag.server.endpoints import FROM_GUARD, Endpoint, File, Request, SignedIn
+from local_rag.server.errors import ApiError, error_body, invalid, log_unknown, status_of
+from local_rag.server.guard import Allowed, Guard, GuardedRoute
+from local_rag.server.sse import Events, send_events
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from local_rag.server.place import Place
+    from local_rag.server.sessions import Sessions
+
+
+def endpoints() -> list[Endpoint]:
+    """All endpoints: those of each module of `api`, and the files of the page."""
+    modules = [import_module(f"{api.__name__}.{module.name}") for module in iter_modules(api.__path__)]
+    return [*(endpoint for module in modules for endpoint in module.ENDPOINTS), *shell.ENDPOINTS]
+
+
+def application(place: Place, *, hosts: Collection[str] = (), served: Sequence[Endpoint] | None = None) -> Guard:
+    """What a server runs: an ASGI application, its outermost layer the guard.
+
+    `hosts` are the names besides loopback that it answers under; `served` are by default all endpoints.
+    """
+    streams = _Streams(place.limits.streams)
+    routes = [_route(endpoint, place, streams) for endpoint in (endpoints() if served is None else served)]
+    return Guard(
+        Starlette(routes=routes),
+        routes,
+        place.sessions,
+        hosts=hosts,
+        origins=place.settings.values.api.allow_origins,
+        body_limit=place.limits.body,
+    )
+
+
+def _route(endpoint: Endpoint, place: Place, streams: _Streams) -> GuardedRoute:
+    route = GuardedRoute(endpoint.path, _Served(endpoint, place, streams), methods=[endpoint.method])
+    route.about = endpoint
+    return route
+
+
+class _Streams:
+    """Counts the streams that are open, by who asked for them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._open = limit, Counter[str]()
+
+    @contextmanager
+    def one_more(self, client: str) -> Iterator[None]:
+        """Raises ApiError where a client has as many as it may."""
+        if self._open[client] >= self._limit:
+            raise ApiError(429, "busy", f"{self._limit} streams are open, and no client may have more", "close a page")
+        self._open[client] += 1
+        try:
+            yield
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+class _Served:
+    """An endpoint as an ASGI application. It answers nothing that the guard has not let through for it."""
+
+    def __init__(self, endpoint: Endpoint, place: Place, streams: _Streams) -> None:
+        self.endpoint, self.place, self.streams = endpoint, place, streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        allowed: Allowed | None = scope.get("local_rag.allowed")
+        if allowed is None or allowed.endpoint is not self.endpoint:
+            raise ApiError(403, "forbidden", "the guard has not seen this request")
+        try:
+            request = await self._request(HttpRequest(scope, receive), allowed)
+            if self.endpoint.response is Events:
+                with self.streams.one_more(allowed.session or str(allowed.caller)):
+                    await send_events(await self._handled(request), self.place.limits, receive, send)
+                return
+            response = _response(await self._handled(request), self.place.sessions)
+        except Exception as error:
+            log_unknown(error, f"{self.endpoint.method} {self.endpoint.path}")
+            response = JSONResponse(error_body(error), status_of(error))
+        await response(scope, receive, send)
+
+    async def _handled(self, request: Request) -> Any:
+        return await anyio.to_thread.run_sync(self.endpoint.handler, self.place, request)
+
+    async def _request(self, http: HttpRequest, allowed: Allowed) -> Request:
+        """What the handler is asked. Raises ApiError for what does not fit its model."""
+        model = self.endpoint.request
+        given = _query(http, model) if self.endpoint.method == "GET" else await _body(http)
+        own = {name: getattr(allowed, name) for name in FROM_GUARD if name in model.model_fields}
+        for name in (*http.path_params, *FROM_GUARD):
+            if name in given:
+                raise ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/api.md lists them")
+        try:
+            return model.model_validate({**given, **http.path_params, **own})
+        except ValidationError as error:
+            raise invalid(error) from error
+
+
+def _query(http: HttpRequest, model: type[Request]) -> dict[str, Any]:
+    """The query string: one value per name, or a list where the model has one."""
+    given: dict[str, Any] = {}
+    for name in http.query_params:
+        values = http.query_params.getlist(name)
+        field = model.model_fields.get(name)
+        listed = field is not None and get_origin(field.annotation) in (list, tuple, Sequence)
+        if len(values) > 1 and not listed:
+            raise ApiError(400, "usage", f"{name} is given once, not {len(values)} times")
+        given[name] = values if listed else values[0]
+    return given
+
+
+async def _body(http: HttpRequest) -> dict[str, Any]:
+    """The JSON object of a POST; nothing stands for an empty one."""
+    try:
+        value = json.loads(await http.body() or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, "usage", "the body is not JSON") from error
+    if not isinstance(value, dict):
+        raise ApiError(400, "usage", f"the body is a JSON object, not {type(value).__name__}")
+    return value
+
+
+def _response(value: Any, sessions: Sessions) -> Response:
+    """What a handler returned, as a response."""
+    if isinstance(value, File):
+        return _file(value)
+    if isinstance(value, SignedIn):
+        response = JSONResponse({"signed_in": bool(value.session)})
+        if value.session:
+            response.set_cookie(sessions.cookie, value.session, httponly=True, samesite="strict")
+        else:
+            response.delete_cookie(sessions.cookie, httponly=True, samesite="strict")
+        return response
+    return JSONResponse(to_plain(value))
+
+
+def _file(file: File) -> Response:
+    how = "inline" if file.inline else "attachment"
+    headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(file.name, safe='')}" if file.name else how}
+    if file.policy:
+        headers["Content-Security-Policy"] = file.policy
+    if isinstance(file.content, bytes):
+        return Response(file.content, media_type=file.media_type, headers=headers)
+    return FileResponse(file.content, media_type=file.media_type, headers=headers)

@@ -1,0 +1,103 @@
+"""Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
+
+usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · conflict 409 · too_large 413 ·
+media_type 415 · misdirected 421 · busy 429 · internal 500, and one code for each class of `core.errors` (`STATUS`).
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from typing import Any
+
+from pydantic import ValidationError
+
+from local_rag.core import errors
+from local_rag.core.errors import LocalRagError
+from local_rag.text.display import for_terminal, shorten
+
+LOG = logging.getLogger("local_rag.server")
+
+STATUS: dict[type[LocalRagError], tuple[str, int]] = {
+    errors.DeadlineExceeded: ("out_of_time", 504),
+    errors.Stopped: ("stopped", 409),
+    errors.ServerDown: ("model_server_down", 503),
+    errors.EngineError: ("engine", 502),
+    errors.NotLocal: ("not_local", 403),
+    errors.FileSkipped: ("file_skipped", 422),
+    errors.ModelMissing: ("model_missing", 503),
+    errors.ModelChanged: ("model_changed", 503),
+    errors.DiskFull: ("disk_full", 507),
+    errors.IndexDamaged: ("index_damaged", 500),
+    errors.IndexBusy: ("index_busy", 409),
+    errors.IndexMismatch: ("index_mismatch", 409),
+    errors.IndexMissing: ("index_missing", 404),
+    errors.ConfigError: ("config", 500),
+    errors.UsageError: ("usage", 400),
+    LocalRagError: ("error", 500),
+}
+"""Code and status of each error, the narrower class first."""
+
+INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
+
+
+class ApiError(LocalRagError):
+    """An error with a code and a status of its own."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.status, self.code = status, code
+
+
+class NotFound(ApiError):
+    """What was named is not there."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(404, "not_found", message, hint)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error."""
+    if isinstance(error, ApiError):
+        return error.status
+    return next((status for kind, (_, status) in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def error_object(error: Exception) -> dict[str, str]:
+    """{"code", "message", "hint"} of an error; of one that is none of ours nothing but that it happened."""
+    if isinstance(error, ApiError):
+        return _shown(error.code, str(error), error.hint)
+    for kind, (code, _) in STATUS.items():
+        if isinstance(error, kind):
+            return _shown(code, str(error), getattr(error, "hint", ""))
+    return _shown(*INTERNAL)
+
+
+def error_body(error: Exception) -> dict[str, Any]:
+    """The body of a response that says what went wrong."""
+    return {"error": error_object(error)}
+
+
+def _shown(code: str, message: str, hint: str) -> dict[str, str]:
+    return {"code": code, "message": for_terminal(message), "hint": for_terminal(hint)}
+
+
+def log_unknown(error: Exception, what: str) -> None:
+    """Log where an error that is none of ours was raised: its class and place, for its text may quote a question."""
+    if not isinstance(error, LocalRagError):
+        place = traceback.extract_tb(error.__traceback__)[-1:]
+        where = f"{place[0].filename}:{place[0].lineno}" if place else "unknown"
+        LOG.error("%s: %s at %s", what, type(error).__name__, where)
+
+
+def invalid(error: ValidationError) -> ApiError:
+    """What is wrong with a request, in one line: what was expected, and what came."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(map(str, first["loc"])) or "the request"
+    if first["type"] == "extra_forbidden":
+        return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/api.md lists them")
+    message = first["msg"].removeprefix("Value error, ")
+    came = "" if first["type"] == "missing" else f", and it is {shorten(repr(first['input']), 80)}"
+    return ApiError(
+        400, "usage", f"{name}: {message[:1].lower()}{message[1:]}{came}", "docs/api.md lists the parameters"
+    )

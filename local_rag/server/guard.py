@@ -1,0 +1,241 @@
+"""The guard: the one place that decides which requests are answered. It is the outermost layer of the application.
+
+It looks up the endpoint of a request and calls nothing without one. What it refuses, and with which status:
+
+- a `Host` that is neither loopback nor listed: 421, on every path (DNS rebinding);
+- a method other than GET and POST, an unknown path: 405, 404;
+- a request from another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
+- data without a session or the key: 401; what only a page may do, with the key: 403;
+- a POST that is not JSON: 415; one with more than 1 MiB: 413.
+
+Each response gets the headers of `HEADERS`. No response has CORS headers, but those to an origin of
+`api.allow_origins`, whose pages need the key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
+
+from local_rag.server.endpoints import Caller, Endpoint
+from local_rag.server.errors import ApiError, error_body, log_unknown, status_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from local_rag.server.sessions import Sessions
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+AGAIN = "local-rag serve --print-url   prints a new address for the running server"
+
+
+class GuardedRoute(Route):
+    """A route that the guard lets through: one with an endpoint."""
+
+    about: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the guard has found about a request. `session` is empty where there is none."""
+
+    endpoint: Endpoint
+    caller: Caller | None
+    session: str = ""
+
+
+class Guard:
+    """Wraps an application. `hosts` are names besides loopback; `origins` those of pages that may use the key."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        routes: Sequence[GuardedRoute],
+        sessions: Sessions,
+        *,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+        body_limit: int = 1 << 20,
+    ) -> None:
+        self.app, self.routes, self.sessions = app, routes, sessions
+        self.hosts = {name.casefold() for name in hosts}
+        self.origins = frozenset(origins) - {"*"}
+        self.body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = Headers(scope=scope)
+        response = _Response(send, self._cors(headers))
+        try:
+            if self._is_preflight(scope, headers):
+                await Response(status_code=204)(scope, receive, response)
+                return
+            scope["local_rag.allowed"] = self.check(scope, headers)
+            await self.app(scope, _Body(receive, self.body_limit), response)
+        except Exception as error:
+            log_unknown(error, "a request")
+            if not response.started:
+                await JSONResponse(error_body(error), status_of(error))(scope, receive, response)
+
+    def check(self, scope: Scope, headers: Headers) -> Allowed:
+        """What is to be answered, and to whom. Raises ApiError for what is not."""
+        host = self._host(headers)
+        if scope["method"] not in ("GET", "POST"):
+            raise ApiError(405, "method", f"there is no {scope['method']} here, only GET and POST")
+        endpoint = self._endpoint(scope)
+        allowed_origin = self._same_origin(scope, headers, host, endpoint)
+        if scope["method"] == "POST":
+            self._json(headers)
+        if endpoint.access in ("shell", "open"):
+            return Allowed(endpoint, None)
+        caller, session = self._caller(headers)
+        if endpoint.access == "session" and caller == "key":
+            raise ApiError(403, "forbidden", "this is for a person at the page; the key cannot do it")
+        if allowed_origin and caller != "key":
+            raise ApiError(403, "forbidden", "a page of another origin needs the key: Authorization: Bearer KEY")
+        return Allowed(endpoint, caller, session)
+
+    def _host(self, headers: Headers) -> str:
+        hosts = headers.getlist("host")
+        name = host_name(hosts[0]) if len(hosts) == 1 else ""
+        if not (is_loopback(name) or name in self.hosts):
+            raise ApiError(
+                421, "misdirected", "this server does not answer under that name", "local-rag serve --allow-host NAME"
+            )
+        return hosts[0].casefold()
+
+    def _endpoint(self, scope: Scope) -> Endpoint:
+        methods = set()
+        for route in self.routes:
+            if route.matches(scope)[0] == Match.FULL and isinstance(route, GuardedRoute):
+                return route.about
+            if route.matches(scope)[0] == Match.PARTIAL:
+                methods |= route.methods or set()
+        if methods:
+            raise ApiError(405, "method", f"this path takes {' and '.join(sorted(methods - {'HEAD'}))}")
+        raise ApiError(404, "not_found", "there is nothing at this address", "docs/api.md lists what there is")
+
+    def _same_origin(self, scope: Scope, headers: Headers, host: str, endpoint: Endpoint) -> bool:
+        """Whether the origin is one of `api.allow_origins`. Raises ApiError for any other foreign one."""
+        origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+        if len(origins) == 1 and origins[0] in self.origins:
+            return True
+        navigated = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/"
+        if endpoint.access == "shell" and scope["method"] == "GET" and navigated and not origins:
+            return False
+        foreign = [origin for origin in origins if origin.casefold() != f"http://{host}"]
+        if foreign or any(site not in ("same-origin", "none") for site in sites):
+            raise ApiError(403, "forbidden", "a page of another site asked for this, and none may")
+        return False
+
+    def _json(self, headers: Headers) -> None:
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise ApiError(415, "media_type", "a POST is JSON here: Content-Type: application/json")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.body_limit:
+            raise too_large(self.body_limit)
+
+    def _caller(self, headers: Headers) -> tuple[Caller, str]:
+        """How the request shows that it may, and its session. A header that names a key is conclusive."""
+        if given := headers.getlist("authorization"):
+            scheme, _, key = given[0].partition(" ")
+            if len(given) == 1 and scheme.lower() == "bearer" and self.sessions.is_key(key.strip()):
+                return "key", ""
+            raise ApiError(401, "unauthorized", "this is not the key of this server", "local-rag serve --print-key")
+        session = cookie_parser(headers.get("cookie", "")).get(self.sessions.cookie, "")
+        if session and self.sessions.holds(session):
+            return "cookie", session
+        raise ApiError(401, "unauthorized", "this page is not signed in to the running server", AGAIN)
+
+    def _cors(self, headers: Headers) -> dict[str, str]:
+        origin = headers.get("origin", "")
+        return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin in self.origins else {}
+
+    def _is_preflight(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a browser asks if a page of an allowed origin may send the key."""
+        if scope["method"] != "OPTIONS" or headers.get("origin", "") not in self.origins:
+            return False
+        self._host(headers)
+        return True
+
+
+class _Response:
+    """Sends a response with the headers of each, and knows whether it has begun."""
+
+    def __init__(self, send: Send, cors: dict[str, str]) -> None:
+        self._send, self._cors, self.started = send, cors, False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            headers.update(self._cors)
+            if self._cors and message["status"] == 204:
+                headers["Access-Control-Allow-Methods"] = "GET, POST"
+                headers["Access-Control-Allow-Headers"] = "authorization, content-type"
+        await self._send(message)
+
+
+class _Body:
+    """Receives a request up to a number of bytes, whatever it says of its length. Raises ApiError for more."""
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive, self._limit, self._bytes = receive, limit, 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        if self._bytes > self._limit:
+            raise too_large(self._limit)
+        return message
+
+
+def too_large(limit: int) -> ApiError:
+    return ApiError(413, "too_large", f"a request has at most {limit:,} bytes")
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without its port; empty for what is none."""
+    with suppress(ValueError):
+        parts = urlsplit(f"//{host}")
+        if parts.netloc == host and "@" not in host and (parts.port is None or parts.port > 0):
+            return (parts.hostname or "").casefold()
+    return ""
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name in a Host header can only be this machine."""
+    if name == "localhost":
+        return True
+    with suppress(ValueError):
+        return ipaddress.ip_address(name).is_loopback
+    return False

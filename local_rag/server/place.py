@@ -1,0 +1,106 @@
+"""Place: what the server serves, opened on first use and closed at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local_rag.config.settings import Settings
+
+if TYPE_CHECKING:
+    from local_rag.graphs.threads import Threads
+    from local_rag.runtime.rag import Rag
+    from local_rag.server.sessions import Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds the work of one server. Seconds and bytes."""
+
+    waiting: int = 8
+    streams: int = 8
+    body: int = 1 << 20
+    heartbeat: float = 10.0
+    slow_reader: float = 30.0
+    rags: int = 4
+
+
+@dataclass
+class Place:
+    """Settings, what they name once it is opened, and the folders below which the page may index.
+
+    `flags` are the settings that the command line gave; they hold for every index. Serves several threads.
+    """
+
+    settings: Settings
+    sessions: Sessions
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    roots: Sequence[Path] = ()
+    limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        self._rags: OrderedDict[tuple[Any, ...], Rag] = OrderedDict()
+        self._threads: Threads | None = None
+        self._lock = threading.RLock()
+
+    def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
+        """The settings in force with another index (or several) and further values (`limits__seconds=60`).
+
+        None means as they are. Raises ConfigError, UsageError.
+        """
+        given = {name: value for name, value in values.items() if value is not None}
+        if index is None and not given:
+            return self.settings
+        return Settings.load(**{**self.flags, **given, **({} if index is None else {"index": index})})
+
+    def rag(self, index: str | Sequence[str] | None = None, **values: Any) -> Rag:
+        """What answers questions about an index under these settings; opened once, and kept for the next question.
+
+        Raises what `Rag.open` raises. Nobody but the place closes it.
+        """
+        from local_rag.runtime.rag import Rag
+
+        key = (tuple(index) if isinstance(index, list | tuple) else index, *sorted(values.items()))
+        with self._lock:
+            if key not in self._rags:
+                self._rags[key] = Rag.open(self.settings_of(index, **values))
+            self._rags.move_to_end(key)
+            self._close_oldest()
+            return self._rags[key]
+
+    def _close_oldest(self) -> None:
+        """Close what was used longest ago and is busy with no question, as far as there are more than the limit."""
+        idle = [key for key, rag in list(self._rags.items())[:-1] if not rag.is_busy]
+        for key in idle[: max(0, len(self._rags) - self.limits.rags)]:
+            self._rags.pop(key).close()
+
+    def forget(self) -> None:
+        """Close what is open and busy with no question, because what it was opened from has changed."""
+        with self._lock:
+            for key in [key for key, rag in self._rags.items() if not rag.is_busy]:
+                self._rags.pop(key).close()
+
+    @property
+    def threads(self) -> Threads:
+        """The chats that are kept in the data folder."""
+        from local_rag.graphs.threads import Threads
+
+        with self._lock:
+            self._threads = self._threads or Threads.open(self.settings.data_folder)
+            return self._threads
+
+    def close(self) -> None:
+        """Stop every question and close what is open."""
+        with self._lock:
+            for rag in self._rags.values():
+                with suppress(Exception):  # the others are closed all the same
+                    rag.close()
+            self._rags.clear()
+            if self._threads:
+                self._threads.close()
+                self._threads = None

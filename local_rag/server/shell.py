@@ -1,0 +1,56 @@
+"""The files of the page: static, the same for everybody, without data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.server.endpoints import Endpoint, File, Nothing, Request
+from local_rag.server.errors import NotFound
+
+if TYPE_CHECKING:
+    from local_rag.server.place import Place
+
+PAGE = Path(__file__).parent / "page"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""What is served of the folder; licences and digests beside the code of others are not."""
+
+
+class PageFile(Request):
+    """A file below the folder of the page."""
+
+    path: str
+
+
+def index(place: Place, request: Nothing) -> File:
+    """The page."""
+    return _file("index.html")
+
+
+def icon(place: Place, request: Nothing) -> File:
+    """What browsers look for by themselves."""
+    return _file("icon.svg")
+
+
+def page_file(place: Place, request: PageFile) -> File:
+    """A script, a style sheet or a drawing of the page."""
+    return _file(request.path)
+
+
+def _file(name: str) -> File:
+    known = {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in KINDS}
+    if name not in known:
+        raise NotFound("the page has no such file")
+    return File(known[name].read_bytes(), KINDS[known[name].suffix], inline=True)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/", index, response=File, access="shell", summary="the page"),
+    Endpoint("GET", "/favicon.ico", icon, response=File, access="shell", summary="the icon of the page"),
+    Endpoint("GET", "/page/{path:path}", page_file, PageFile, File, "shell", "a file of the page"),
+)
