@@ -1,0 +1,125 @@
+// The question that this tab is asking: one reducer from the server's events to what is seen. It lives outside of the
+// views, so that a look at another view does not stop it.
+import { useEffect, useState } from "/page/html.js";
+
+export const NOTHING = {
+  phase: "none",     // none, sent, queued, running, answered, stopped, failed
+  question: "", thread: "", request: null, id: "", position: 0, graph: "",
+  stages: [],        // {node, doing, seconds: null while it works}
+  retrieved: [],     // {query, passages}
+  verdicts: [],      // in the order in which they were given
+  drafts: [],        // {attempt, candidate, text, withdrawn}
+  notes: [], calls: [], webQuery: null, answer: null, error: null,
+};
+
+const RUNNING = new Set(["sent", "queued", "running"]);
+export const isUnderWay = ({ phase }) => RUNNING.has(phase);
+
+const EVENTS = {
+  queued: (state, { id, position }) => ({ phase: position > 0 ? "queued" : state.phase, id, position }),
+  begun: (state, { id, thread, graph, question }) => ({ phase: "running", id, thread: thread || state.thread, graph, question: question || state.question, position: 0 }),
+  node_started: (state, { node, doing }) => ({ stages: [...state.stages, { node, doing, seconds: null }], webQuery: null }),
+  node_ended: (state, { node, seconds }) => ({ stages: ended(state.stages, node, seconds) }),
+  retrieved: (state, value) => ({ retrieved: [...state.retrieved, value] }),
+  graded: (state, verdict) => ({ verdicts: [...state.verdicts, verdict], drafts: graded(state.drafts, verdict) }),
+  called: (state, value) => ({ calls: [...state.calls, value] }),
+  note: (state, { text }) => ({ notes: [...state.notes, text] }),
+  token: (state, value) => ({ drafts: written(state.drafts, value) }),
+  web_query: (state, value) => ({ webQuery: value }),
+  answer: (state, answer) => ({ phase: "answered", answer, thread: answer.thread || state.thread, webQuery: null }),
+  sent: (state, { request }) => ({ ...NOTHING, phase: "sent", request, question: request.question, thread: request.thread }),
+  consented: () => ({ webQuery: null }),
+  stopped: () => ({ phase: "stopped", webQuery: null }),
+  failed: (state, error) => ({ phase: "failed", error, webQuery: null }),
+  cleared: () => NOTHING,
+};
+
+// The state after an event; one that is not known changes nothing, so that a newer server can send more.
+export function reduce(state, [name, value]) {
+  const change = EVENTS[name];
+  return change ? { ...state, ...change(state, value) } : state;
+}
+
+function ended(stages, node, seconds) {
+  const at = stages.findLastIndex((stage) => stage.node === node && stage.seconds === null);
+  return stages.map((stage, index) => (index === at ? { ...stage, seconds } : stage));
+}
+
+// A draft of another attempt takes back the one before; one that begins anew takes back its own text.
+function written(drafts, { text, attempt, candidate, restart }) {
+  const last = drafts.at(-1);
+  const goesOn = last && last.attempt === attempt && last.candidate === candidate && !restart;
+  if (goesOn) return [...drafts.slice(0, -1), { ...last, text: last.text + text }];
+  const before = restart && last?.attempt === attempt && last.candidate === candidate ? drafts.slice(0, -1) : drafts;
+  return [...before.map((draft) => ({ ...draft, withdrawn: true })), { attempt, candidate, text, withdrawn: false, why: "" }];
+}
+
+const REJECTIONS = new Set(["not supported", "not useful", "max retries"]);
+
+// The rule of a grader of drafts names where the graph goes on: where it rejects, the draft is taken back at once.
+function graded(drafts, { verdict, why, chunk_id }) {
+  if (chunk_id || !REJECTIONS.has(verdict) || !drafts.length) return drafts;
+  return [...drafts.slice(0, -1), { ...drafts.at(-1), withdrawn: true, why: why || verdict }];
+}
+
+let state = NOTHING, controller = null, waiting = [], frame = 0;
+const watchers = new Set();
+
+function show(next) {
+  state = next;
+  watchers.forEach((watcher) => watcher(state));
+}
+
+// Many answer deltas come between two frames: they are put together before anything is drawn.
+function dispatch(name, value) {
+  waiting.push([name, value]);
+  if (document.hidden || name !== "token") flush();
+  else frame ||= requestAnimationFrame(flush);
+}
+
+function flush() {
+  cancelAnimationFrame(frame);
+  frame = 0;
+  const events = waiting;
+  waiting = [];
+  show(events.reduce(reduce, state));
+}
+
+export function useAsking() {
+  const [seen, setSeen] = useState(state);
+  useEffect(() => {
+    setSeen(state);
+    watchers.add(setSeen);
+    return () => watchers.delete(setSeen);
+  }, []);
+  return seen;
+}
+
+// Asks, and shows what comes until the answer, an error, or the stop. Leaving the connection stops the question.
+export async function ask(api, request) {
+  const mine = (controller = new AbortController());
+  const current = () => controller === mine;
+  dispatch("sent", { request });
+  try {
+    await api.stream("ask", request, (name, value) => current() && dispatch(name, value), mine.signal, "answer");
+  } catch (error) {
+    if (!current()) return;
+    if (mine.signal.aborted || error.code === "stopped") dispatch("stopped");
+    else dispatch("failed", error);
+  }
+}
+
+export function stop(api) {
+  if (!isUnderWay(state)) return;
+  if (state.id) api.post(api.path("questions", state.id, "stop")).catch(() => {});
+  controller.abort();
+  dispatch("stopped");
+}
+
+export async function consent(api, send) {
+  const { id } = state;
+  dispatch("consented");
+  await api.post(api.path("questions", id, "web"), { send }).catch((error) => dispatch("failed", error));
+}
+
+export const clear = () => dispatch("cleared");

@@ -1,0 +1,46 @@
+// The server's tree of an answer as elements. Only the kinds of this table are drawn, and nothing is ever markup.
+import { h, html, useState } from "/page/html.js";
+import { CopyButton } from "/page/parts/copy.js";
+import { Dialog } from "/page/parts/dialog.js";
+
+const TAGS = {
+  p: "p", ul: "ul", ol: "ol", li: "li", strong: "strong", em: "em", table: "table", tr: "tr", th: "th", td: "td",
+  h: "h3", quote: "blockquote", mark: "mark", code: "code",
+};
+const OF_THEIR_OWN_DIRECTION = new Set(["p", "li", "th", "td", "h", "quote"]);
+
+// `onCite(number)` opens the citation of a mark, `active` is the number of the one that is open.
+export function Blocks({ nodes, onCite, active = null }) {
+  return (nodes || []).map((node, key) => html`<${Node} key=${key} node=${node} onCite=${onCite} active=${active} />`);
+}
+
+function Node({ node, onCite, active }) {
+  const { t, c, s, n } = node;
+  if (t === "text") return s;
+  if (t === "br") return h("br");
+  if (t === "pre") return h("pre", { tabindex: 0 }, h("code", null, s));
+  if (t === "doubt") return html` <span class=${s && node.support === "no" ? "badge bad" : "badge warn"}>${s}</span>`;
+  if (t === "cite") return html`<${Mark} number=${n} onCite=${onCite} active=${active} />`;
+  const inner = c ? html`<${Blocks} nodes=${c} onCite=${onCite} active=${active} />` : s;
+  if (t === "link") return html`<${Link} href=${node.href}>${inner}<//>`;
+  if (t === "table") return html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><tbody>${inner}</tbody></table></div>`;
+  return t in TAGS ? h(TAGS[t], OF_THEIR_OWN_DIRECTION.has(t) ? { dir: "auto" } : null, inner) : null;
+}
+
+function Mark({ number, onCite, active }) {
+  return html`<button type="button" class="cite" aria-label=${`Quote ${number}: show where it stands`}
+    aria-pressed=${active === number} onClick=${(event) => onCite?.(number, event.currentTarget)}>${number}</button>`;
+}
+
+// A link of an answer may have come from a file or a model: it shows its whole address before it leads anywhere.
+function Link({ href, children }) {
+  const [open, setOpen] = useState(false);
+  const allowed = /^(https?:|mailto:)/i.test(href);
+  if (!allowed) return html`<bdi>${children}</bdi>`;
+  return html`<a href="#" role="button" onClick=${(event) => (event.preventDefault(), setOpen(true))}><bdi>${children}</bdi></a>${open && html`
+    <${Dialog} title="This address is not on your machine" onClose=${() => setOpen(false)}>
+      <p class="words"><bdi>${href}</bdi></p>
+      <div class="row"><a class="button primary" href=${href} target="_blank" rel="noopener noreferrer"
+        onClick=${() => setOpen(false)}>Open it in a new tab</a><${CopyButton} text=${href} label="Copy the address" /></div>
+    <//>`}`;
+}

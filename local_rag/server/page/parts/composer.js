@@ -1,0 +1,78 @@
+// The question box, and beside it where the question is looked for.
+import { html, useEffect, useLayoutEffect, useRef, useState } from "/page/html.js";
+import { Icon } from "/page/parts/icon.js";
+
+const WEB = { off: "not asked", ask: "asks first", on: "asked" };
+
+export function Composer({ choices, settings, onSettings, underWay, elsewhere, onAsk, onStop, follow }) {
+  const [question, setQuestion] = useState("");
+  const [open, setOpen] = useState(false);
+  const box = useRef(null);
+  useEffect(() => {
+    const focus = () => box.current.focus({ preventScroll: true });
+    focus();
+    const key = (event) => {
+      const typing = event.target.closest("input, textarea, select, dialog");
+      if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        focus();
+      }
+    };
+    window.addEventListener("keydown", key);
+    return () => window.removeEventListener("keydown", key);
+  }, []);
+  useLayoutEffect(() => grow(box.current), [question]);
+  const submit = (event) => {
+    event?.preventDefault();
+    if (!question.trim() || underWay) return;
+    onAsk(question.trim());
+    setQuestion("");
+    box.current.focus({ preventScroll: true });
+  };
+  const onKeyDown = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && submit(event);
+  return html`<div class="composer"><form onSubmit=${submit}>
+    <textarea ref=${box} rows="1" dir="auto" maxlength="10000" aria-label="Question" value=${question}
+      placeholder=${follow ? "Ask a follow-up" : "Ask your files"} onInput=${(event) => setQuestion(event.target.value)} onKeyDown=${onKeyDown}></textarea>
+    <div class="row">
+      <button type="button" class="button quiet small only-narrow" aria-expanded=${open} aria-controls="choices" onClick=${() => setOpen(!open)}><${Icon} name="settings" />Where to look</button>
+      <div id="choices" class=${open ? "choices open" : "choices"}><${Choices} choices=${choices} settings=${settings} onSettings=${onSettings} /></div>
+      ${underWay
+        ? html`<button type="button" class="button send" onClick=${onStop}><${Icon} name="stop" />${elsewhere ? "Stop the other question" : "Stop"}</button>`
+        : html`<button class="button primary send" disabled=${!question.trim()}><${Icon} name="send" />Ask</button>`}
+    </div>
+  </form></div>`;
+}
+
+// For browsers without `field-sizing`: as high as its text.
+function grow(area) {
+  if (CSS.supports("field-sizing", "content")) return;
+  area.style.height = "auto";
+  area.style.height = `${area.scrollHeight}px`;
+}
+
+function Choices({ choices, settings, onSettings }) {
+  if (!choices) return null;
+  const set = (name) => (event) => onSettings({ ...settings, [name]: event.target.value });
+  const select = (name, label, values, text = (value) => value) => values.length > 1 && html`
+    <label class="choice">${label}<select value=${settings[name]} onChange=${set(name)}>
+      ${values.map((value) => html`<option key=${value} value=${value}>${text(value)}</option>`)}</select></label>`;
+  const graphs = choices.graphs.map(({ name }) => name);
+  return html`
+    ${select("index", "Index", choices.indexes)}
+    <label class="choice">Files<input value=${settings.within} placeholder="all" dir="auto" onInput=${set("within")}
+      title="A pattern of file names, such as *.pdf or contracts/**; several with commas" /></label>
+    ${select("graph", "Graph", graphs)}
+    ${select("model", "Model", choices.models)}
+    ${select("web", "Web", choices.web, (value) => WEB[value] || value)}`;
+}
+
+// What a request says of the settings: the defaults of the configuration are left to the server.
+export function asked(settings, defaults) {
+  const within = settings.within.split(",").map((glob) => glob.trim()).filter(Boolean);
+  const changed = ["index", "graph", "model"].filter((name) => settings[name] && settings[name] !== defaults[name]);
+  return {
+    ...Object.fromEntries(changed.map((name) => [name, settings[name]])),
+    ...(within.length ? { within } : {}),
+    ...(settings.web === defaults.web ? {} : { web: settings.web !== "off" }),
+  };
+}

@@ -1,0 +1,59 @@
+// A graph as the server lays it out, with the path that a question took; the node that works is lit.
+import { html } from "/page/html.js";
+import { sentence } from "/page/parts/verdicts.js";
+
+const HEIGHT = 30;
+const ENDS = { __start__: "question", __end__: "answer" };
+
+// `path` are the ids of the nodes in the order of their work, `running` that of the last while it works, else null.
+export function GraphDrawing({ graph, path = [], running = null, ended = false }) {
+  const nodes = graph.nodes.map((node) => ({ ...node, text: ENDS[node.id] || sentence(node.label || node.id), ...widths(node) }));
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const way = ["__start__", ...path, ...(ended ? ["__end__"] : [])];
+  const taken = new Set(path.length ? way.slice(1).map((id, at) => `${way[at]} ${id}`) : []);
+  const isTaken = ({ from, to }) => taken.has(`${from} ${to}`);
+  const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to))
+    .map((edge, at) => ({ ...edge, ...drawn(byId.get(edge.from), byId.get(edge.to), nodes, at), taken: isTaken(edge) }))
+    .sort((a, b) => a.taken - b.taken);
+  const box = frame(nodes, edges);
+  return html`<svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img"
+      aria-label=${`The way through the graph: ${path.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
+    <defs>${["", "taken"].map((kind) => html`<marker key=${kind} id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8" refX="7" refY="4"
+      markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
+    ${edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} d=${edge.d} class=${edge.taken ? "taken" : ""}
+      stroke-dasharray=${edge.conditional && !edge.taken ? "4 4" : null} marker-end=${`url(#arrow${edge.taken ? "taken" : ""})`} />`)}
+    ${edges.filter((edge) => edge.label).map((edge) => html`<text key=${`${edge.from} ${edge.to} label`} class="label" x=${edge.x} y=${edge.y}>${edge.label}</text>`)}
+    ${nodes.map((node) => html`<g key=${node.id} class=${node.id === running ? "running" : way.includes(node.id) && path.length ? "taken" : ""}>
+      <rect x=${node.x - node.width / 2} y=${node.y - HEIGHT / 2} width=${node.width} height=${HEIGHT} rx=${node.id in ENDS ? 15 : 8} />
+      <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
+  </svg>`;
+}
+
+const widths = ({ id, label }) => ({ width: Math.max(64, (ENDS[id] || label || id).length * 6.8 + 24) });
+
+// An edge downwards is a curve from box to box; one that leads up, or would cross a box, goes around at the side.
+function drawn(a, b, nodes, at) {
+  const between = nodes.filter((node) => node !== a && node !== b && node.y > Math.min(a.y, b.y) && node.y < Math.max(a.y, b.y));
+  const blocked = between.some((node) => Math.abs(node.x - (a.x + b.x) / 2) < node.width / 2 + 8);
+  const [top, bottom] = [(node) => node.y - HEIGHT / 2, (node) => node.y + HEIGHT / 2];
+  const beside = (node, side) => node.x + (side * node.width) / 2;
+  const label = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
+  if (b.y > a.y && !blocked) {
+    const middle = (bottom(a) + top(b)) / 2;
+    return { d: `M${a.x} ${bottom(a)}C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${top(b)}`, x: label.x, y: middle };
+  }
+  if (b.y < a.y && b.x < a.x - 60) return { d: `M${beside(a, -1)} ${a.y}Q${b.x} ${a.y} ${b.x} ${bottom(b)}`, x: b.x + 6, y: a.y - 4 };
+  if (b.y < a.y && b.x > a.x + 60) return { d: `M${a.x} ${top(a)}Q${a.x} ${b.y} ${beside(b, -1)} ${b.y}`, ...label, x: a.x };
+  const side = b.y > a.y && b.x <= a.x ? -1 : 1;
+  const out = side * (Math.max(...[a, b, ...between].map((node) => side * beside(node, side))) + 26 + (at % 3) * 12);
+  return { d: `M${beside(a, side)} ${a.y}C${out} ${a.y} ${out} ${b.y} ${beside(b, side)} ${b.y}`, x: out, y: label.y, out };
+}
+
+function frame(nodes, edges) {
+  const labels = edges.flatMap(({ x, label, out = x }) => [Math.min(out, x - (label || "").length * 3), Math.max(out, x + (label || "").length * 3)]);
+  const left = Math.min(...nodes.map((node) => node.x - node.width / 2), ...labels) - 8;
+  const right = Math.max(...nodes.map((node) => node.x + node.width / 2), ...labels) + 8;
+  const top = Math.min(...nodes.map((node) => node.y)) - HEIGHT / 2 - 6;
+  const bottom = Math.max(...nodes.map((node) => node.y)) + HEIGHT / 2 + 6;
+  return [left, top, right - left, bottom - top].map(Math.round);
+}

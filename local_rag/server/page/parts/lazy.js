@@ -1,0 +1,16 @@
+// A part that is loaded when it is first shown: lazy("/page/parts/feedback.js").
+import { html, useEffect, useState } from "/page/html.js";
+import { Problem } from "/page/parts/problem.js";
+
+export function lazy(address) {
+  let module = null;
+  return function Lazy(props) {
+    const [state, setState] = useState(module && { Part: module.default });
+    useEffect(() => {
+      if (state) return;
+      import(address).then((loaded) => setState({ Part: (module = loaded).default }), (error) => setState({ error }));
+    }, []);
+    if (!state) return null;
+    return state.error ? html`<${Problem} error=${state.error} />` : html`<${state.Part} ...${props} />`;
+  };
+}

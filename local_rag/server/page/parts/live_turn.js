@@ -1,0 +1,75 @@
+// The question that is being worked on: stages from the first second, drafts as drafts, and what asks for a person.
+import { html, useEffect, useState } from "/page/html.js";
+import { consent, isUnderWay } from "/page/asking.js";
+import { How } from "/page/parts/how.js";
+import { Problem } from "/page/parts/problem.js";
+
+// Whether the details are open is remembered from question to question.
+let detailed = false;
+
+export function LiveTurn({ asking, api, onOpen, onAgain, onDismiss }) {
+  const { question, phase, position, stages, drafts, notes, webQuery } = asking;
+  const [open, setOpen] = useState(detailed);
+  const working = isUnderWay(asking);
+  const toggle = (event) => setOpen((detailed = event.currentTarget.open));
+  return html`<article class="turn live" aria-label=${question} aria-busy=${working}>
+    <h2 class="question" dir="auto">${question}</h2>
+    ${phase === "queued" && html`<p class="status"><span class="badge">Waiting</span> <span>${before(position)}</span></p>`}
+    <${Stages} stages=${stages} phase=${phase} />
+    ${notes.map((text, key) => html`<p key=${key} class="muted small" dir="auto">${text}</p>`)}
+    ${webQuery?.asks && html`<${Consent} api=${api} query=${webQuery} />`}
+    ${webQuery && !webQuery.asks && html`<p class="muted small">Asking ${webQuery.engine}: <bdi>${webQuery.query}</bdi></p>`}
+    ${drafts.map((draft, key) => html`<${Draft} key=${key} draft=${draft} stopped=${!working} />`)}
+    ${phase === "stopped" && html`<${Stopped} onAgain=${onAgain} onDismiss=${onDismiss} />`}
+    ${phase === "failed" && html`<${Problem} error=${asking.error} retry=${onAgain} />`}
+    ${stages.length > 0 && html`<details open=${open} onToggle=${toggle}><summary>How it comes about</summary>
+      ${open && html`<${How} api=${api} graph=${asking.graph} path=${stages.map((stage) => stage.node)} running=${working ? runningNode(stages) : null}
+        verdicts=${asking.verdicts} retrieved=${asking.retrieved} onOpen=${onOpen} />`}</details>`}
+  </article>`;
+}
+
+const before = (position) => `${position === 1 ? "One question is" : `${position} questions are`} answered before yours.`;
+
+const runningNode = (stages) => (stages.at(-1)?.seconds === null ? stages.at(-1).node : null);
+
+function Stages({ stages, phase }) {
+  const shown = stages.length ? stages : [{ node: "", doing: phase === "queued" ? "" : "begins", seconds: null }];
+  const working = ["sent", "running"].includes(phase);
+  return html`<ol class="stages">${shown.filter((stage) => stage.doing).map((stage, key) => html`
+    <li key=${key} class=${working && stage.seconds === null ? "now" : ""}>
+      <span dir="auto">${capital(stage.doing)}</span>${stage.seconds === null ? working && key === shown.length - 1 && html`<${Clock} />` : html`<span class="small">${stage.seconds.toFixed(1)} s</span>`}</li>`)}</ol>`;
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+// Counts the seconds of a stage, so that a slow model does not look like a broken page.
+function Clock() {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const begun = Date.now();
+    const timer = setInterval(() => setSeconds(Math.floor((Date.now() - begun) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return seconds > 1 ? html`<span class="small" aria-hidden="true">${seconds} s</span>` : null;
+}
+
+function Draft({ draft, stopped }) {
+  const label = draft.withdrawn ? "Draft, taken back" : stopped ? "Draft, not checked" : "Draft, not checked yet";
+  return html`<div><p class="row"><span class="badge">${label}</span>${draft.why && html`<span class="muted small" dir="auto">${draft.why}</span>`}</p>
+    <div class=${draft.withdrawn ? "draft withdrawn" : "draft"} dir="auto">${draft.text}</div></div>`;
+}
+
+function Consent({ api, query }) {
+  return html`<section class="card consent stack" aria-label="Web search">
+    <p>These words are about to leave this machine, to <strong>${query.engine}</strong>:</p>
+    <p class="words" dir="auto">${query.query}</p>
+    <div class="row"><button class="button primary" onClick=${() => consent(api, true)}>Send these words</button>
+      <button class="button" onClick=${() => consent(api, false)}>Do not send</button></div>
+  </section>`;
+}
+
+export function Stopped({ onAgain, onDismiss }) {
+  return html`<div class="row"><span class="badge warn">Stopped</span>
+    <button class="button small" onClick=${onAgain}>Ask again</button>
+    ${onDismiss && html`<button class="button quiet small" onClick=${onDismiss}>Dismiss</button>`}</div>`;
+}

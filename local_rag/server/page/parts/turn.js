@@ -1,0 +1,85 @@
+// A question with its answer: status in words, text with marks, quotes, and how it came about.
+import { html, memo, useState } from "/page/html.js";
+import { Blocks } from "/page/parts/blocks.js";
+import { CopyButton } from "/page/parts/copy.js";
+import { How } from "/page/parts/how.js";
+import { lazy } from "/page/parts/lazy.js";
+import { placeOf } from "/page/parts/passages.js";
+
+const Feedback = lazy("/page/parts/feedback.js");
+
+const STATUS = {
+  grounded: ["good", "Grounded"], partial: ["warn", "Partial"], ungrounded: ["bad", "Not supported"],
+  abstained: ["warn", "Your files do not say"], direct: ["warn", "Not from your files"],
+};
+
+// Every quote of an answer in the order of the page: those of the text, of what files disagree about, the nearest.
+export function quotesOf(answer) {
+  const sides = answer.conflicts.flatMap((conflict) => conflict.positions.flatMap((position) => position.citations));
+  const shown = new Set(answer.citations.map((citation) => `${citation.number} ${citation.start}`));
+  const others = sides.filter((citation) => !shown.has(`${citation.number} ${citation.start}`));
+  return [...[...answer.citations].sort((a, b) => a.number - b.number), ...others, ...answer.nearest];
+}
+
+// `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens one.
+export const Turn = memo(function Turn({ answer, api, active, onOpen }) {
+  const lines = answer.lines || {};
+  const open = (quote, opener) => onOpen(answer, quote, opener);
+  const cite = (number, opener) => {
+    const quote = quotesOf(answer).find((citation) => citation.number === number);
+    if (quote) open(quote, opener);
+  };
+  return html`<article class="turn" aria-label=${answer.question}>
+    <h2 class="question" dir="auto">${answer.question}</h2>
+    ${lines.understood && html`<p class="muted small" dir="auto">${lines.understood}</p>`}
+    <${Status} answer=${answer} />
+    ${answer.status !== "abstained" && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
+    ${lines.removed && html`<p class="muted small" dir="auto">${lines.removed}</p>`}
+    ${answer.conflicts.map((conflict, key) => html`<${Conflict} key=${key} conflict=${conflict} title=${lines.positions} active=${active} open=${open} />`)}
+    <${Sources} title="Quotes" quotes=${[...answer.citations].sort((a, b) => a.number - b.number)} active=${active} open=${open} />
+    ${lines.dropped && html`<p class="muted small">${lines.dropped}</p>`}
+    ${answer.status === "abstained" && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest} active=${active} open=${open} numbered=${false} />`}
+    ${lines.nothing_near && html`<p class="muted">${lines.nothing_near}</p>`}
+    ${lines.about && html`<p class="muted small" dir="auto">${lines.about}</p>`}
+    <${Actions} answer=${answer} api=${api} />
+  </article>`;
+});
+
+function Status({ answer }) {
+  const [tone, label] = STATUS[answer.status] || ["", answer.status];
+  return html`<p class="status"><span class=${`badge ${tone}`}>${label}</span>
+    <span dir="auto">${answer.status_text}</span></p>`;
+}
+
+function Sources({ title, quotes, active, open, numbered = true }) {
+  if (!quotes.length) return null;
+  return html`<section class="stack-tight"><h3 class="muted small">${title}</h3><ol class="sources">${quotes.map((quote, key) => html`
+    <li key=${key}><button type="button" class="source" aria-pressed=${quote === active} onClick=${(event) => open(quote, event.currentTarget)}>
+      <span class="number">${numbered ? quote.number : "·"}</span>
+      <span class="where"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}${quote.origin === "web" && html` <span class="badge">web</span>`}
+        ${!quote.verified && numbered && html` <span class="badge warn">not verified</span>`}</span>
+      <span class="quote" dir="auto">${quote.quote}</span></button></li>`)}</ol></section>`;
+}
+
+function Conflict({ conflict, title, active, open }) {
+  return html`<section class="card conflict"><h3>${title || "Your files disagree, the newest first:"}</h3>
+    <ul>${conflict.positions.map((position, key) => html`<li key=${key}>
+      <span class="row"><strong dir="auto">${position.text}</strong>${position.date && html`<span class="muted small">${position.date}</span>`}</span>
+      <span class="row">${position.citations.map((quote, at) => html`<button key=${at} type="button" class="button quiet small" aria-pressed=${quote === active}
+        onClick=${(event) => open(quote, event.currentTarget)}>[${quote.number}] <bdi>${placeOf(quote)}</bdi></button>`)}</span></li>`)}</ul></section>`;
+}
+
+function Actions({ answer, api }) {
+  const [how, setHow] = useState(false);
+  const turn = answer.thread && answer.turn ? ["threads", answer.thread, "turns", String(answer.turn), "export"] : null;
+  const save = (format, label) => turn && html`<a class="button quiet small" href=${`/api/${api.path(...turn, { format })}`} download>${label}</a>`;
+  return html`<div class="actions">
+      <${CopyButton} text=${answer.text} />
+      ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
+      ${answer.run && html`<${Feedback} api=${api} run=${answer.run} />`}
+      <span class="fill"></span>
+      <button type="button" class="button quiet small" aria-expanded=${how} onClick=${() => setHow(!how)}>${how ? "Hide how it came about" : "How it came about"}</button>
+    </div>
+    ${how && html`<${How} api=${api} graph=${answer.graph} path=${answer.path} verdicts=${answer.decisions} retrieved=${answer.retrieved || []}
+      ended seconds=${answer.seconds} run=${answer.run} engine=${answer.engine} />`}`;
+}

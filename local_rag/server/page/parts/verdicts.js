@@ -1,0 +1,36 @@
+// What routers and graders say, in words; the labels are those of the graphs.
+import { html } from "/page/html.js";
+
+const KINDS = {
+  relevance: "Relevance", web: "Relevance of a web page", support: "Support by the passages", usefulness: "Answers the question",
+  answered: "Answered", route: "Where to look", complexity: "Steps needed", decide_retrieval: "Whether to look",
+  transform_query: "Rewritten", standalone_question: "Understood as", conflict: "Files disagree", candidate: "Draft",
+  rank_candidates: "Best draft", widen_documents: "Neighbours", web_search: "Web search", document: "Named file",
+  refine_documents: "Cut to what matters", need: "Whether to look again",
+};
+const TONES = {
+  relevant: "good", fully: "good", useful: "good", yes: "good", partially: "warn", ambiguous: "warn", unparsed: "warn",
+  disagree: "warn", irrelevant: "bad", no: "bad", refused: "bad", "not supported": "bad", "not useful": "bad",
+};
+
+export const toneOf = (verdict) => TONES[verdict] || "";
+
+export const kindOf = (kind) => KINDS[kind] || sentence(kind);
+
+// "grade_documents" as a person reads it: "Grade documents".
+export function sentence(name) {
+  const text = name.replace(/_/g, " ").trim();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+export function Verdict({ verdict, bare = false }) {
+  const { kind, verdict: label, why, score, source } = verdict;
+  const level = kind === "usefulness" && /^\d+$/.test(label) ? `${label} of 5` : label;
+  return html`<span class="verdict">
+    ${!bare && html`<span class="muted">${kindOf(kind)}</span>`}
+    <span class=${`badge ${toneOf(label)}`}><bdi>${level}</bdi></span>
+    ${score != null && html`<span class="muted">${score.toFixed(2)}</span>`}
+    ${!bare && source && html`<span class="muted"><bdi>${source.split(/[\\/]/).pop()}</bdi></span>`}
+    ${why && html`<span><bdi>${why}</bdi></span>`}
+  </span>`;
+}

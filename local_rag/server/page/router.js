@@ -1,0 +1,43 @@
+// Where the page is, as the address's hash says it: #/VIEW/PART/PART?KEY=VALUE, every part URL-encoded.
+import { useEffect, useState } from "/page/html.js";
+
+export function parsed(hash) {
+  const [place, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view, ...parts] = place.split("/").filter(Boolean).map(decoded);
+  return { view: view || "ask", parts, query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+// The hash of a view: to("file", [id], {page: 3}) is "#/file/ID?page=3"; what is null or undefined is left out.
+export function to(view, parts = [], query = {}) {
+  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const tail = kept.length ? `?${new URLSearchParams(kept)}` : "";
+  return `#/${[view, ...parts].map(encodeURIComponent).join("/")}${tail}`;
+}
+
+export function go(view, parts, query) {
+  location.hash = to(view, parts, query);
+}
+
+// Changes the address without a new entry in the history, as when a new thread gets its name.
+export function replace(view, parts, query) {
+  history.replaceState(null, "", to(view, parts, query));
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export function useRoute() {
+  const [route, setRoute] = useState(() => parsed(location.hash));
+  useEffect(() => {
+    const follow = () => setRoute(parsed(location.hash));
+    window.addEventListener("hashchange", follow);
+    return () => window.removeEventListener("hashchange", follow);
+  }, []);
+  return route;
+}

@@ -1,0 +1,202 @@
+// Ask and chat: the turns of a thread, the question under way, the question box, and the document beside them.
+import { ask, clear, isUnderWay, stop, useAsking } from "/page/asking.js";
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "/page/html.js";
+import { asked, Composer } from "/page/parts/composer.js";
+import { lazy } from "/page/parts/lazy.js";
+import { LiveTurn, Stopped } from "/page/parts/live_turn.js";
+import { placeOf } from "/page/parts/passages.js";
+import { Problem } from "/page/parts/problem.js";
+import { say } from "/page/parts/say.js";
+import { threadsChanged } from "/page/parts/thread_list.js";
+import { quotesOf, Turn } from "/page/parts/turn.js";
+import { replace } from "/page/router.js";
+
+const DocumentPane = lazy("/page/parts/document_pane.js");
+const EMPTY = { name: "", turns: [], stopped: null };
+
+export default function Ask({ route, api }) {
+  const name = route.parts[0] || "";
+  const asking = useAsking();
+  const [thread, setThread, problem, reload] = useThread(api, name);
+  const [choices, settings, setSettings] = useChoices(api);
+  const quotes = useQuotes();
+  const scroller = useRef(null);
+  const here = asking.phase !== "none" && asking.thread === name;
+  const underWay = isUnderWay(asking);
+
+  useFollowing(asking, name, thread, setThread);
+  useScrolling(scroller, thread, asking, here);
+  useEscape(quotes, () => underWay && here && stop(api));
+  useEffect(() => quotes.close(), [name]);
+
+  const send = (question) => ask(api, { question, thread: name, ...(choices ? asked(settings, choices.defaults) : {}) });
+  const again = () => ask(api, { ...asking.request, thread: name });
+  const openPassage = useCallback((passage, opener) => quotes.open([passage], passage, opener), []);
+  const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
+  const stoppedBefore = !here && thread.stopped;
+  const isNew = !name && !here;
+
+  return html`<div class=${quotes.active ? "ask beside" : "ask"}>
+    <div class="conversation" ref=${scroller}>
+      <h1 class="unseen">${name || "Ask"}</h1>
+      <div class="turns">
+        ${problem && html`<${Problem} error=${problem} retry=${reload} />`}
+        ${isNew && !stoppedBefore && html`<${Welcome} choices=${choices} onAsk=${send} />`}
+        ${thread.turns.map((answer, at) => html`<${Turn} key=${answer.turn || at} answer=${answer} api=${api} onOpen=${openQuote}
+          active=${quotes.isOf(answer) ? quotes.active : null} />`)}
+        ${stoppedBefore && html`<article class="turn"><h2 class="question" dir="auto">${stoppedBefore}</h2>
+          <${Stopped} onAgain=${() => send(stoppedBefore)} /></article>`}
+        ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking} api=${api} onOpen=${openPassage} onAgain=${again} onDismiss=${clear} />`}
+      </div>
+      <${Composer} key=${name} choices=${choices} settings=${settings} onSettings=${setSettings} underWay=${underWay} elsewhere=${underWay && !here}
+        onAsk=${send} onStop=${() => stop(api)} follow=${thread.turns.length > 0} />
+    </div>
+    ${quotes.active && html`<aside class="doc" ref=${quotes.pane} tabindex="-1" aria-label="Document">
+      <${DocumentPane} api=${api} citation=${quotes.active} position=${quotes.position} onClose=${quotes.close} onPrevious=${quotes.previous} onNext=${quotes.next} /></aside>`}
+  </div>`;
+}
+
+function Welcome({ choices, onAsk }) {
+  const examples = choices?.examples || [];
+  return html`<div class="welcome"><p class="question">What do you want to know?</p>
+    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine.</p>
+    ${examples.length > 0 && html`<p class="row">${examples.map((text) => html`<button key=${text} class="button" onClick=${() => onAsk(text)}>${text}</button>`)}</p>`}
+  </div>`;
+}
+
+// The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
+function useThread(api, name) {
+  const [thread, setThread] = useState(EMPTY);
+  const [problem, setProblem] = useState(null);
+  const shown = useRef(EMPTY);
+  shown.current = thread;
+  const load = () => {
+    if (!name) return setThread(EMPTY);
+    api.get(api.path("threads", name)).then((loaded) => (setThread(loaded), setProblem(null)), setProblem);
+  };
+  useEffect(() => {
+    setProblem(null);
+    if (shown.current.name !== name) {
+      setThread(EMPTY);
+      load();
+    }
+    const compare = ({ detail }) => {
+      const row = detail.find((thread) => thread.name === name);
+      if (row && shown.current.name === name && row.turns !== shown.current.turns.length) load();
+    };
+    window.addEventListener("threads-loaded", compare);
+    window.addEventListener("server-back", load);
+    return () => {
+      window.removeEventListener("threads-loaded", compare);
+      window.removeEventListener("server-back", load);
+    };
+  }, [name]);
+  return [thread, setThread, problem, load];
+}
+
+// What a question can set; what a person chose stays for the next question.
+let chosen = null;
+
+function useChoices(api) {
+  const [choices, setChoices] = useState(null);
+  const [settings, setSettings] = useState(chosen || { within: "" });
+  const set = (next) => setSettings((chosen = next));
+  useEffect(() => {
+    api.get("choices").then((loaded) => {
+      setChoices(loaded);
+      set({ within: "", ...loaded.defaults, ...chosen });
+    }, () => {});
+  }, []);
+  return [choices, settings, set];
+}
+
+// A new thread gets its name in the address when its question begins; an answer becomes a turn of its thread.
+function useFollowing(asking, name, thread, setThread) {
+  const { phase, thread: to, answer } = asking;
+  const began = useRef("");
+  useEffect(() => {
+    if (phase === "sent") began.current = name;
+    if (phase === "running" && to && began.current === "" && name === "") {
+      setThread({ ...EMPTY, name: to });
+      replace("ask", [to]);
+    }
+    if (phase === "running") threadsChanged();
+    if (phase !== "answered") return;
+    if (to === name) {
+      const turn = { ...answer, retrieved: asking.retrieved };
+      setThread({ ...thread, name, stopped: null, turns: [...thread.turns.filter(({ turn: number }) => !number || number !== answer.turn), turn] });
+      say(`${answer.status_text || answer.status} ${answer.text}`.slice(0, 2000));
+    }
+    clear();
+    threadsChanged();
+  }, [phase, to, name]);
+  const stage = asking.stages.at(-1)?.doing;
+  useEffect(() => stage && say(stage), [stage]);
+}
+
+// The end of the thread is in view when it opens, a new question at once, and what follows while one looks at the end.
+function useScrolling(scroller, thread, asking, here) {
+  const last = useRef("");
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const element = scroller.current;
+    const watch = () => (atEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 120);
+    element.addEventListener("scroll", watch, { passive: true });
+    return () => element.removeEventListener("scroll", watch);
+  }, []);
+  useLayoutEffect(() => {
+    const opened = `${thread.name} ${here && asking.phase === "sent"}`;
+    if (opened !== last.current || atEnd.current) toEnd(scroller.current);
+    last.current = opened;
+  }, [thread, asking, here]);
+}
+
+// Turns out of view have an estimated height until they are drawn, so the end moves once more.
+function toEnd(element) {
+  element.scrollTop = element.scrollHeight;
+  requestAnimationFrame(() => (element.scrollTop = element.scrollHeight));
+}
+
+// The quotes that can be stepped through, and which is open; Alt + arrows step, from wherever the focus is.
+function useQuotes() {
+  const [state, setState] = useState({ list: [], at: 0, opener: null });
+  const pane = useRef(null);
+  const latest = useRef(state);
+  latest.current = state;
+  const step = useCallback((by) => setState((now) => (now.list.length ? { ...now, at: (now.at + by + now.list.length) % now.list.length } : now)), []);
+  const close = useCallback(() => {
+    const { opener } = latest.current;
+    setState({ list: [], at: 0, opener: null });
+    if (opener?.isConnected) opener.focus();
+  }, []);
+  const open = useCallback((list, quote, opener) => setState({ list, at: list.indexOf(quote), opener }), []);
+  const active = state.list[state.at] || null;
+  const position = state.list.length > 1 ? `${state.at + 1} of ${state.list.length}` : "";
+  useEffect(() => {
+    if (!active) return;
+    say(`${placeOf(active)}${position && `, quote ${position}`}`);
+    if (getComputedStyle(pane.current).position === "fixed") pane.current.focus();
+  }, [active]);
+  useEffect(() => {
+    const key = (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by || !event.altKey || !latest.current.list.length) return;
+      event.preventDefault();
+      step(by);
+    };
+    window.addEventListener("keydown", key);
+    return () => window.removeEventListener("keydown", key);
+  }, []);
+  const isOf = (answer) => active && quotesOf(answer).includes(active);
+  return { active, position, pane, open, close, isOf, next: () => step(1), previous: () => step(-1) };
+}
+
+function useEscape(quotes, otherwise) {
+  const latest = useRef(null);
+  latest.current = () => (quotes.active ? quotes.close() : otherwise());
+  useEffect(() => {
+    const key = (event) => event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]") && latest.current();
+    window.addEventListener("keydown", key);
+    return () => window.removeEventListener("keydown", key);
+  }, []);
+}
