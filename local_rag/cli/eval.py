@@ -285,13 +285,27 @@ def make(
     ] = 5,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the choice of passages.")] = 0,
     yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal without asking.")] = False,
+    from_feedback: Annotated[
+        bool, typer.Option("--from-feedback", help="Take the answers that you judged on the page instead.")
+    ] = False,
 ) -> int:
     """Propose questions from your own index, each with its passage, for you to keep, edit or drop.
 
-    The same command continues after the last question that you kept; dropped ones come again only at the end.
+    The same command continues after the last question that you kept; dropped ones come again only at the end. With
+    --from-feedback each answer of this index that you judged becomes a case; a terminal asks what is right where you
+    have not said it.
     """
     from local_rag.terminal.case_making import make_cases
+    from local_rag.terminal.run_case import show_feedback_cases
 
+    if from_feedback:
+        if (count, unanswerable, seed) != (20, 5, 0):
+            raise UsageError(
+                "--count, --unanswerable and --seed choose proposals, and feedback is taken whole",
+                hint="local-rag eval make CASES.jsonl --from-feedback",
+            )
+        show_feedback_cases(options.settings(), cases, yes=yes)
+        return 0
     return make_cases(
         options.settings(),
         cases,

@@ -143,9 +143,9 @@ def narrowing_of(
 
 
 def delete_old(settings: Settings) -> None:
-    """Delete the chats, traces and runs that are older than the settings keep them, and say so; by default none are."""
+    """Delete chats, traces, runs and feedback older than the settings keep them, and say so; by default none are."""
     values = settings.values
-    if not (values.threads.keep_days or values.traces.keep_days or values.runs.keep_days):
+    if not any(kind.keep_days for kind in (values.threads, values.traces, values.runs, values.feedback)):
         return
     from local_rag.runtime import retention
     from local_rag.terminal.console import stderr

@@ -46,7 +46,7 @@ def remove(
 
 def _remove_index(settings: Settings) -> int:
     from local_rag.index.index import Index
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.feedback import FeedbackFolder
     from local_rag.terminal.console import confirm, write
     from local_rag.terminal.kept import what_quotes
     from local_rag.text.display import plural, short_path
@@ -55,8 +55,9 @@ def _remove_index(settings: Settings) -> int:
     if not confirm(f"Delete the index {short_path(folder)}?"):
         return 1
     Index.destroy(folder)
-    runs = Runs(settings)
-    count = len(runs.delete_paths(runs.of_index(folder)))
+    feedback = FeedbackFolder(settings)
+    feedback.delete_paths(feedback.of_index(folder))
+    count = len(feedback.runs.delete_paths(feedback.runs.of_index(folder)))
     with_runs = f" and the {plural(count, 'run')} of questions about it" if count else ""
     write(f"deleted the index {short_path(folder)}{with_runs}", *what_quotes(settings))
     return 0

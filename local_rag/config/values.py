@@ -234,6 +234,10 @@ class Runs(_Section):
     keep_days: int = Field(0, ge=0, le=36_500, description="days that a run is kept, within runs.keep; 0: for ever")
 
 
+class Feedback(_Section):
+    keep_days: int = Field(0, ge=0, le=36_500, description="days that feedback on an answer is kept; 0: for ever")
+
+
 class Values(_Section):
     """Every setting. A dotted name is one variable: limits.seconds is LOCAL_RAG_LIMITS_SECONDS."""
 
@@ -273,5 +277,6 @@ class Values(_Section):
     traces: Traces = Traces()
     trace: Trace = Trace()
     runs: Runs = Runs()
+    feedback: Feedback = Feedback()
     serve: Serve = Serve()
     api: Api = Api()

@@ -25,6 +25,7 @@ from local_rag.index.index import Index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime import retention, second_source
 from local_rag.runtime.export import sources_of
+from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs, run_id
 from local_rag.runtime.written import Written, forget_deleted, written
 from local_rag.text.urls import is_url
@@ -45,13 +46,13 @@ _OF_A_RUN = (run_folder.CASES, run_folder.RECORDS, "report.json", "report.md", "
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One of them: a chat by its name, a question by the ID of its run, anything else by its path.
+    """One of them: a chat by its name, a question and feedback by the ID of its run, anything else by its path.
 
     `indexes` are folders, empty where not known. A `run` is one of an evaluation; `folder` is what the index
     of a second source was made of.
     """
 
-    kind: Literal["chat", "question", "trace", "run", "export", "cases", "bundle", "second source"]
+    kind: Literal["chat", "question", "feedback", "trace", "run", "export", "cases", "bundle", "second source"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
@@ -61,8 +62,8 @@ class Kept:
 
 def kept(settings: Settings) -> list[Kept]:
     """Everything that is there, the oldest first."""
-    everything = [*_chats(settings), *_questions(settings), *_files(settings), *_second_sources(settings)]
-    return sorted(everything, key=lambda item: item.at)
+    kinds = (_chats, _questions, _feedback, _files, _second_sources)
+    return sorted((item for kind in kinds for item in kind(settings)), key=lambda item: item.at)
 
 
 def about(
@@ -90,6 +91,7 @@ def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     runs = Runs(settings)
     questions = {item.name for item in chosen if item.kind == "question"}
     runs.delete_paths(path for path in runs.paths() if run_id(path) in questions)
+    FeedbackFolder(settings).delete(item.name for item in chosen if item.kind == "feedback")
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))
@@ -134,6 +136,16 @@ def _questions(settings: Settings) -> Iterator[Kept]:
                 run = runs.read(path)
                 at, indexes = run.at, tuple(sorted(run.folders))
             yield Kept("question", run_id(path), at, indexes, sources)
+
+
+def _feedback(settings: Settings) -> Iterator[Kept]:
+    """Of a damaged one only what it quotes is known."""
+    folder = FeedbackFolder(settings)
+    for path in folder.paths():
+        feedback = folder.read(path)
+        at, indexes = (feedback.at, feedback.folders) if feedback else ("", ())
+        with suppress(OSError):  # it may be gone by now
+            yield Kept("feedback", run_id(path), at, indexes, tuple(sorted(_quoted(path))))
 
 
 def _threads(settings: Settings) -> Threads:

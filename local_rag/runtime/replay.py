@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from local_rag.graphs.deps import MaySearch
     from local_rag.runtime.rag import Rag
 
-NOT_TAKEN = ("threads.", "traces.", "trace.", "runs.", "web.enabled", "web.never", "ollama.allow_")
+NOT_TAKEN = ("threads.", "traces.", "trace.", "runs.", "feedback.", "web.enabled", "web.never", "ollama.allow_")
 """Settings of today that hold for a replay, too: what may leave this machine, and what is kept."""
 
 

@@ -1,4 +1,4 @@
-"""How long chats, traces and runs are kept: `threads.keep_days`, `traces.keep_days` and `runs.keep_days`."""
+"""How long chats, traces, runs and feedback are kept: `threads.keep_days`, `traces.keep_days`, `runs.keep_days`, …"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from local_rag.config.settings import Settings
+from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs
 from local_rag.runtime.trace_file import BEGINS
 from local_rag.runtime.written import forget_deleted, written
@@ -26,18 +27,25 @@ def delete_old(settings: Settings) -> Iterator[str]:
         yield f"deleted {plural(count, 'trace')} older than {plural(values.traces.keep_days, 'day')} (traces.keep_days)"
     if values.runs.keep_days and (count := _old_runs(settings, _begin(values.runs.keep_days))):
         yield f"deleted {plural(count, 'run')} older than {plural(values.runs.keep_days, 'day')} (runs.keep_days)"
+    if values.feedback.keep_days and (count := _old_feedback(settings, _begin(values.feedback.keep_days))):
+        days = plural(values.feedback.keep_days, "day")
+        yield f"deleted feedback on {plural(count, 'answer')} older than {days} (feedback.keep_days)"
 
 
 def delete_chats(settings: Settings, names: Sequence[str]) -> int:
-    """Delete chats, and the runs of their questions, which say the same; how many runs. Raises UsageError, OSError."""
+    """Delete chats, and the runs of their questions and the feedback on them, which say the same; how many runs.
+
+    Raises UsageError, OSError.
+    """
     from local_rag.graphs.threads import Threads
 
     with Threads.open(settings.data_folder) as threads:
         names = [threads.named(name) for name in names]  # as their runs have them
         for name in names:
             threads.delete(name)
-    runs = Runs(settings)
-    return len(runs.delete_paths(runs.of_threads(names)))
+    feedback = FeedbackFolder(settings)
+    feedback.delete_paths(feedback.of_threads(names))
+    return len(feedback.runs.delete_paths(feedback.runs.of_threads(names)))
 
 
 def delete_trace(path: Path) -> bool:
@@ -77,6 +85,11 @@ def _old_chats(settings: Settings, begin: datetime) -> list[str]:
 def _old_runs(settings: Settings, begin: datetime) -> int:
     runs = Runs(settings)
     return len(runs.delete_paths(runs.before(begin.isoformat(timespec="milliseconds").partition("+")[0])))
+
+
+def _old_feedback(settings: Settings, begin: datetime) -> int:
+    feedback = FeedbackFolder(settings)
+    return len(feedback.delete_paths(feedback.before(begin.isoformat(timespec="seconds"))))
 
 
 def _old_traces(settings: Settings, begin: datetime) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NOUNS = {
     "chat": "chat",
     "question": "recorded question",
+    "feedback": "answer with feedback",
     "trace": "trace",
     "run": "evaluation run",
     "export": "exported chat",
@@ -28,7 +29,7 @@ NOUNS = {
     "bundle": "bundle",
     "second source": "index of a second source",
 }
-MANY = {"cases": "files of cases", "second source": "indexes of second sources"}
+MANY = {"feedback": "answers with feedback", "cases": "files of cases", "second source": "indexes of second sources"}
 
 FEW = 5
 """Files that a command names; of more, all that is kept is listed."""
@@ -38,7 +39,7 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """A row for each, the oldest first."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
-        name = item.name if item.kind in ("chat", "question") else short_path(item.folder or item.name)
+        name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)
         table.add_row(item.kind, item.at[:16].replace("T", " "), plural(len(item.sources), "file"), name)
     return table
 

@@ -21,6 +21,7 @@ from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
+    from local_rag.core.answer import Citation
 
 Labels = tuple[Sequence[str], Sequence[Target], bool]
 """Expected answers, relevant sources, and whether the files do not say."""
@@ -47,8 +48,8 @@ def keep_case(
     file = CaseFile(path)
     if file.has(run.standalone_question):
         raise UsageError(f"{short_path(path)} has that question already", hint="name another file")
-    files = _files(run)
-    cited = () if unanswerable else cited_targets(run, files)
+    files = files_of(run.folder) or list(dict.fromkeys(str(passage["source"]) for passage in run.passages))
+    cited = () if unanswerable or run.answer is None else cited_targets(run.answer.citations, run.status, files)
     relevant: Sequence[Target] = named_targets(sources, files) if sources else cited
     unanswerable = unanswerable or (yes and run.status == "abstained" and not (answers or sources))
     if not (answers or sources or unanswerable or yes):
@@ -61,15 +62,15 @@ def keep_case(
     return case, file
 
 
-def cited_targets(run: KeptRun, files: Sequence[str]) -> tuple[Target, ...]:
-    """Where the verified citations of the answer stand; files by the end of their path that no other of `files` has."""
-    if run.answer is None or run.status == "abstained":
+def cited_targets(citations: Sequence[Citation], status: str, files: Sequence[str]) -> tuple[Target, ...]:
+    """Where the verified citations of an answer stand; files by the end of their path that no other of `files` has."""
+    if status == "abstained":
         return ()
     names = tails(files)
-    citations = [citation for citation in run.answer.citations if citation.verified]
     targets = [
         Target(citation.url or names.get(citation.source, citation.source), citation.page, citation.quote)
         for citation in citations
+        if citation.verified
     ]
     return tuple(dict.fromkeys(targets))
 
@@ -110,9 +111,9 @@ def case_of_run(
     return Case(named(question), question, tuple(answers), not unanswerable, tuple(relevant), note=note)
 
 
-def _files(run: KeptRun) -> list[str]:
-    """The files of the index, or where it cannot be read those that the run retrieved."""
-    if run.folder:
+def files_of(folder: str) -> list[str]:
+    """The files of the index in a folder; none where it cannot be read."""
+    if folder:
         with suppress(LocalRagError):
-            return [file.path for file in Index.listed(Path(run.folder))]
-    return list(dict.fromkeys(str(passage["source"]) for passage in run.passages))
+            return [file.path for file in Index.listed(Path(folder))]
+    return []
