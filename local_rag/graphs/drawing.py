@@ -6,6 +6,8 @@ Mermaid text and ASCII instead, and refuses what would call out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from langchain_core.runnables.graph import Graph
@@ -68,3 +70,64 @@ def _drawable(name: str, options: Options | None) -> LocalDrawing:
     if name not in GRAPHS:
         raise UsageError(f"there is no graph {name!r}", hint=f"local-rag graph {'|'.join(GRAPHS)}")
     return GRAPHS[name](options or TUTORIAL).compile(name=name).get_graph()
+
+
+NODE_WIDTH, NODE_HEIGHT = 150.0, 40.0
+"""The box of a node as it is laid out, in pixels of a page."""
+ENDS = {"__start__": "start", "__end__": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOutNode:
+    """A node and the centre of its box, pixels of a page; `label` is its name for people."""
+
+    id: str
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEdge:
+    """An edge; `label` says when it is taken, empty for "to the node of that name"."""
+
+    source: str
+    target: str
+    label: str
+    conditional: bool
+
+
+def layout(name: str, options: Options | None = None) -> tuple[list[LaidOutNode], list[DrawnEdge]]:
+    """The graph in layers from top to bottom (Sugiyama et al. 1981), from (0, 0) on. Raises UsageError for no such."""
+    from grandalf.graphs import Edge, Vertex
+    from grandalf.graphs import Graph as Drawable
+    from grandalf.layouts import SugiyamaLayout, VertexViewer
+
+    graph = _drawable(name, options)
+    vertices = {id_: Vertex(id_) for id_ in graph.nodes}
+    for vertex in vertices.values():
+        vertex.view = VertexViewer(NODE_WIDTH, NODE_HEIGHT)
+    drawn = Drawable([*vertices.values()], [Edge(vertices[edge.source], vertices[edge.target]) for edge in graph.edges])
+    sugiyama = SugiyamaLayout(drawn.C[0])
+    sugiyama.xspace, sugiyama.yspace = NODE_WIDTH / 3, NODE_HEIGHT
+    sugiyama.init_all(roots=[vertices["__start__"]], optimize=True)
+    sugiyama.draw()
+    places = _closer({id_: vertex.view.xy for id_, vertex in vertices.items()})
+    nodes = [LaidOutNode(id_, ENDS.get(id_, id_.replace("_", " ")), *place) for id_, place in places.items()]
+    return nodes, [DrawnEdge(edge.source, edge.target, str(edge.data or ""), edge.conditional) for edge in graph.edges]
+
+
+def _closer(places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """The same layers from (0, 0) on, moved together from left to right: grandalf leaves wide gaps.
+
+    What is above one another stays so, and in a layer no two boxes meet.
+    """
+    columns, top = dict[float, float](), min(y for _, y in places.values())
+    ends = dict[float, float]()
+    previous = -NODE_WIDTH / 3
+    for column in sorted({x for x, _ in places.values()}):
+        layers = [y for x, y in places.values() if x == column]
+        previous = max(previous + NODE_WIDTH / 3, *(ends.get(y, 0.0) for y in layers))
+        columns[column] = previous
+        ends |= dict.fromkeys(layers, previous + NODE_WIDTH * 7 / 6)
+    return {id_: (columns[x], y - top) for id_, (x, y) in places.items()}

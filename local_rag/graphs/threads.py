@@ -159,6 +159,27 @@ class Threads:
             with self.saver.cursor() as cursor:
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def rename(self, name: str, new: str) -> str:
+        """Give a thread another name, and say how it is stored.
+
+        Raises UsageError for one that is not there, and for a name that cannot be typed or that another thread has.
+        """
+        name, new = self._stored(name), thread_name(new)
+        if name not in self.names():
+            self.turns(name)
+        if new == name:
+            return new
+        with translated(self._path), self.saver.cursor() as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            taken = cursor.execute("SELECT 1 FROM checkpoints WHERE thread_id = ?", (new,)).fetchone()
+            if taken or new in self.saver.unasked:
+                raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
+            if name in self.saver.unasked:
+                self.saver.unasked[new] = self.saver.unasked.pop(name)
+            for table in ("checkpoints", "writes"):
+                cursor.execute(f"UPDATE {table} SET thread_id = ? WHERE thread_id = ?", (new, name))
+        return new
+
     def fresh(self, question: str) -> str:
         """A name that no thread has yet, for one that begins with this question: the date and its first words."""
         text = "".join(ch if _in_words(ch) else " " for ch in unicodedata.normalize("NFC", question))

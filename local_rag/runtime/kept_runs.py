@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.private_files import replace_file
 from local_rag.runtime.kept_run import STATUSES, KeptRun, RunSummary, ends_of_record, whole_record
 from local_rag.runtime.recording import FOLDER, NAME
 from local_rag.text.display import joined
@@ -114,6 +116,24 @@ class Runs:
         wanted = set(names)
         return [path for path, run in self._ends() if run.threads & wanted]
 
+    def rename_thread(self, name: str, new: str) -> int:
+        """Write another name of a chat into the records of its runs, so that they go with it; how many have it now.
+
+        A record that another process is writing meanwhile ends where it is. Raises LocalRagError.
+        """
+        paths = self.of_threads([name])
+        for path in paths:
+            try:
+                with suppress(FileNotFoundError):
+                    replace_file(
+                        path, b"".join(_renamed(line, name, new) for line in path.read_bytes().splitlines(True))
+                    )
+            except OSError as error:
+                raise LocalRagError(
+                    f"the run {run_id(path)} cannot be written: {error.strerror or error}", hint=f"ls -l '{path}'"
+                ) from error
+        return len(paths)
+
     def before(self, moment: str) -> Sequence[Path]:
         """The records of the runs that began before an ISO 8601 time in UTC, damaged ones included."""
         digits = re.sub(r"\D", "", moment)
@@ -132,6 +152,17 @@ class Runs:
                 run = ends_of_record(path)
                 run.summary()
                 yield path, run
+
+
+def _renamed(line: bytes, name: str, new: str) -> bytes:
+    """A line of a record with another name of its chat: the first line has it, and the answer in the last one."""
+    if not line.endswith(b"\n"):  # a kill has cut it off
+        return line
+    data = json.loads(line)
+    for part in (data, data.get("replay_of"), data.get("answer")):
+        if isinstance(part, dict) and part.get("thread") == name:
+            part["thread"] = new
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
 def _matching(name: str, paths: Sequence[Path]) -> Path:

@@ -215,8 +215,12 @@ class Rag:
         may_search: MaySearch | None = None,
         callbacks: Callbacks = None,
         record: bool = True,
+        cancel: Cancel | None = None,
     ) -> Iterator[Event]:
-        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question."""
+        """Events as they happen, `Done` last; arguments as in `ask`. Closing the iterator stops the question.
+
+        So does `cancel.stop()`, from any thread: the iterator, which may be waiting, raises Stopped then.
+        """
         from local_rag.graphs.deps import never
 
         check_question(question)
@@ -227,7 +231,7 @@ class Rag:
         compiled = self.graph(name, checkpointer=self.threads.saver if thread else None)
         if may_search is None and self.settings.values.web.enabled == "ask":
             may_search = never
-        deps = self.context(k=k, within=within, graph=name, may_search=may_search)
+        deps = self.context(k=k, within=within, graph=name, may_search=may_search, cancel=cancel)
         question = question.strip()
         run = Run(
             compiled,
@@ -323,8 +327,9 @@ class Rag:
         graph: str = "",
         may_search: MaySearch | Literal["interrupt"] | None = None,
         drafts: bool = False,
+        cancel: Cancel | None = None,
     ) -> Deps:
-        """Fresh Deps for one question, arguments as in `ask`; its clock starts now.
+        """Fresh Deps for one question, arguments as in `stream`; its clock starts now.
 
         A graph that has a checkpointer is interrupted before a web query where `may_search` is "interrupt", or is left
         out and the settings say `ask`: resume it with yes, no, or the words to send in place of these.
@@ -347,7 +352,7 @@ class Rag:
             k=k or values.k,
             within=Narrowing.of(within),
             allow_direct=values.direct,
-            cancel=Cancel(values.limits.seconds),
+            cancel=Cancel(values.limits.seconds, cancel),
             may_search=by_interrupt if may_search == "interrupt" or asks else may_search or always,
             self_rag=values.self_rag,
             crag=values.crag,

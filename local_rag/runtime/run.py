@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from local_rag.core.answer import Answer, Citation, Highlight, Sentence, Status
 from local_rag.core.cancel import Cancel
-from local_rag.core.errors import EngineError, LocalRagError, ModelChanged
+from local_rag.core.errors import EngineError, LocalRagError, ModelChanged, Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Graded
@@ -93,9 +93,12 @@ class Run:
             self.running.discard(self.deps.cancel)
 
     def _next(self) -> Event | BaseException | None:
+        """The next event, None for the end. A node that works on after it was stopped is not waited for."""
         while True:
             with suppress(queue.Empty):
                 return self.out.get(timeout=POLL)
+            if self.deps.cancel.stopped:
+                return Stopped("stopped")
 
     def _work(self) -> None:
         try:

@@ -64,6 +64,7 @@ class AnswerTexts:
     dropped: Count
     files_disagree: str
 
+    grounded: str
     leads: Mapping[Status, str]
     no_answer: str
     understood: str
@@ -141,6 +142,7 @@ ENGLISH = AnswerTexts(
     uncited=("{n} sentence without a citation", "{n} sentences without a citation"),
     files_disagree="your files disagree",
     dropped=("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped"),
+    grounded="Grounded in your files",
     leads={
         "abstained": "Your files do not say",
         "partial": "With reservations",
@@ -223,6 +225,7 @@ GERMAN = AnswerTexts(
     uncited=("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle"),
     files_disagree="die Dateien widersprechen sich",
     dropped=("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt"),
+    grounded="Durch die Dateien belegt",
     leads={
         "abstained": "Dazu steht nichts in den Dateien",
         "partial": "Mit Vorbehalt",

@@ -552,3 +552,40 @@ def test_no_text_of_a_file_breaks_the_page(text):
 
 def test_escaping_leaves_plain_words_alone():
     assert escaped("It costs 4,200 euros; see p. 3.") == "It costs 4,200 euros; see p. 3."
+
+
+def test_a_renamed_thread_goes_on_under_its_new_name_and_its_runs_go_with_it():
+    rag = opened()
+    rag.ask("What does the plan cost?", thread="plan")
+    rag.ask("And the other?", thread="plan")
+    rag.ask("What does the rent cost?", thread="rent")
+    assert rag.threads.rename("plan", "costs of the plan") == "costs of the plan"
+    assert rag.runs.rename_thread("plan", "costs of the plan") == 2
+    assert rag.threads.names() == ["costs of the plan", "rent"]
+    assert rag.ask("And then?", thread="costs of the plan").asked != "And then?", "it goes on from the turns before it"
+    assert rag.runs.of_threads(["plan"]) == [] and len(rag.runs.of_threads(["costs of the plan"])) == 3
+    assert {run.thread for run in rag.runs.list()} == {"costs of the plan", "rent"}
+    first = rag.runs.read(rag.runs.of_threads(["costs of the plan"])[-1])
+    assert first.answer is not None and first.answer.thread == "costs of the plan"
+
+
+def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
+    rag = opened()
+    for name in ("plan", "rent"):
+        rag.ask("What does it cost?", thread=name)
+    with pytest.raises(UsageError, match="there is a thread 'rent' already"):
+        rag.threads.rename("plan", "rent")
+    with pytest.raises(UsageError, match="is named with letters"):
+        rag.threads.rename("plan", "<b>plan</b>")
+    with pytest.raises(UsageError, match="there is no thread 'costs'"):
+        rag.threads.rename("costs", "plans")
+    assert rag.threads.rename("plan", "plan") == "plan"
+    assert rag.threads.names() == ["plan", "rent"]
+
+
+def test_a_fork_that_was_asked_nothing_yet_is_renamed_too():
+    rag = opened()
+    rag.ask("What does it cost?", thread="plan")
+    rag.threads.rename(rag.threads.fork("plan", 1), "another way")
+    rag.ask("And the other?", thread="another way")
+    assert rag.threads.names() == ["another way", "plan"] and len(rag.threads.turns("another way")) == 2

@@ -1,0 +1,213 @@
+"""What a client sees of answers, passages and events: plain values, with every string of a file or a model harmless.
+
+An `AnswerView` is an Answer with what a page needs besides: its text as a tree, its status in words, and for every
+citation the file's ID, its short name and where in it the quote stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from local_rag.core.answer import Answer, Citation, Conflict, Position
+from local_rag.core.serialization import to_plain
+from local_rag.index.path_labels import PathLabel
+from local_rag.runtime.export import document_line
+from local_rag.server.answer_tree import Node, answer_tree, same_length
+from local_rag.server.file_ids import file_id
+from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
+from local_rag.text.display import printable, short_path
+from local_rag.text.urls import is_url
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+_OFFSETS = {"text"}
+"""The keys of an answer whose strings others count code points of."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitationView(Citation):
+    """A citation; `where` is its page or heading, `line` what its document says of itself, `how` how it was located."""
+
+    file_id: str = ""
+    label: str = ""
+    where: str = ""
+    line: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionView(Position):
+    citations: tuple[CitationView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictView(Conflict):
+    positions: tuple[PositionView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Sentences about an answer in its language, empty where they do not apply."""
+
+    understood: str = ""
+    removed: str = ""
+    positions: str = ""
+    nearest: str = ""
+    nothing_near: str = ""
+    about: str = ""
+    dropped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView(Answer):
+    """An answer as a page shows it: `blocks` is its text as a tree, `turn` its number in its thread, 0 outside of one.
+
+    `status_text` is its status in words, with the reason.
+    """
+
+    citations: tuple[CitationView, ...] = ()
+    nearest: tuple[CitationView, ...] = ()
+    conflicts: tuple[ConflictView, ...] = ()
+    blocks: tuple[Node, ...] = ()
+    status_text: str = ""
+    lines: Lines = field(default_factory=Lines)
+    turn: int = 0
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageView:
+    """A passage: `score` orders a search, `dense` is the cosine (None where it is not embedded), `sparse` BM25's share.
+
+    `start` and `end` are code points of its document.
+    """
+
+    chunk_id: str
+    file_id: str
+    label: str
+    page: int | None
+    heading: str
+    text: str
+    score: float | None
+    dense: float | None
+    sparse: float | None
+    url: str
+    start: int
+    end: int
+    title: str = ""
+    date: str = ""
+    origin: str = "files"
+
+
+def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
+    """The AnswerView of an answer as plain values. `label` names files; `at` is when it was given, ISO 8601."""
+    texts = texts_in(answer.language)
+    own = {each.name: getattr(answer, each.name) for each in fields(Answer)}
+    own["citations"] = tuple(citation_view(citation, label, texts) for citation in answer.citations)
+    own["nearest"] = tuple(citation_view(citation, label, texts) for citation in answer.nearest)
+    own["conflicts"] = tuple(_conflict_view(conflict, label, texts) for conflict in answer.conflicts)
+    view = AnswerView(
+        **own,
+        blocks=tuple(answer_tree(answer)),
+        status_text=status_text(answer, texts),
+        lines=_lines(answer, texts),
+        turn=turn,
+        at=at,
+    )
+    plain: dict[str, Any] = harmless(to_plain(view))
+    return plain
+
+
+def citation_view(citation: Citation, label: PathLabel, texts: AnswerTexts) -> CitationView:
+    """A citation with where it stands in words."""
+    own = {each.name: getattr(citation, each.name) for each in fields(Citation)}
+    where = citation.heading and f"§ {citation.heading}"
+    if citation.page is not None:
+        where = texts.page.format(page=citation.page)
+    return CitationView(
+        **own,
+        file_id=_file_id(citation.source, citation.origin, citation.second_source),
+        label=citation.url if is_url(citation.url) else label(citation.source),
+        where=where,
+        line=document_line(citation),
+        how=texts.located[citation.located] if citation.verified else texts.not_verified,
+    )
+
+
+def _file_id(source: str, origin: str, second_source: str = "") -> str:
+    """The ID of a file of the index; empty for what is none."""
+    return file_id(source) if origin == "files" and source and not second_source else ""
+
+
+def _conflict_view(conflict: Conflict, label: PathLabel, texts: AnswerTexts) -> ConflictView:
+    sides = [
+        PositionView(
+            side.text, side.date, tuple(citation_view(each, label, texts) for each in side.citations), side.dated
+        )
+        for side in conflict.positions
+    ]
+    return ConflictView(tuple(sides))
+
+
+def status_text(answer: Answer, texts: AnswerTexts) -> str:
+    """The status in words, with the reason: "With reservations: your files disagree"."""
+    if answer.status == "grounded":
+        return texts.grounded
+    late = answer.status == "abstained" and ran_out_of_time(answer.reason)
+    lead = texts.no_answer if late else texts.leads[answer.status]
+    return f"{lead}: {answer.reason}" if answer.reason else lead
+
+
+def _lines(answer: Answer, texts: AnswerTexts) -> Lines:
+    silent = answer.status == "abstained"
+    lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
+    removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
+    return Lines(
+        understood=texts.understood.format(question=answer.asked) if answer.asked not in ("", answer.question) else "",
+        removed=texts.removed.format(sentences=removed) if removed else "",
+        positions=texts.positions if answer.conflicts else "",
+        nearest=texts.nearest if silent and answer.nearest else "",
+        nothing_near=texts.nothing_near if lacks else "",
+        about=texts.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
+        dropped=texts.count(texts.dropped, answer.dropped_citations) if answer.dropped_citations else "",
+    )
+
+
+def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, Any]:
+    """The PassageView of a passage as plain values."""
+    known = passage.metadata
+    url = str(known.get("url") or "")
+    source = str(known.get("source", ""))
+    view = PassageView(
+        chunk_id=str(known.get("chunk_id", "")),
+        file_id=_file_id(source, known.get("origin", "files"), known.get("second_source", "")),
+        label=url if is_url(url) else label(source),
+        page=known.get("page"),
+        heading=str(known.get("heading", "")),
+        text=passage.page_content,
+        score=known.get("rank_score"),
+        dense=known.get("score"),
+        sparse=known.get("sparse"),
+        url=url,
+        start=int(known.get("start", 0)),
+        end=int(known.get("end", 0)),
+        title=str(known.get("title") or ""),
+        date=str(known.get("date") or ""),
+        origin=str(known.get("origin", "files")),
+    )
+    plain: dict[str, Any] = harmless(to_plain(view))
+    return plain
+
+
+def harmless(value: Any, key: str = "") -> Any:
+    """Plain values without control characters and bidirectional overrides; the text of an answer keeps its length."""
+    if isinstance(value, str):
+        return same_length(value) if key in _OFFSETS else printable(value)
+    if isinstance(value, Mapping):
+        return {name: harmless(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [harmless(item, key) for item in value]
+    return value
