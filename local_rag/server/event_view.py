@@ -1,0 +1,136 @@
+"""The events of a question as a client is sent them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step, Token, WebQuery
+from local_rag.core.serialization import to_plain
+from local_rag.core.verdicts import Graded
+from local_rag.index.path_labels import PathLabel
+from local_rag.server.answer_view import PassageView, harmless, passage_view
+from local_rag.text.urls import is_url
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """How many questions are before this one."""
+
+    id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The question's turn has come. `thread` is its chat, empty outside of one; a new one is named here."""
+
+    id: str
+    thread: str
+    graph: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted:
+    """A node works, and what it does, for people."""
+
+    node: str
+    doing: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnded:
+    node: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedView:
+    """The passages that a query brought, best first."""
+
+    query: str
+    passages: tuple[PassageView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedView:
+    """A verdict: on a passage (`chunk_id`, `source`), on a draft, or the label of an edge. `score` is in [0, 1]."""
+
+    kind: str
+    verdict: str
+    why: str
+    score: float | None
+    chunk_id: str | None
+    source: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalledView:
+    """A call to a language model, and what it cost."""
+
+    role: str
+    model: str
+    prompt_tokens: int
+    output_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """A bit of a draft that may still be rejected; with `restart` it begins anew."""
+
+    text: str
+    attempt: int
+    candidate: int
+    restart: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WebQueryView:
+    """The exact words for a search engine. `asks`: they leave only after POST questions/{id}/web says so."""
+
+    query: str
+    engine: str
+    asks: bool
+
+
+def event_view(event: Event, label: PathLabel, *, asks: bool) -> tuple[str, dict[str, Any]] | None:
+    """Name and value of an event that is not the last, as plain values; None for what a client is not sent.
+
+    `asks`: somebody is asked before a web query leaves.
+    """
+    named = _named(event, label, asks)
+    return named and (named[0], harmless(to_plain(named[1])))
+
+
+def _named(event: Event, label: PathLabel, asks: bool) -> tuple[str, Any] | None:
+    match event:
+        case Started():
+            return "node_started", NodeStarted(event.node, event.doing)
+        case Step():
+            return "node_ended", NodeEnded(event.node, event.seconds)
+        case Retrieved():
+            passages = [passage_view(passage, label) for passage in event.documents]
+            return "retrieved", {"query": event.query, "passages": passages}
+        case Graded():
+            named = label(event.source) if event.source and not is_url(event.source) else event.source
+            about = (event.score, event.chunk_id, event.source, named)
+            return "graded", GradedView(event.kind, event.verdict, event.why, *about)
+        case Called():
+            call = event.call
+            cost = (call.prompt_tokens, call.output_tokens, call.seconds)
+            return "called", CalledView(call.role, call.model, *cost)
+        case Note():
+            return "note", NoteView(event.text)
+        case Token():
+            return "token", TokenView(event.text, event.attempt, event.candidate, event.restart)
+        case WebQuery():
+            return "web_query", WebQueryView(event.query, event.engine, asks)
+    return None
