@@ -117,7 +117,7 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
         turn=turn,
         at=at,
     )
-    plain: dict[str, Any] = harmless(to_plain(view))
+    plain: dict[str, Any] = shown(view)
     return plain
 
 
@@ -198,8 +198,13 @@ def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, 
         date=str(known.get("date") or ""),
         origin=str(known.get("origin", "files")),
     )
-    plain: dict[str, Any] = harmless(to_plain(view))
+    plain: dict[str, Any] = shown(view)
     return plain
+
+
+def shown(value: Any) -> Any:
+    """A value as plain ones that are harmless, whatever files, models and people have written into it."""
+    return harmless(to_plain(value))
 
 
 def harmless(value: Any, key: str = "") -> Any:

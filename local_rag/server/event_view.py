@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from local_rag.core.events import Called, Event, Note, Retrieved, Started, Step, Token, WebQuery
-from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
-from local_rag.server.answer_view import PassageView, harmless, passage_view
+from local_rag.server.answer_view import PassageView, passage_view, shown
 from local_rag.text.urls import is_url
 
 
@@ -107,7 +106,7 @@ def event_view(event: Event, label: PathLabel, *, asks: bool) -> tuple[str, dict
     `asks`: somebody is asked before a web query leaves.
     """
     named = _named(event, label, asks)
-    return named and (named[0], harmless(to_plain(named[1])))
+    return named and (named[0], shown(named[1]))
 
 
 def _named(event: Event, label: PathLabel, asks: bool) -> tuple[str, Any] | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_rag.config.settings import Settings
+from local_rag.server.errors import NotFound
+from local_rag.server.questions import Questions
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
@@ -47,16 +49,30 @@ class Place:
         self._rags: OrderedDict[tuple[Any, ...], Rag] = OrderedDict()
         self._threads: Threads | None = None
         self._lock = threading.RLock()
+        self.questions = Questions(self.limits.waiting)
 
     def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
         """The settings in force with another index (or several) and further values (`limits__seconds=60`).
 
-        None means as they are. Raises ConfigError, UsageError.
+        None means as they are. Raises ConfigError, UsageError, and NotFound for an index that is none of `indexes`: a
+        client names no paths.
         """
+        known = self.indexes()
+        for name in [index] if isinstance(index, str) else index or ():
+            if name not in known:
+                raise NotFound(f"there is no index {name!r} here", "local-rag serve --index NAME   serves another one")
         given = {name: value for name, value in values.items() if value is not None}
         if index is None and not given:
             return self.settings
         return Settings.load(**{**self.flags, **given, **({} if index is None else {"index": index})})
+
+    def indexes(self) -> list[str]:
+        """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
+        from local_rag.index.store.folder import has_database
+
+        below = self.settings.data_folder / "indexes"
+        others = sorted(path.name for path in below.iterdir() if has_database(path)) if below.is_dir() else []
+        return list(dict.fromkeys([*self.settings.index_paths, *others]))
 
     def rag(self, index: str | Sequence[str] | None = None, **values: Any) -> Rag:
         """What answers questions about an index under these settings; opened once, and kept for the next question.

@@ -34,6 +34,7 @@ class Question:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     cancel: Cancel = field(default_factory=Cancel)
     begun: bool = False
+    answered: bool = False
     _consent: _Consent | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -133,9 +134,9 @@ class Questions:
         with self._changed:
             return [*self._queue]
 
-    def is_busy(self, thread: str) -> bool:
-        """Whether a question of this thread runs or waits."""
-        return any(question.thread == thread for question in self.queue())
+    def asked_in(self, thread: str) -> str | None:
+        """The question of this thread that runs or waits; None where none does."""
+        return next((question.text for question in self.queue() if question.thread == thread), None)
 
     def remember_stopped(self, thread: str, text: str) -> None:
         """That this question of a thread was stopped."""

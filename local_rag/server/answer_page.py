@@ -1,0 +1,147 @@
+"""An answer as one HTML file with its quotes in their passages: it needs nothing else, and asks no one for anything.
+
+Every string passes `html.escape`; the page's own policy forbids scripts and requests besides.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from local_rag.server.answer_view import answer_view
+
+if TYPE_CHECKING:
+    from local_rag.core.answer import Answer
+    from local_rag.index.path_labels import PathLabel
+    from local_rag.server.place import Place
+
+_TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
+"""How nodes are called in HTML, where that is otherwise."""
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2329; --soft: #5b6570; --line: #d9dee3; --paper: #fff; --mark: #fff1b8; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8ec; --soft: #9aa5b0; --line: #38414a; --paper: #16191d; --mark: #5c4a00; }
+}
+body { max-width: 44rem; margin: 3rem auto; padding: 0 1.25rem; color: var(--ink); background: var(--paper);
+  font: 1.0625rem/1.6 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.3; }
+h2 { margin-top: 2.5rem; font-size: 1rem; }
+.soft { color: var(--soft); }
+mark { background: var(--mark); color: inherit; }
+pre, blockquote { margin: .5rem 0; padding: .25rem 0 .25rem 1rem; border-left: 3px solid var(--line);
+  white-space: pre-wrap; }
+table { border-collapse: collapse; }
+th, td { padding: .25rem .75rem; border: 1px solid var(--line); text-align: left; }
+a.cite { font-size: .8em; vertical-align: super; text-decoration: none; }
+li { margin: .25rem 0; }
+footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
+"""
+
+
+def answer_page(place: Place, answer: Answer, label: PathLabel, at: str) -> str:
+    """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
+    view = answer_view(answer, label)
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        f'<!doctype html>\n<html lang="{escape(view["language"])}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(_line(view['question']))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"{''.join(_body(place, view, at))}</body>\n</html>\n"
+    )
+
+
+def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
+    lines = view["lines"]
+    yield f"<h1><bdi>{escape(view['question'])}</bdi></h1>\n"
+    yield f'<p class="soft">{escape(view["status_text"])}</p>\n'
+    if lines["understood"]:
+        yield f'<p class="soft"><bdi>{escape(lines["understood"])}</bdi></p>\n'
+    if view["status"] != "abstained":
+        yield from _html(view["blocks"])
+    for name in ("removed", "nothing_near", "about", "dropped"):
+        if lines[name]:
+            yield f'<p class="soft"><bdi>{escape(lines[name])}</bdi></p>\n'
+    for conflict in view["conflicts"]:
+        yield f"<h2>{escape(lines['positions'])}</h2>\n<ul>\n"
+        for side in conflict["positions"]:
+            cites = "".join(_cite(each["number"]) for each in side["citations"])
+            yield f"<li><bdi>{escape(side['text'])}</bdi>{cites} {escape(side['date'].partition('T')[0])}</li>\n"
+        yield "</ul>\n"
+    if lines["nearest"]:
+        yield f"<h2>{escape(lines['nearest'])}</h2>\n"
+    yield from _sources(place, [*view["nearest"], *view["citations"], *_uncited(view)])
+    yield f"<footer>{escape(_made_by(view, at))}</footer>\n"
+
+
+def _uncited(view: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The quotes of positions whose passages the answer does not cite."""
+    cited = {citation["number"] for citation in view["citations"]}
+    sides = [side for conflict in view["conflicts"] for side in conflict["positions"]]
+    return [each for side in sides for each in side["citations"] if each["number"] not in cited]
+
+
+def _sources(place: Place, citations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    known = set[int]()
+    for citation in sorted(citations, key=lambda citation: citation["number"]):
+        number = citation["number"]
+        where = " · ".join(filter(None, (citation["label"], citation["where"], citation["line"], citation["how"])))
+        anchor = f' id="c{number}"' if number and number not in known else ""
+        known.add(number)
+        yield f"<h2{anchor}>{f'[{number}] ' if number else ''}<bdi>{escape(where)}</bdi></h2>\n"
+        before, quote, after = passage_of(place, citation)
+        yield f"<blockquote><bdi>{escape(before)}<mark>{escape(quote)}</mark>{escape(after)}</bdi></blockquote>\n"
+
+
+def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What stands before a quote, the quote, and what stands behind it; the quote alone where that is not certain."""
+    return "", citation["quote"], ""
+
+
+def _html(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Nodes of an answer as HTML; there are no others than these."""
+    for node in nodes:
+        kind, inner = node["t"], "".join(_html(node.get("c", ())))
+        if kind == "cite":
+            yield _cite(node["n"])
+        elif kind == "doubt":
+            yield f' <em class="soft">({escape(node["s"])})</em>'
+        elif kind == "link":
+            yield f'{inner} <span class="soft">({escape(node["href"])})</span>'
+        elif kind == "text":
+            yield escape(node["s"])
+        elif kind == "br":
+            yield "<br>\n"
+        elif kind in ("code", "pre"):
+            yield f"<{kind}>{escape(node['s'])}</{kind}>"
+        else:
+            tag = _TAGS.get(kind, kind)
+            first = f' start="{int(node["n"])}"' if kind == "ol" and "n" in node else ""
+            yield (
+                f"<{tag}{first}>{inner}</{tag}>\n"
+                if kind not in ("strong", "em", "mark")
+                else f"<{tag}>{inner}</{tag}>"
+            )
+
+
+def _cite(number: int) -> str:
+    return f'<a class="cite" href="#c{number}">[{number}]</a>'
+
+
+def _made_by(view: Mapping[str, Any], at: str) -> str:
+    """Who answered, how and when."""
+    from local_rag import __version__
+
+    way = f"{view['graph']}: {' → '.join(view['path'])}" if view["path"] else view["graph"]
+    time = f"{at[:16].replace('T', ' ')} UTC" if at else ""
+    return " · ".join(filter(None, (f"local-rag {__version__}", view["engine"], way, time)))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,302 @@
+"""Questions: asked, queued, stopped, and allowed to search the web; graphs, and what a question can choose."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from pydantic import Field
+
+from local_rag.config.values import EngineName, GraphName
+from local_rag.core.errors import LocalRagError, Stopped, UsageError
+from local_rag.core.events import Done, Event, WebQuery
+from local_rag.core.narrowing import Narrowing
+from local_rag.runtime.question import LONGEST_QUESTION, check_question
+from local_rag.server import event_view
+from local_rag.server.answer_view import AnswerView, answer_view, shown
+from local_rag.server.endpoints import Caller, Endpoint, Nothing, Request
+from local_rag.server.event_view import Begun, NodeEnded, NodeStarted, Queued
+from local_rag.server.questions import Question
+from local_rag.server.sse import Events
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from local_rag.server.place import Place
+
+OPENING = "open"
+"""What works, as a node does, before the first one: the index and the models are opened, once."""
+
+
+class Ask(Request):
+    """A question. What is left out is as the settings have it; `within`, dates, types and authors narrow it to files.
+
+    `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
+    `web`: whether a page may ask its person to let words leave; a program's question never searches the web.
+    """
+
+    question: str = Field(max_length=4 * LONGEST_QUESTION)
+    index: str | list[str] | None = None
+    graph: GraphName | None = None
+    within: tuple[str, ...] = ()
+    after: str = ""
+    before: str = ""
+    types: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    web: bool | None = None
+    k: int | None = Field(None, ge=1, le=100)
+    thread: str | None = None
+    engine: EngineName | None = None
+    model: str | None = None
+    caller: Caller
+
+
+class Named(Request):
+    """A question by its ID."""
+
+    id: str
+
+
+class Consent(Request):
+    """Whether the words that were shown may leave."""
+
+    id: str
+    send: bool
+
+
+class GraphOf(Request):
+    """A graph, as a chat wires it or without the memory of one."""
+
+    name: str
+    memory: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionState:
+    """A question that runs (`position` 0) or waits."""
+
+    id: str
+    position: int
+    question: str
+    thread: str
+    graph: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    questions: Sequence[QuestionState]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What was asked for is done."""
+
+    done: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChoice:
+    """A graph, and in a line what it does."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a question can set, and what holds where it does not."""
+
+    indexes: Sequence[str]
+    graphs: Sequence[GraphChoice]
+    engines: Sequence[str]
+    models: Sequence[str]
+    web: Sequence[str]
+    defaults: dict[str, Any]
+
+
+def ask(place: Place, request: Ask) -> Events:
+    """Enter a question into the queue; everything else happens as its events are read."""
+    check_question(request.question)
+    place.settings_of(request.index)
+    narrowing = Narrowing(request.within, request.after, request.before, request.types, request.authors)
+    question = Question(
+        request.question.strip(),
+        request.caller,
+        place.threads.named(request.thread) if request.thread else "",
+        request.graph or place.settings.values.graph,
+    )
+    place.questions.enter(question)
+    return Events(_events(place, request, question, narrowing), partial(place.questions.stop, question))
+
+
+def _events(place: Place, request: Ask, question: Question, narrowing: Narrowing) -> Iterator[tuple[str, Any]]:
+    """The events of a question from its place in the queue to its answer.
+
+    One that is stopped, or left by its client, is remembered for its thread; the next question may begin in any case.
+    """
+    try:
+        for position in place.questions.turn(question):
+            yield "queued", Queued(question.id, position)
+        if request.thread == "":
+            question.thread = place.threads.fresh(question.text)
+        place.questions.forget_stopped(question.thread)
+        yield "begun", shown(Begun(question.id, question.thread, question.graph, question.text))
+        yield from _answered(place, request, question, narrowing)
+    except (GeneratorExit, Stopped) as error:
+        if type(error) is not GeneratorExit and type(error) is not Stopped:  # out of time
+            raise
+        if question.thread and not question.answered:
+            place.questions.remember_stopped(question.thread, question.text)
+        raise
+    finally:
+        place.questions.leave(question)
+
+
+def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowing) -> Iterator[tuple[str, Any]]:
+    yield "node_started", NodeStarted(OPENING, "opening the index")
+    rag = place.rag(request.index, **_settings(place, request))
+    yield "node_ended", NodeEnded(OPENING, 0.0)
+    label = rag.index.path_labels()
+    stream = rag.stream(
+        question.text,
+        graph=question.graph,
+        k=request.k,
+        within=narrowing,
+        thread=question.thread or None,
+        may_search=question.may_search,
+        cancel=question.cancel,
+    )
+    asks = request.caller == "cookie"
+    with closing(cast("Generator[Event]", stream)) as events:
+        for event in events:
+            if isinstance(event, Done):
+                question.answered = True
+                yield "answer", answer_view(event.answer, label, turn=_turn(place, question.thread))
+                return
+            if isinstance(event, WebQuery) and asks:
+                question.proposed(event)
+            if (view := event_view.event_view(event, label, asks=asks)) is not None:
+                yield view
+
+
+def _turn(place: Place, thread: str) -> int:
+    """The number of the last turn of a thread; 0 where it has none, because time ran out before the first answer."""
+    try:
+        return place.threads.thread(thread).turns if thread else 0
+    except LocalRagError:
+        return 0
+
+
+def _settings(place: Place, request: Ask) -> dict[str, Any]:
+    """What the question sets besides the index. The web is off for a program, whatever the settings say."""
+    configured = place.settings.values.web.enabled != "off"
+    wanted = request.caller == "cookie" and (configured if request.web is None else request.web)
+    web = None if wanted == configured else "ask" if wanted else "off"
+    given = {"engine": request.engine, "model": request.model or None, "web__enabled": web}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def queue(place: Place, request: Nothing) -> Any:
+    states = [
+        QuestionState(question.id, position, question.text, question.thread, question.graph)
+        for position, question in enumerate(place.questions.queue())
+    ]
+    return shown(Queue(states))
+
+
+def stop(place: Place, request: Named) -> Confirmed:
+    place.questions.stop(place.questions.get(request.id))
+    return Confirmed()
+
+
+def consent(place: Place, request: Consent) -> Confirmed:
+    place.questions.get(request.id).consent(request.send)
+    return Confirmed()
+
+
+def graph(place: Place, request: GraphOf) -> dict[str, Any]:
+    """A graph as the settings wire it, laid out in layers."""
+    from local_rag.graphs.deps import Options
+    from local_rag.graphs.drawing import layout
+
+    nodes, edges = layout(request.name, Options.of(place.settings.values, memory=request.memory))
+    drawn = [
+        {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
+    ]
+    return {"name": request.name, "nodes": nodes, "edges": drawn}
+
+
+def choices(place: Place, request: Nothing) -> Choices:
+    from local_rag.graphs import GRAPHS
+
+    values = place.settings.values
+    return Choices(
+        indexes=place.indexes(),
+        graphs=[GraphChoice(name, (inspect.getdoc(make) or "").partition("\n")[0]) for name, make in GRAPHS.items()],
+        engines=get_args(EngineName),
+        models=_models(place),
+        web=("off", "ask"),
+        defaults={
+            "index": [*place.settings.index_paths],
+            "graph": values.graph,
+            "engine": values.engine,
+            "model": values.model,
+            "web": "off" if values.web.enabled == "off" else "ask",
+            "k": values.k,
+        },
+    )
+
+
+def _models(place: Place) -> list[str]:
+    """The models that can answer without anything being fetched; none where no Ollama server answers."""
+    from local_rag.diagnostics.model_list import model_report
+    from local_rag.runtime.engine_choice import QUICK
+
+    try:
+        report = model_report(place.settings, QUICK)
+    except UsageError:
+        return []
+    return [model.name for model in report.models if model.installed is not None and not model.refused]
+
+
+ENDPOINTS = (
+    Endpoint(
+        "POST",
+        "/api/ask",
+        ask,
+        Ask,
+        Events,
+        "both",
+        "ask a question: its events as they happen, the answer last; leaving the stream stops it",
+        {
+            "queued": Queued,
+            "begun": Begun,
+            "node_started": NodeStarted,
+            "node_ended": NodeEnded,
+            "retrieved": event_view.RetrievedView,
+            "graded": event_view.GradedView,
+            "called": event_view.CalledView,
+            "note": event_view.NoteView,
+            "token": event_view.TokenView,
+            "web_query": event_view.WebQueryView,
+            "answer": AnswerView,
+        },
+    ),
+    Endpoint("GET", "/api/questions", queue, Nothing, Queue, "both", "the question that runs, and those that wait"),
+    Endpoint("POST", "/api/questions/{id}/stop", stop, Named, Confirmed, "both", "stop a question"),
+    Endpoint(
+        "POST",
+        "/api/questions/{id}/web",
+        consent,
+        Consent,
+        Confirmed,
+        "session",
+        "let the words of a web query leave, or not",
+    ),
+    Endpoint("GET", "/api/graphs/{name}", graph, GraphOf, dict, "both", "the nodes and edges of a graph, laid out"),
+    Endpoint("GET", "/api/choices", choices, Nothing, Choices, "both", "what a question can set, and the defaults"),
+)

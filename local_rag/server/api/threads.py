@@ -1,0 +1,233 @@
+"""The threads of a chat: listed, shown, renamed, deleted, exported; an answer alone as Markdown or as one HTML file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from local_rag.core.answer import Answer
+from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.index.path_labels import PathLabels
+from local_rag.runtime.export import Turn, answer_of, markdown
+from local_rag.server.answer_view import AnswerView, answer_view, shown
+from local_rag.server.endpoints import Endpoint, File, Nothing, Request
+from local_rag.server.errors import ApiError, NotFound
+
+if TYPE_CHECKING:
+    from local_rag.server.place import Place
+
+
+class Named(Request):
+    """A thread by its name."""
+
+    thread: str
+
+
+class Rename(Request):
+    """A thread, and the name that it is to have."""
+
+    thread: str
+    to: str = Field(max_length=200)
+
+
+class OfTurn(Request):
+    """An answer of a thread by its number, from 1 on, and the format of its file."""
+
+    thread: str
+    turn: int = Field(ge=1)
+    format: Literal["md", "html"] = "md"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadView:
+    """A chat in a list. `at` is when its last question was answered; `stopped`: its last question was stopped."""
+
+    name: str
+    turns: int
+    first: str
+    at: str
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadList:
+    """Every thread, the one that was used last first."""
+
+    threads: Sequence[ThreadView]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTurns:
+    """A thread with its answers, oldest first, and the question that runs or waits after them, or that was stopped."""
+
+    name: str
+    turns: Sequence[AnswerView]
+    stopped: str | None
+    running: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NameOf:
+    """The name of a thread as it is stored."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """How many runs went with a thread."""
+
+    runs: int
+
+
+def threads(place: Place, request: Nothing) -> Any:
+    """Threads whose first question was stopped have no turn yet, and stand first."""
+    stopped, kept = place.questions.stopped, place.threads.list()
+    views = [ThreadView(each.name, each.turns, each.first, each.at, each.name in stopped) for each in kept]
+    known = {each.name for each in kept}
+    begun = [ThreadView(name, 0, text, "", True) for name, text in stopped.items() if name not in known]
+    return shown(ThreadList([*reversed(begun), *views]))
+
+
+def thread(place: Place, request: Named) -> Any:
+    """A thread that was left in the middle of its first answer has no turns, and its question."""
+    running = place.questions.asked_in(request.thread)
+    name, stopped = request.thread, None if running else _stopped(place, request.thread)
+    with suppress(NotFound):
+        name, turns = _turns(place, request.thread)
+        labels = labels_of(turns)
+        answers = kept_answers(place, name, turns)
+        views = [
+            answer_view(answer, labels, turn=number, at=str(turn.get("at", "")))
+            for number, (turn, answer) in enumerate(zip(turns, answers, strict=True), start=1)
+        ]
+        return shown({"name": name, "turns": views, "stopped": stopped, "running": running})
+    if stopped is None and running is None:
+        raise NotFound(f"there is no thread {request.thread!r}", "local-rag threads   lists them")
+    return shown({"name": name, "turns": [], "stopped": stopped, "running": running})
+
+
+def _stopped(place: Place, name: str) -> str | None:
+    """The question of a thread that was stopped last; after a restart of the server its record still says so."""
+    from local_rag.runtime.kept_run import ends_of_record
+    from local_rag.runtime.kept_runs import Runs
+
+    if name in place.questions.stopped:
+        return place.questions.stopped[name]
+    for path in Runs(place.settings).of_threads([name])[:1]:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            last = ends_of_record(path)
+            return last.question if last.status in ("stopped", "unfinished") else None
+    return None
+
+
+def _turns(place: Place, name: str) -> tuple[str, Sequence[Turn]]:
+    """The stored name and the turns of a thread. Raises NotFound."""
+    try:
+        return place.threads.thread(name).name, place.threads.turns(name)
+    except UsageError as error:
+        raise NotFound(str(error), error.hint) from error
+
+
+def kept_answers(place: Place, name: str, turns: Sequence[Turn]) -> list[Answer]:
+    """The answers of a thread: whole where the record of the question is kept, else as the thread keeps them."""
+    from local_rag.runtime.kept_run import ends_of_record
+    from local_rag.runtime.kept_runs import Runs
+
+    recorded = defaultdict[tuple[str, str], list[Answer]](list)
+    for path in reversed(Runs(place.settings).of_threads([name])):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            if (answer := ends_of_record(path).answer) is not None and answer.thread == name:
+                recorded[answer.question, answer.text].append(answer)
+    answers = []
+    for turn in turns:
+        same = recorded[turn["question"], turn.get("answer", "")]
+        answers.append(same.pop(0) if same else answer_of(turn, name))
+    return answers
+
+
+def labels_of(turns: Sequence[Turn]) -> PathLabels:
+    """Short names for the files of the indexes that these turns asked, as far as they are there."""
+    from local_rag.index.index import Index
+
+    roots: list[str] = []
+    for folder in {folder for turn in turns for folder in (turn.get("index", ""), *turn.get("indexes", ()))} - {""}:
+        with suppress(LocalRagError):
+            roots += Index.inspect(Path(folder)).roots
+    return PathLabels(roots)
+
+
+def rename(place: Place, request: Rename) -> NameOf:
+    from local_rag.runtime.kept_runs import Runs
+
+    _must_be_idle(place, request.thread)
+    name, _ = _turns(place, request.thread)
+    new = place.threads.rename(name, request.to.strip())
+    Runs(place.settings).rename_thread(name, new)
+    place.questions.forget_stopped(name, renamed=new)
+    return NameOf(new)
+
+
+def delete(place: Place, request: Named) -> Deleted:
+    """Delete a thread with the runs of its questions."""
+    from local_rag.runtime.retention import delete_chats
+
+    _must_be_idle(place, request.thread)
+    stopped = request.thread in place.questions.stopped
+    place.questions.forget_stopped(request.thread)
+    try:
+        name, _ = _turns(place, request.thread)
+    except NotFound:
+        if stopped:  # its first question was stopped: nothing else is kept
+            return Deleted(0)
+        raise
+    return Deleted(delete_chats(place.settings, [name]))
+
+
+def _must_be_idle(place: Place, name: str) -> None:
+    if place.questions.asked_in(name):
+        raise ApiError(409, "conflict", "a question of this thread is not answered yet", "stop it first")
+
+
+def export(place: Place, request: Named) -> File:
+    name, turns = _turns(place, request.thread)
+    return File(markdown(name, turns).encode(), "text/markdown; charset=utf-8", f"{name}.md")
+
+
+def export_turn(place: Place, request: OfTurn) -> File:
+    name, turns = _turns(place, request.thread)
+    if request.turn > len(turns):
+        raise NotFound(f"the thread {name!r} has no turn {request.turn}")
+    turn = turns[request.turn - 1]
+    title = f"{name} {request.turn}"
+    if request.format == "md":
+        return File(markdown(name, [turn]).encode(), "text/markdown; charset=utf-8", f"{title}.md")
+    from local_rag.server.answer_page import answer_page
+
+    (answer,) = kept_answers(place, name, [turn])
+    page = answer_page(place, answer, labels_of([turn]), str(turn.get("at", "")))
+    return File(page.encode(), "text/html; charset=utf-8", f"{title}.html")
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/threads", threads, Nothing, ThreadList, "both", "the threads of the chat"),
+    Endpoint("GET", "/api/threads/{thread}", thread, Named, ThreadTurns, "both", "a thread with its answers"),
+    Endpoint("POST", "/api/threads/{thread}/rename", rename, Rename, NameOf, "both", "give a thread another name"),
+    Endpoint("POST", "/api/threads/{thread}/delete", delete, Named, Deleted, "both", "delete a thread with its runs"),
+    Endpoint("GET", "/api/threads/{thread}/export", export, Named, File, "both", "a thread as Markdown"),
+    Endpoint(
+        "GET",
+        "/api/threads/{thread}/turns/{turn}/export",
+        export_turn,
+        OfTurn,
+        File,
+        "both",
+        "an answer alone as Markdown, or as one HTML file with its quotes in their passages",
+    ),
+)

@@ -1,0 +1,100 @@
+"""A place whose questions a scripted engine answers, at once or when it is let."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+
+from local_rag.core import cancel
+from support.fakes import FakeCorpus, FakeWeb
+from support.remembering import Recalling, opened
+from support.serving import a_place, events_of
+
+
+class Gated(Recalling):
+    """Writes its draft up to the first blank, and waits there, unless the question is stopped, until the gate opens."""
+
+    def __init__(self, **script):
+        super().__init__(**script)
+        self.gate, self.working = threading.Event(), threading.Event()
+
+    def answer(self, question, documents, attempt):
+        for number, delta in enumerate(super().answer(question, documents, attempt)):
+            yield delta
+            self.working.set()
+            while number == 0 and not self.gate.is_set():
+                cancel.current().wait(0.02)
+
+
+class Stubborn(Gated):
+    """Like a library that works for long and looks at nothing meanwhile."""
+
+    def answer(self, question, documents, attempt):
+        yield from Recalling.answer(self, question, documents, attempt)
+        self.working.set()
+        self.gate.wait(30)
+
+
+def place_of(engine=None, *, web=None, corpus=None, **about):
+    """A place that asks this engine, whatever index and settings a question names; they are noted in `place.opened`."""
+    place = a_place(**about)
+    rag = opened(engine, corpus or FakeCorpus())
+    place.opened = []
+
+    def scripted_rag(index=None, **values):
+        place.opened.append((index, values))
+        enabled = values.get("web__enabled", "on" if web else "off") != "off"
+        rag.web = web if web and enabled else FakeWeb(enabled=False)
+        return rag
+
+    place.rag = scripted_rag
+    return place
+
+
+def asked(client, question="What does the plan cost?", **request):
+    """The events of a question that nobody interrupts."""
+    response = client.post("/api/ask", {"question": question, **request})
+    assert response.status_code == 200, response.text
+    return events_of(response.text)
+
+
+def names(events):
+    return [name for name, _ in events]
+
+
+def values(events, wanted):
+    return [value for name, value in events if name == wanted]
+
+
+@contextmanager
+def streamed(client, question="What does the plan cost?", **request):
+    """The events of a question as they come; leaving the block leaves the stream."""
+    with client.stream("POST", "/api/ask", json={"question": question, **request}) as response:
+        assert response.status_code == 200, response.read()
+        yield each_event(response)
+
+
+def each_event(response):
+    block = []
+    for line in response.iter_lines():
+        if line:
+            block.append(line)
+        elif block and not block[0].startswith(":"):
+            yield from events_of("\n".join(block))
+            block = []
+        else:
+            block = []
+
+
+def eventually(is_so, seconds=20):
+    """Whether something becomes so; a test that is right does not wait for long."""
+    ends = time.monotonic() + seconds
+    while not (true := is_so()) and time.monotonic() < ends:
+        time.sleep(0.01)
+    return true
+
+
+def until(events, wanted):
+    """The value of the next event of that name."""
+    return next(value for name, value in events if name == wanted)
