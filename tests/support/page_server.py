@@ -77,7 +77,7 @@ def quote(number: int = 1, label: str = "lease.pdf", text: str = "The rent is 90
     """A citation as the API shows it."""
     place = {"file_id": f"f{number}", "label": label, "where": f"p. {number}", "line": "", "page": number}
     span = {"heading": "", "quote": text, "start": 0, "end": len(text), "url": "", "verified": True}
-    return {"number": number, **place, **span, "origin": "files", "located_text": "word for word", "source": label}
+    return {"number": number, **place, **span, "origin": "files", "how": "word for word", "source": label}
 
 
 def answer(text: str = "The rent is 900 euros a month", *numbers: int, **values: Any) -> tuple[str, dict[str, Any]]:
@@ -87,7 +87,7 @@ def answer(text: str = "The rent is 900 euros a month", *numbers: int, **values:
         "question": "",
         "text": text,
         "status": "grounded",
-        "status_text": "every sentence stands in your files",
+        "status_text": "Grounded in your files",
         "reason": "",
         "blocks": [{"t": "p", "c": [{"t": "text", "s": text + " "}, *marks]}],
         "citations": [quote(number) for number in numbers or (1,)],
@@ -206,13 +206,13 @@ class PageServer:
 
     def _choices(self) -> dict[str, Any]:
         graphs = [{"name": name, "about": ""} for name in ("plain", "self-rag", "crag", "adaptive")]
-        defaults = {"index": "main", "graph": "self-rag", "model": "extractive", "web": "off", "k": 4}
-        known = {"indexes": ["main", "mail"], "models": ["extractive", "qwen3:4b"], "web": ["off", "ask"]}
+        defaults = {"index": ["main"], "graph": "self-rag", "engine": "auto", "model": "", "web": "off", "k": 4}
+        known = {"indexes": ["main", "mail"], "models": ["qwen3:4b"], "web": ["off", "ask"]}
         return {**known, "graphs": graphs, "defaults": defaults}
 
     def _thread_reply(self, name: str, action: str = "", *rest: str, body: Any = None) -> Response:
         if action == "rename":
-            self.threads[body["name"]] = {**self.threads.pop(name), "name": body["name"]}
+            self.threads[body["to"]] = {**self.threads.pop(name), "name": body["to"]}
         elif action == "delete":
             del self.threads[name]
         return JSONResponse({} if action else self.threads[name])

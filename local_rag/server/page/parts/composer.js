@@ -56,23 +56,33 @@ function Choices({ choices, settings, onSettings }) {
   const select = (name, label, values, text = (value) => value) => values.length > 1 && html`
     <label class="choice">${label}<select value=${settings[name]} onChange=${set(name)}>
       ${values.map((value) => html`<option key=${value} value=${value}>${text(value)}</option>`)}</select></label>`;
+  const { defaults } = choices;
   const graphs = choices.graphs.map(({ name }) => name);
+  const indexes = [...new Set([oneIndex(defaults), ...choices.indexes])];
+  const models = ["", ...new Set(["extractive", ...choices.models])];
+  const usual = defaults.engine === "auto" ? "automatic" : defaults.model || defaults.engine;
   return html`
-    ${select("index", "Index", choices.indexes)}
+    ${select("index", "Index", indexes, (value) => value || defaults.index.join(" + "))}
     <label class="choice">Files<input value=${settings.within} placeholder="all" dir="auto" onInput=${set("within")}
       title="A pattern of file names, such as *.pdf or contracts/**; several with commas" /></label>
     ${select("graph", "Graph", graphs)}
-    ${select("model", "Model", choices.models)}
+    ${select("model", "Model", models, (value) => value || usual)}
     ${select("web", "Web", choices.web, (value) => WEB[value] || value)}`;
 }
 
-// What a request says of the settings: the defaults of the configuration are left to the server.
-export function asked(settings, defaults) {
-  const within = settings.within.split(",").map((glob) => glob.trim()).filter(Boolean);
-  const changed = ["index", "graph", "model"].filter((name) => settings[name] && settings[name] !== defaults[name]);
+// The index that is asked by default, empty where several are asked as one.
+const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
+
+export const usualSettings = (defaults) => ({ index: oneIndex(defaults), within: "", graph: defaults.graph, model: "", web: defaults.web });
+
+// What a request says of the settings: what is as usual is left to the configuration.
+export function asked({ index, within, graph, model, web }, defaults) {
+  const globs = within.split(",").map((glob) => glob.trim()).filter(Boolean);
   return {
-    ...Object.fromEntries(changed.map((name) => [name, settings[name]])),
-    ...(within.length ? { within } : {}),
-    ...(settings.web === defaults.web ? {} : { web: settings.web !== "off" }),
+    ...(index && index !== oneIndex(defaults) ? { index } : {}),
+    ...(globs.length ? { within: globs } : {}),
+    ...(graph === defaults.graph ? {} : { graph }),
+    ...(model === "extractive" ? { engine: model } : model ? { engine: "ollama", model } : {}),
+    ...(web === defaults.web ? {} : { web: web !== "off" }),
   };
 }

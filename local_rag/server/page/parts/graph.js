@@ -9,21 +9,22 @@ const ENDS = { __start__: "question", __end__: "answer" };
 export function GraphDrawing({ graph, path = [], running = null, ended = false }) {
   const nodes = graph.nodes.map((node) => ({ ...node, text: ENDS[node.id] || sentence(node.label || node.id), ...widths(node) }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const way = ["__start__", ...path, ...(ended ? ["__end__"] : [])];
-  const taken = new Set(path.length ? way.slice(1).map((id, at) => `${way[at]} ${id}`) : []);
+  const known = path.filter((id) => byId.has(id));
+  const way = ["__start__", ...known, ...(ended ? ["__end__"] : [])];
+  const taken = new Set(known.length ? way.slice(1).map((id, at) => `${way[at]} ${id}`) : []);
   const isTaken = ({ from, to }) => taken.has(`${from} ${to}`);
   const edges = graph.edges.filter(({ from, to }) => byId.has(from) && byId.has(to))
     .map((edge, at) => ({ ...edge, ...drawn(byId.get(edge.from), byId.get(edge.to), nodes, at), taken: isTaken(edge) }))
     .sort((a, b) => a.taken - b.taken);
   const box = frame(nodes, edges);
   return html`<svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img"
-      aria-label=${`The way through the graph: ${path.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
+      aria-label=${`The way through the graph: ${known.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
     <defs>${["", "taken"].map((kind) => html`<marker key=${kind} id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8" refX="7" refY="4"
       markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
     ${edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} d=${edge.d} class=${edge.taken ? "taken" : ""}
       stroke-dasharray=${edge.conditional && !edge.taken ? "4 4" : null} marker-end=${`url(#arrow${edge.taken ? "taken" : ""})`} />`)}
     ${edges.filter((edge) => edge.label).map((edge) => html`<text key=${`${edge.from} ${edge.to} label`} class="label" x=${edge.x} y=${edge.y}>${edge.label}</text>`)}
-    ${nodes.map((node) => html`<g key=${node.id} class=${node.id === running ? "running" : way.includes(node.id) && path.length ? "taken" : ""}>
+    ${nodes.map((node) => html`<g key=${node.id} class=${node.id === running ? "running" : way.includes(node.id) && known.length ? "taken" : ""}>
       <rect x=${node.x - node.width / 2} y=${node.y - HEIGHT / 2} width=${node.width} height=${HEIGHT} rx=${node.id in ENDS ? 15 : 8} />
       <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
   </svg>`;

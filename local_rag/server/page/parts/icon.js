@@ -12,6 +12,7 @@ const DRAWINGS = {
   file: "M5 3h7l3.5 3.5V17H5zM12 3v3.5h3.5",
   plus: "M10 4v12M4 10h12",
   more: "M4.5 10h.01M10 10h.01M15.5 10h.01",
+  caution: "M10 3.5 17.5 16.5h-15zM10 8.5v3.5M10 14.2h.01",
   close: "M5 5l10 10M15 5 5 15",
   copy: "M7 7h9v9H7zM4 13V4h9",
   check: "M4 10.5 8 14.5 16 5.5",

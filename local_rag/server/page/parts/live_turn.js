@@ -7,7 +7,7 @@ import { Problem } from "/page/parts/problem.js";
 // Whether the details are open is remembered from question to question.
 let detailed = false;
 
-export function LiveTurn({ asking, api, onOpen, onAgain, onDismiss }) {
+export function LiveTurn({ asking, api, onOpen, onAgain }) {
   const { question, phase, position, stages, drafts, notes, webQuery } = asking;
   const [open, setOpen] = useState(detailed);
   const working = isUnderWay(asking);
@@ -20,7 +20,7 @@ export function LiveTurn({ asking, api, onOpen, onAgain, onDismiss }) {
     ${webQuery?.asks && html`<${Consent} api=${api} query=${webQuery} />`}
     ${webQuery && !webQuery.asks && html`<p class="muted small">Asking ${webQuery.engine}: <bdi>${webQuery.query}</bdi></p>`}
     ${drafts.map((draft, key) => html`<${Draft} key=${key} draft=${draft} stopped=${!working} />`)}
-    ${phase === "stopped" && html`<${Stopped} onAgain=${onAgain} onDismiss=${onDismiss} />`}
+    ${phase === "stopped" && html`<${Stopped} onAgain=${onAgain} />`}
     ${phase === "failed" && html`<${Problem} error=${asking.error} retry=${onAgain} />`}
     ${stages.length > 0 && html`<details open=${open} onToggle=${toggle}><summary>How it comes about</summary>
       ${open && html`<${How} api=${api} graph=${asking.graph} path=${stages.map((stage) => stage.node)} running=${working ? runningNode(stages) : null}
@@ -37,7 +37,7 @@ function Stages({ stages, phase }) {
   const working = ["sent", "running"].includes(phase);
   return html`<ol class="stages">${shown.filter((stage) => stage.doing).map((stage, key) => html`
     <li key=${key} class=${working && stage.seconds === null ? "now" : ""}>
-      <span dir="auto">${capital(stage.doing)}</span>${stage.seconds === null ? working && key === shown.length - 1 && html`<${Clock} />` : html`<span class="small">${stage.seconds.toFixed(1)} s</span>`}</li>`)}</ol>`;
+      <span dir="auto">${capital(stage.doing)}</span>${stage.seconds === null ? working && key === shown.length - 1 && html`<${Clock} />` : html`<span class="small">${stage.seconds >= 0.05 && `${stage.seconds.toFixed(1)} s`}</span>`}</li>`)}</ol>`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -68,8 +68,7 @@ function Consent({ api, query }) {
   </section>`;
 }
 
-export function Stopped({ onAgain, onDismiss }) {
+export function Stopped({ onAgain }) {
   return html`<div class="row"><span class="badge warn">Stopped</span>
-    <button class="button small" onClick=${onAgain}>Ask again</button>
-    ${onDismiss && html`<button class="button quiet small" onClick=${onDismiss}>Dismiss</button>`}</div>`;
+    <button class="button small" onClick=${onAgain}>Ask again</button></div>`;
 }

@@ -53,7 +53,7 @@ function ThreadDialog({ api, thread, current, onClose }) {
   };
   const rename = (event) => {
     event.preventDefault();
-    change("rename", { name }, "Renamed", [name]);
+    change("rename", { to: name }, "Renamed", [name]);
   };
   return html`<${Dialog} title=${thread.name} onClose=${onClose}>
     <form class="stack" onSubmit=${rename}>

@@ -3,15 +3,13 @@ import { html, memo, useState } from "/page/html.js";
 import { Blocks } from "/page/parts/blocks.js";
 import { CopyButton } from "/page/parts/copy.js";
 import { How } from "/page/parts/how.js";
+import { Icon } from "/page/parts/icon.js";
 import { lazy } from "/page/parts/lazy.js";
 import { placeOf } from "/page/parts/passages.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 
-const STATUS = {
-  grounded: ["good", "Grounded"], partial: ["warn", "Partial"], ungrounded: ["bad", "Not supported"],
-  abstained: ["warn", "Your files do not say"], direct: ["warn", "Not from your files"],
-};
+const TONES = { grounded: "good", ungrounded: "bad" };
 
 // Every quote of an answer in the order of the page: those of the text, of what files disagree about, the nearest.
 export function quotesOf(answer) {
@@ -46,9 +44,10 @@ export const Turn = memo(function Turn({ answer, api, active, onOpen }) {
 });
 
 function Status({ answer }) {
-  const [tone, label] = STATUS[answer.status] || ["", answer.status];
-  return html`<p class="status"><span class=${`badge ${tone}`}>${label}</span>
-    <span dir="auto">${answer.status_text}</span></p>`;
+  const tone = TONES[answer.status] || "warn";
+  const [, lead, reason] = (answer.status_text || answer.status).match(/^([^:]*):? ?([^]*)$/);
+  return html`<p class="status" lang=${answer.language}><span class=${`badge ${tone}`}><${Icon} name=${tone === "good" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
+    <span dir="auto">${reason}</span></p>`;
 }
 
 function Sources({ title, quotes, active, open, numbered = true }) {
@@ -57,7 +56,7 @@ function Sources({ title, quotes, active, open, numbered = true }) {
     <li key=${key}><button type="button" class="source" aria-pressed=${quote === active} onClick=${(event) => open(quote, event.currentTarget)}>
       <span class="number">${numbered ? quote.number : "·"}</span>
       <span class="where"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}${quote.origin === "web" && html` <span class="badge">web</span>`}
-        ${!quote.verified && numbered && html` <span class="badge warn">not verified</span>`}</span>
+        ${numbered && html` <span class=${quote.verified ? "muted" : "badge warn"}>${quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified"}</span>`}</span>
       <span class="quote" dir="auto">${quote.quote}</span></button></li>`)}</ol></section>`;
 }
 

@@ -1,7 +1,7 @@
 // Ask and chat: the turns of a thread, the question under way, the question box, and the document beside them.
 import { ask, clear, isUnderWay, stop, useAsking } from "/page/asking.js";
 import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "/page/html.js";
-import { asked, Composer } from "/page/parts/composer.js";
+import { asked, Composer, usualSettings } from "/page/parts/composer.js";
 import { lazy } from "/page/parts/lazy.js";
 import { LiveTurn, Stopped } from "/page/parts/live_turn.js";
 import { placeOf } from "/page/parts/passages.js";
@@ -12,7 +12,8 @@ import { quotesOf, Turn } from "/page/parts/turn.js";
 import { replace } from "/page/router.js";
 
 const DocumentPane = lazy("/page/parts/document_pane.js");
-const EMPTY = { name: "", turns: [], stopped: null };
+const EMPTY = { name: "", turns: [], stopped: null, running: null };
+const LOOK_AGAIN_MS = 1000;
 
 export default function Ask({ route, api }) {
   const name = route.parts[0] || "";
@@ -34,19 +35,20 @@ export default function Ask({ route, api }) {
   const openPassage = useCallback((passage, opener) => quotes.open([passage], passage, opener), []);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const stoppedBefore = !here && thread.stopped;
-  const isNew = !name && !here;
 
   return html`<div class=${quotes.active ? "ask beside" : "ask"}>
     <div class="conversation" ref=${scroller}>
       <h1 class="unseen">${name || "Ask"}</h1>
       <div class="turns">
         ${problem && html`<${Problem} error=${problem} retry=${reload} />`}
-        ${isNew && !stoppedBefore && html`<${Welcome} choices=${choices} onAsk=${send} />`}
+        ${!name && !here && html`<${Welcome} choices=${choices} onAsk=${send} />`}
         ${thread.turns.map((answer, at) => html`<${Turn} key=${answer.turn || at} answer=${answer} api=${api} onOpen=${openQuote}
           active=${quotes.isOf(answer) ? quotes.active : null} />`)}
+        ${!here && thread.running && html`<article class="turn" aria-busy="true"><h2 class="question" dir="auto">${thread.running}</h2>
+          <p class="muted">This question is being worked on, from another tab or program.</p></article>`}
         ${stoppedBefore && html`<article class="turn"><h2 class="question" dir="auto">${stoppedBefore}</h2>
           <${Stopped} onAgain=${() => send(stoppedBefore)} /></article>`}
-        ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking} api=${api} onOpen=${openPassage} onAgain=${again} onDismiss=${clear} />`}
+        ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking} api=${api} onOpen=${openPassage} onAgain=${again} />`}
       </div>
       <${Composer} key=${name} choices=${choices} settings=${settings} onSettings=${setSettings} underWay=${underWay} elsewhere=${underWay && !here}
         onAsk=${send} onStop=${() => stop(api)} follow=${thread.turns.length > 0} />
@@ -91,6 +93,11 @@ function useThread(api, name) {
       window.removeEventListener("server-back", load);
     };
   }, [name]);
+  useEffect(() => {
+    if (!thread.running || thread.name !== name) return;
+    const timer = setTimeout(load, LOOK_AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [thread]);
   return [thread, setThread, problem, load];
 }
 
@@ -104,7 +111,7 @@ function useChoices(api) {
   useEffect(() => {
     api.get("choices").then((loaded) => {
       setChoices(loaded);
-      set({ within: "", ...loaded.defaults, ...chosen });
+      set({ ...usualSettings(loaded.defaults), ...chosen });
     }, () => {});
   }, []);
   return [choices, settings, set];

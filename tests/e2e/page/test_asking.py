@@ -1,0 +1,229 @@
+"""A question in a real browser: what is seen of it from the first stage to the answer, and how it ends otherwise."""
+
+from __future__ import annotations
+
+from support.page_server import HOLD, answer, ended, passage, quote, started, token
+
+QUESTION = "How much is the rent?"
+
+
+def graded(kind, verdict, why="", chunk_id=None, score=None):
+    return "graded", {"kind": kind, "verdict": verdict, "why": why, "score": score, "chunk_id": chunk_id, "source": ""}
+
+
+def test_the_question_box_has_the_focus_and_nothing_is_asked_of_an_empty_one(tab, server):
+    tab.page.locator("textarea:focus").wait_for()
+    tab.box.press("Enter")
+    tab.box.fill("   ")
+    tab.box.press("Enter")
+    assert tab.page.get_by_role("button", name="Ask", exact=True).is_disabled()
+    assert server.posted == []
+
+
+def test_stages_drafts_and_the_answer(tab, server):
+    server.script(
+        started("retrieve", "searching your files"),
+        HOLD,
+        ended("retrieve"),
+        started("generate", "writing the answer"),
+        token("The rent is 700"),
+        HOLD,
+        graded("grade_generation", "not supported", "no passage says 700"),
+        started("generate", "writing the answer again"),
+        token("The rent is 900", 2),
+        HOLD,
+        answer("The rent is 900 euros", 1, 2),
+    )
+    tab.ask(QUESTION)
+    tab.see("Searching your files")
+    assert server.posted == [("ask", {"question": QUESTION, "thread": ""})]
+    server.release()
+    tab.see("Draft, not checked yet")
+    tab.see("The rent is 700")
+    server.release()
+    tab.see("Draft, taken back")
+    tab.see("no passage says 700")
+    tab.see("The rent is 900")
+    server.release()
+    tab.see("Grounded in your files")
+    article = tab.page.get_by_role("article")
+    assert article.get_by_role("button", name="show where it stands").all_inner_texts() == ["1", "2"]
+    assert "700" not in article.inner_text() and "Draft" not in article.inner_text()
+    tab.page.locator("textarea:focus").wait_for()
+
+
+def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, server):
+    server.script(
+        started("retrieve", "searching your files"),
+        ("retrieved", {"query": "rent", "passages": [passage(1), passage(2, "notes.md", "Parking costs 40 euros.")]}),
+        ended("retrieve"),
+        started("grade_documents", "grading 2 passages"),
+        graded("relevance", "relevant", "it names the rent", "c1", 0.91),
+        graded("relevance", "irrelevant", "it is about parking", "c2", 0.05),
+        HOLD,
+        answer(),
+    )
+    tab.ask(QUESTION)
+    tab.see("Grading 2 passages")
+    assert tab.page.get_by_text("it is about parking").count() == 0
+    tab.page.get_by_text("How it comes about").click()
+    first, second = tab.page.locator(".passage").all()
+    assert all(part in first.inner_text() for part in ("lease.pdf, p. 1", "relevant", "0.91", "it names the rent"))
+    assert all(part in second.inner_text() for part in ("notes.md", "irrelevant", "0.05", "it is about parking"))
+    tab.page.locator(".graph").wait_for()
+    assert tab.page.locator(".graph .running").all_text_contents() == ["Grade documents"]
+    assert tab.page.locator(".graph g.taken").all_text_contents() == ["question", "Retrieve"]
+    server.release()
+    tab.page.get_by_role("button", name="How it came about").click()
+    assert tab.page.locator(".graph g.taken").all_text_contents() == [
+        "question", "Retrieve", "Grade documents", "Generate", "Grade generation", "answer",
+    ]  # fmt: skip
+    assert tab.page.locator(".graph .running").count() == 0
+
+
+def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, server):
+    server.script(started("generate", "writing the answer"), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("Writing the answer")
+    tab.page.get_by_role("button", name="Stop").click()
+    tab.see("Stopped")
+    assert server.left.wait(10)
+    tab.page.get_by_role("button", name="Ask again").click()
+    tab.see("Grounded in your files")
+    thread = next(iter(server.threads))
+    assert [body for path, body in server.posted if path == "ask"][1] == {"question": QUESTION, "thread": thread}
+    assert tab.page.get_by_text("Stopped", exact=True).count() == 0
+
+
+def test_escape_stops(tab, server):
+    server.script(HOLD)
+    tab.ask(QUESTION)
+    tab.page.get_by_role("button", name="Stop").wait_for()
+    tab.box.press("Escape")
+    tab.see("Stopped")
+    assert server.left.wait(10)
+
+
+def test_a_reload_in_mid_answer_shows_the_question_as_stopped(tab, server):
+    server.script(started("generate", "writing the answer"), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("Writing the answer")
+    tab.page.reload()
+    tab.page.get_by_role("heading", name=QUESTION).wait_for()
+    tab.see("Stopped")
+    tab.page.get_by_role("button", name="Ask again").click()
+    tab.see("Grounded in your files")
+    assert server.posted[-1][1]["question"] == QUESTION
+
+
+def test_a_question_of_another_tab_is_shown_as_being_worked_on(browser, tab, server):
+    server.threads["lease"] = {"name": "lease", "turns": [], "stopped": None, "running": QUESTION}
+    with browser.tab(server.url + "#/ask/lease", beside=tab) as second:
+        second.see("This question is being worked on")
+        server.threads["lease"] |= {"running": None, "stopped": QUESTION}
+        second.page.get_by_role("button", name="Ask again").wait_for()
+
+
+def test_a_follow_up_goes_on_in_the_thread_and_says_how_it_was_understood(tab, server):
+    server.script(answer())
+    understood = {"understood": "understood as: How high is the deposit of the lease?"}
+    server.script(answer("The deposit is 1800 euros", lines=understood))
+    tab.ask(QUESTION)
+    tab.see("Grounded in your files")
+    tab.ask("And the deposit?")
+    tab.see("understood as: How high is the deposit of the lease?")
+    thread = next(iter(server.threads))
+    assert server.posted[-1] == ("ask", {"question": "And the deposit?", "thread": thread})
+    assert tab.page.locator("article h2").all_inner_texts() == [QUESTION, "And the deposit?"]
+
+
+def test_the_place_in_the_queue_is_shown(tab, server):
+    server.script(("queued", {"id": "q1", "position": 2}), HOLD, ("begun", None), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("2 questions are answered before yours.")
+    server.release()
+    tab.gone("2 questions")
+    server.release()
+    tab.see("Grounded in your files")
+
+
+def test_words_leave_only_after_a_click(tab, server):
+    query = {"query": "rent in Vienna", "engine": "duckduckgo", "asks": True}
+    server.script(started("web_search_node", "searching the web"), ("web_query", query), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("rent in Vienna")
+    assert ("questions/q1/web", {"send": True}) not in server.posted
+    tab.page.get_by_role("button", name="Send these words").click()
+    tab.gone("rent in Vienna")
+    server.release()
+    tab.see("Grounded in your files")
+    assert ("questions/q1/web", {"send": True}) in server.posted
+
+
+def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server):
+    tab.page.get_by_label("Graph").select_option("crag")
+    tab.page.get_by_label("Model").select_option("qwen3:4b")
+    tab.page.get_by_label("Web").select_option("ask")
+    tab.page.get_by_label("Index").select_option("mail")
+    tab.page.get_by_label("Files").fill("*.pdf, contracts/**")
+    tab.ask(QUESTION)
+    tab.see("Grounded in your files")
+    assert server.posted[-1][1] == {
+        "question": QUESTION,
+        "thread": "",
+        "graph": "crag",
+        "engine": "ollama",
+        "model": "qwen3:4b",
+        "web": True,
+        "index": "mail",
+        "within": ["*.pdf", "contracts/**"],
+    }
+
+
+def test_a_look_at_another_view_does_not_stop_the_question(tab, server):
+    server.script(started("generate", "writing the answer"), HOLD, answer())
+    tab.ask(QUESTION)
+    tab.see("Writing the answer")
+    thread = tab.page.url
+    tab.page.goto(server.url + "#/nowhere")
+    tab.page.get_by_role("heading", name="Not here").wait_for()
+    tab.page.goto(thread)
+    tab.see("Writing the answer")
+    server.release()
+    tab.see("Grounded in your files")
+    assert not server.left.is_set()
+
+
+def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server):
+    text = "Your files do not say: none of the 4 passages found answers the question"
+    lines = {"nearest": "Nearest passages:", "about": "The index is about: leases."}
+    server.script(answer("", status="abstained", status_text=text, citations=[], nearest=[quote(3)], lines=lines))
+    tab.ask(QUESTION)
+    tab.see("Your files do not say")
+    tab.see("none of the 4 passages found answers the question")
+    tab.see("Nearest passages:")
+    tab.see("The index is about: leases.")
+
+
+def test_files_that_disagree_stand_side_by_side(tab, server):
+    sides = [
+        {"text": "900 euros", "date": "2026-01-01", "dated": "document", "citations": [quote(1)]},
+        {"text": "850 euros", "date": "2024-01-01", "dated": "file", "citations": [quote(2, "old.pdf", "850 euros")]},
+    ]
+    text = "With reservations: your files disagree"
+    server.script(answer(status="partial", status_text=text, conflicts=[{"positions": sides}]))
+    tab.ask(QUESTION)
+    tab.see("With reservations")
+    conflict = tab.page.locator(".conflict")
+    assert all(part in conflict.inner_text() for part in ("900 euros", "850 euros", "2024-01-01", "old.pdf"))
+
+
+def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
+    error = {"code": "engine", "message": "Ollama does not answer at 127.0.0.1:11434", "hint": "ollama serve"}
+    server.script(started("generate", "writing the answer"), ("error", error))
+    tab.ask(QUESTION)
+    alert = tab.page.get_by_role("alert")
+    alert.get_by_text("Ollama does not answer at 127.0.0.1:11434").wait_for()
+    assert alert.locator("code").inner_text() == "ollama serve"
+    alert.get_by_role("button", name="Try again").click()
+    tab.see("Grounded in your files")

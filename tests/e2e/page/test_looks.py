@@ -1,0 +1,212 @@
+"""What everybody can use: keyboard, screen reader, widths, colours, motion; and strings that look like markup."""
+
+from __future__ import annotations
+
+import pytest
+from support.page_server import HOLD, answer, ended, passage, quote, started, token
+
+QUESTION = "How much is the rent?"
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>alert(2)</script>[a](javascript:alert(3)) "
+    "![b](http://192.0.2.1/c.png) \u202egpj.exe ${alert(4)} {{5}} </textarea>"
+)
+
+
+def working(server):
+    """A question with everything that can be seen of it."""
+    verdict = {"kind": "relevance", "verdict": "relevant", "why": "it names the rent", "score": 0.91}
+    rejected = {"kind": "grade_generation", "verdict": "not supported", "why": "no passage says 700", "score": None}
+    server.script(
+        started("retrieve", "searching your files"),
+        ("retrieved", {"query": "rent", "passages": [passage(1), passage(2, "notes.md", "Parking is 40 euros.")]}),
+        ("graded", {**verdict, "chunk_id": "c1", "source": "lease.pdf"}),
+        ended("retrieve"),
+        started("generate", "writing the answer"),
+        token("The rent is 700"),
+        ("graded", {**rejected, "chunk_id": None, "source": ""}),
+        token("The rent is 900", 2),
+        ("note", {"text": "one passage was left out"}),
+        ("web_query", {"query": "rent in Vienna", "engine": "duckduckgo", "asks": True}),
+        HOLD,
+        answer("The rent is 900 euros", 1, 2),
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_axe_has_no_serious_finding(browser, server, width, scheme):
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    with browser.tab(server.url, axe=True, **options) as tab:
+        tab.see("What do you want to know?")
+        assert tab.axe() == []
+        working(server)
+        tab.ask(QUESTION)
+        tab.see("rent in Vienna")
+        tab.page.get_by_text("How it comes about").click()
+        tab.page.locator(".graph").wait_for()
+        assert tab.axe() == []
+        server.release()
+        tab.see("Grounded in your files")
+        tab.page.get_by_role("button", name="How it came about").click()
+        assert tab.axe() == []
+        if width == 400:
+            tab.page.get_by_role("button", name="Menu").click()
+        tab.page.get_by_role("button", name="Keys").click()
+        assert tab.axe() == []
+
+
+def test_the_keyboard_alone_is_enough(tab, server):
+    page, keys = tab.page, tab.page.keyboard
+    server.script(answer("The rent is 900 euros", 1))
+    tab.page.locator("textarea:focus").wait_for()
+    keys.type(QUESTION)
+    keys.press("Enter")
+    tab.see("Grounded in your files")
+    focused = page.locator(":focus")
+    reached = []
+    for _ in range(40):
+        keys.press("Shift+Tab")
+        reached.append(focused.get_attribute("aria-label") or focused.inner_text())
+        if reached[-1] == "Skip to the content":
+            break
+    wanted = ["How it came about", "Quote 1: show where it stands", "Keys", "New thread", "Doctor", "Ask"]
+    assert [name for name in reached if name in wanted] == wanted
+    keys.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    keys.press("/")
+    tab.page.locator("textarea:focus").wait_for()
+
+
+def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
+    tab.page.get_by_role("button", name="Keys").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.wait_for()
+    for _ in range(5):
+        tab.page.keyboard.press("Tab")
+        inside = "document.activeElement === document.body || !!document.activeElement.closest('dialog')"
+        assert tab.page.evaluate(inside)
+    tab.page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert tab.page.evaluate("document.activeElement.ariaLabel") == "Keys"
+
+
+def test_a_screen_reader_hears_stages_and_the_answer(tab, server):
+    server.script(started("retrieve", "searching your files"), HOLD, answer("The rent is 900 euros"))
+    tab.ask(QUESTION)
+    region = tab.page.get_by_role("status").last
+    region.get_by_text("searching your files").wait_for(state="attached")
+    server.release()
+    region.get_by_text("The rent is 900 euros").wait_for(state="attached")
+
+
+@pytest.mark.parametrize(("width", "height", "scale"), [(360, 640, 1), (640, 400, 2), (2560, 1300, 1)])
+def test_nothing_is_cut_off_or_scrolls_sideways(browser, server, width, height, scale):
+    """640 x 400 with two device pixels each is a window of 1280 x 800 at 200 % zoom."""
+    options = {"viewport": {"width": width, "height": height}, "device_scale_factor": scale}
+    long_word = "Donaudampfschifffahrtsgesellschaft" * 8
+    with browser.tab(server.url, **options) as tab:
+        server.script(answer(long_word, citations=[quote(1, f"{long_word}.pdf", long_word)]))
+        tab.ask(long_word)
+        tab.see("Grounded in your files")
+        tab.page.get_by_role("button", name="How it came about").click()
+        tab.page.locator(".graph").wait_for()
+        for selector in ("html", ".conversation", ".composer"):
+            wide = tab.page.locator(selector).evaluate("(element) => element.scrollWidth - element.clientWidth")
+            assert wide <= 0, selector
+        tab.page.get_by_role("button", name="Ask", exact=True).wait_for()
+
+
+def test_nothing_moves_for_those_who_want_no_motion(browser, server):
+    with browser.tab(server.url, reduced_motion="reduce") as tab:
+        server.script(started("retrieve", "searching your files"), HOLD, answer())
+        tab.ask(QUESTION)
+        tab.see("Searching your files")
+        assert tab.page.evaluate("document.getAnimations().filter((one) => one.playState === 'running').length") == 0
+        server.release()
+
+
+def test_the_colours_are_chosen_and_stay(tab):
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    seen = [tab.page.evaluate(background)]
+    for name in ("as the system is", "light"):
+        tab.page.get_by_role("button", name=f"Colours: {name}").click()
+        seen.append(tab.page.evaluate(background))
+    assert seen[0] == seen[1] != seen[2]
+    tab.page.reload()
+    tab.page.get_by_role("button", name="Colours: dark").wait_for()
+    assert tab.page.evaluate(background) == seen[2]
+
+
+def test_strings_are_never_markup(tab, server):
+    text = {"t": "text", "s": HOSTILE}
+    link = {"t": "link", "href": "javascript:alert(1)", "c": [text]}
+    blocks = [
+        {"t": "p", "c": [text, {"t": "cite", "n": 1}, link, {"t": "mark", "c": [text]}, {"t": "code", "s": HOSTILE}]},
+        {"t": "pre", "s": HOSTILE},
+        {"t": "table", "c": [{"t": "tr", "c": [{"t": "td", "c": [text]}]}]},
+        {"t": "script", "c": [text]},
+        {"t": "img", "src": "http://192.0.2.1/c.png", "href": "http://192.0.2.1/"},
+    ]
+    verdict = {"kind": HOSTILE, "verdict": HOSTILE, "why": HOSTILE, "score": 0.5, "chunk_id": "c1", "source": HOSTILE}
+    shown = passage(1, HOSTILE, HOSTILE)
+    sides = [{"text": HOSTILE, "date": HOSTILE, "citations": [quote(1, HOSTILE, HOSTILE)]}] * 2
+    lines = dict.fromkeys(("understood", "removed", "positions", "nearest", "about", "dropped"), HOSTILE)
+    server.script(
+        started(HOSTILE, HOSTILE),
+        ("retrieved", {"query": HOSTILE, "passages": [shown]}),
+        ("graded", verdict),
+        ("note", {"text": HOSTILE}),
+        ("web_query", {"query": HOSTILE, "engine": HOSTILE, "asks": True}),
+        token(HOSTILE),
+        HOLD,
+        answer(
+            HOSTILE,
+            blocks=blocks,
+            status_text=HOSTILE,
+            status="partial",
+            citations=[{**quote(1, HOSTILE, HOSTILE), "line": HOSTILE, "how": HOSTILE}],
+            conflicts=[{"positions": sides}],
+            lines=lines,
+            decisions=[verdict],
+            path=[HOSTILE],
+            engine=HOSTILE,
+            language=HOSTILE,
+        ),
+    )
+    tab.ask(HOSTILE)
+    tab.page.get_by_role("button", name="Send these words").wait_for()
+    tab.page.get_by_text("How it comes about").click()
+    tab.page.locator(".passage").wait_for()
+    server.release()
+    tab.page.get_by_role("button", name="How it came about").click()
+    tab.page.locator(".cite").wait_for()
+    server.script(("error", {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}))
+    tab.ask("Again")
+    tab.page.get_by_role("alert").wait_for()
+    for menu in tab.page.get_by_role("button", name="Rename, save or delete").all():
+        menu.click()
+        tab.page.keyboard.press("Escape")
+    kinds = tab.page.evaluate(
+        "[...new Set([...document.querySelectorAll('#app *')].map((one) => one.tagName.toLowerCase()))]"
+    )
+    assert not {"script", "iframe", "object", "embed", "base", "form[action]"} & set(kinds)
+    assert tab.page.locator("img").evaluate_all("(images) => images.map((one) => one.getAttribute('src'))") == [
+        "/page/icon.svg"
+    ]
+    assert tab.page.locator("a[href^='javascript']").count() == 0
+    assert tab.page.evaluate("document.querySelector('.answer pre').textContent") == HOSTILE
+
+
+def test_a_link_of_an_answer_shows_its_address_before_it_leads_anywhere(tab, server):
+    href = "https://example.org/a?b=c"
+    link = {"t": "link", "href": href, "c": [{"t": "text", "s": "your bank"}]}
+    server.script(answer(blocks=[{"t": "p", "c": [link]}]))
+    tab.ask(QUESTION)
+    tab.page.get_by_role("button", name="your bank").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_text(href).wait_for()
+    there = dialog.get_by_role("link", name="Open it in a new tab")
+    assert there.get_attribute("href") == href
+    assert there.get_attribute("rel") == "noopener noreferrer"
+    tab.page.keyboard.press("Escape")
+    assert tab.page.url.startswith(server.url)

@@ -1,0 +1,112 @@
+"""Threads at the side, two tabs, and a server that goes away."""
+
+from __future__ import annotations
+
+import re
+
+from support.page_server import HOLD, PageServer, answer, started
+
+QUESTION = "How much is the rent?"
+GROUNDED = "Grounded in your files"
+
+
+def turns(count, thread="lease"):
+    """A thread with so many answers."""
+    answers = [
+        answer(f"Answer {n} [1] " + "and more " * 20, question=f"Question {n}", thread=thread, turn=n)[1]
+        for n in range(1, count + 1)
+    ]
+    return {"name": thread, "turns": answers, "stopped": None}
+
+
+def test_threads_are_listed_renamed_saved_and_deleted(tab, server):
+    tab.ask(QUESTION)
+    tab.see(GROUNDED)
+    threads = tab.page.get_by_role("region", name="Threads")
+    threads.get_by_role("link", name=QUESTION).wait_for()
+    threads.get_by_role("button", name="Rename, save or delete").click()
+    dialog = tab.page.get_by_role("dialog")
+    assert dialog.get_by_role("link", name="Save as Markdown").get_attribute("href").endswith("/export")
+    dialog.get_by_label("Name").fill("Lease 2026")
+    dialog.get_by_role("button", name="Rename", exact=True).click()
+    tab.page.wait_for_url(re.compile("#/ask/Lease%202026$"))
+    tab.see(GROUNDED)
+    assert list(server.threads) == ["Lease 2026"]
+    threads.get_by_role("button", name="Rename, save or delete").click()
+    dialog.get_by_role("button", name="Delete …").click()
+    assert list(server.threads) == ["Lease 2026"]
+    dialog.get_by_role("button", name="Delete for good").click()
+    tab.see("Your questions will stand here.")
+    assert server.threads == {}
+    tab.see("What do you want to know?")
+
+
+def test_an_answer_alone_is_copied_and_saved(tab, server):
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    server.threads["lease"] = turns(1)
+    tab.page.goto(server.url + "#/ask/lease")
+    links = {name: tab.page.get_by_role("link", name=name) for name in ("Markdown", "HTML with its quotes")}
+    assert links["Markdown"].get_attribute("href") == "/api/threads/lease/turns/1/export?format=md"
+    assert links["HTML with its quotes"].get_attribute("href") == "/api/threads/lease/turns/1/export?format=html"
+    tab.page.get_by_role("button", name="Copy").click()
+    tab.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
+    assert tab.page.evaluate("navigator.clipboard.readText()").startswith("Answer 1 [1]")
+
+
+def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):
+    server.threads["lease"] = turns(1)
+    with browser.tab(server.url + "#/ask/lease", beside=tab) as second:
+        second.see("Answer 1")
+        tab.page.goto(server.url + "#/ask/lease")
+        tab.see("Answer 1")
+        tab.ask(QUESTION)
+        tab.page.get_by_role("heading", name=QUESTION).wait_for()
+        second.page.evaluate("window.dispatchEvent(new Event('focus'))")
+        second.page.get_by_role("heading", name=QUESTION).wait_for()
+        second.ask("And the deposit?")
+        second.page.get_by_role("heading", name="And the deposit?").wait_for()
+        assert len(server.threads["lease"]["turns"]) >= 2
+
+
+def test_a_long_thread_opens_at_its_end_and_goes_on(tab, server):
+    server.threads["lease"] = turns(200)
+    tab.page.goto(server.url + "#/ask/lease")
+    tab.page.get_by_role("heading", name="Question 200").wait_for()
+    tab.in_view("article:last-of-type")
+    assert tab.page.locator("article").count() == 200
+    tab.ask("Question 201")
+    tab.page.get_by_role("heading", name="Question 201").wait_for()
+    tab.page.locator("textarea:focus").wait_for()
+
+
+def test_a_server_that_is_killed_and_comes_back(browser):
+    with PageServer() as first:
+        first.script(started("generate", "writing the answer"), HOLD)
+        with browser.tab(first.url) as tab:
+            tab.expected += ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET"]
+            tab.ask(QUESTION)
+            tab.see("Writing the answer")
+            first.__exit__(None, None, None)
+            tab.see("The server does not answer. It may")
+            with PageServer(first.port) as second:
+                second.threads = first.threads
+                tab.gone("The server does not answer. It may")
+                tab.page.get_by_role("button", name="Try again").click()
+                tab.see(GROUNDED)
+
+
+def test_refusals_of_the_server_say_what_to_do(browser, server):
+    refusals = {
+        401: ("unauthorized", "sign in first", "", "local-rag serve --print-url"),
+        403: ("forbidden", "a request from another site", "open the page itself", "open the page itself"),
+        421: ("misdirected", "this server does not answer to that name", "", ""),
+        429: ("busy", "8 questions wait already", "", ""),
+    }
+    for status, (code, message, hint, shown) in refusals.items():
+        server.answers["ask"] = (status, {"error": {"code": code, "message": message, "hint": hint}})
+        with browser.tab(server.url) as tab:
+            tab.expected.append(f"status of {status}")
+            tab.ask(QUESTION)
+            alert = tab.page.get_by_role("alert")
+            alert.get_by_text("not signed in" if status == 401 else message).wait_for()
+            assert shown in alert.inner_text()

@@ -1,0 +1,129 @@
+"""A tab of Debian's Chromium that remembers what it must not do: errors in its console, requests to other machines.
+
+    with Browser.open() as browser, browser.tab("http://127.0.0.1:8000/") as tab:
+        tab.page.get_by_role("button", name="Ask").click()
+
+A tab that is left fails on everything that it remembers and that `expected` does not name.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Tab:
+    """A page and what went wrong in it. `expected` are parts of messages of the console that a test brings about."""
+
+    page: Any
+    origin: str
+    problems: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    @property
+    def box(self) -> Any:
+        """The question box."""
+        return self.page.get_by_role("textbox", name="Question")
+
+    def ask(self, question: str) -> None:
+        """Type a question and press Enter."""
+        self.box.fill(question)
+        self.box.press("Enter")
+
+    def see(self, text: str) -> None:
+        """Wait until a text is seen outside of the live region, which repeats some."""
+        self.page.locator("#app > :not([role=status])").get_by_text(text).first.wait_for()
+
+    def gone(self, text: str) -> None:
+        """Wait until a text is seen no more."""
+        self.page.get_by_role("main").get_by_text(text).first.wait_for(state="detached")
+
+    def in_view(self, selector: str) -> None:
+        """Wait until an element is scrolled into view."""
+        visible = (
+            "(element) => new Promise((seen) => new IntersectionObserver((entries) =>"
+            " entries.some((entry) => entry.isIntersecting) && seen(true)).observe(element))"
+        )
+        self.page.locator(selector).evaluate(visible)
+
+    def watch(self) -> None:
+        """Remember errors and foreign requests from here on."""
+        self.page.on("console", lambda message: self._console(message))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("request", lambda request: self._request(request.url))
+        self.page.on("dialog", lambda dialog: self._dialog(dialog))
+
+    def _console(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text} {message.location.get('url', '')}")
+
+    def _request(self, url: str) -> None:
+        if urlsplit(url).netloc != self.origin:
+            self.problems.append(f"foreign request: {url}")
+
+    def _dialog(self, dialog: Any) -> None:
+        self.problems.append(f"script ran: {dialog.message}")
+        dialog.dismiss()
+
+    def unexpected(self) -> list[str]:
+        """What went wrong and was not expected."""
+        return [problem for problem in self.problems if not any(part in problem for part in self.expected)]
+
+    def axe(self) -> list[str]:
+        """The serious findings of axe-core, each in a line."""
+        options = {"resultTypes": ["violations"]}
+        found = self.page.evaluate("async (options) => (await axe.run(document, options)).violations", options)
+        return [
+            f"{violation['id']}: {node['html'][:160]} {node['failureSummary']}"
+            for violation in found
+            if violation["impact"] in SERIOUS
+            for node in violation["nodes"]
+        ]
+
+
+class Browser:
+    """A Chromium without a window; each tab has cookies and storage of its own, unless it is opened beside another."""
+
+    def __init__(self, chromium: Any) -> None:
+        self._chromium = chromium
+
+    @classmethod
+    @contextmanager
+    def open(cls) -> Iterator[Browser]:
+        """Start it, or skip the test with the reason why it cannot be."""
+        playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        if path is None:
+            pytest.skip("there is no chromium on this machine")
+        with playwright.sync_playwright() as running:
+            chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            try:
+                yield cls(chromium)
+            finally:
+                chromium.close()
+
+    @contextmanager
+    def tab(self, url: str, *, beside: Tab | None = None, axe: bool = False, **options: Any) -> Iterator[Tab]:
+        """A tab at an address; `options` are those of a context of Playwright, such as viewport and color_scheme."""
+        context = beside.page.context if beside else self._chromium.new_context(**options)
+        if axe:
+            context.add_init_script(path=AXE)
+        tab = Tab(context.new_page(), urlsplit(url).netloc)
+        tab.page.set_default_timeout(15_000)
+        tab.watch()
+        tab.page.goto(url)
+        yield tab
+        problems = tab.unexpected()
+        (tab.page if beside else context).close()
+        assert problems == []

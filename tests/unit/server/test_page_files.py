@@ -1,0 +1,47 @@
+"""The files of the page: small, nobody else's but what is named, and nothing in them that makes markup of strings."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+import local_rag
+
+PAGE = Path(local_rag.__file__).parent / "server" / "page"
+SERVED = sorted(path for path in PAGE.rglob("*") if path.suffix in (".html", ".js", ".css", ".svg"))
+OURS = [path for path in SERVED if "vendor" not in path.parts]
+MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|DOMParser|createContextualFragment|srcdoc"
+    r"|\beval\(|new Function|setTimeout\(\s*[\"'`]|javascript:"
+)
+ELSEWHERE = re.compile(r"(?:https?:)?//[a-z0-9]", re.IGNORECASE)
+
+
+def test_all_files_together_are_small():
+    assert sum(path.stat().st_size for path in SERVED) < 150_000
+
+
+def test_the_code_of_others_is_named_with_its_digest_and_licence():
+    listed = (PAGE / "vendor" / "README.md").read_text()
+    for path in PAGE.joinpath("vendor").glob("*.js"):
+        assert f"`{path.name}`" in listed
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in listed
+    assert {path.name for path in PAGE.joinpath("vendor").glob("*.LICENSE")} == {"htm.LICENSE", "preact.LICENSE"}
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PAGE).as_posix())
+def test_nothing_makes_markup_of_strings_or_fetches_from_elsewhere(path):
+    text = path.read_text()
+    assert MARKUP.findall(text) == []
+    addresses = ELSEWHERE.findall(text.replace("http://www.w3.org/2000/svg", ""))
+    assert addresses == []
+    assert " style=" not in text and "<style" not in text
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PAGE).as_posix())
+def test_every_import_is_a_file_of_the_page(path):
+    for name in re.findall(r"""(?:from|import|lazy)\s*\(?\s*["'](/page/[^"'$]+)["']""", path.read_text()):
+        assert (PAGE / name.removeprefix("/page/")).is_file(), name
