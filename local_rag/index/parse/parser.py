@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import json
 import queue
@@ -23,6 +24,7 @@ from pydantic import TypeAdapter
 from local_rag.core import cancel, child_process
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import ParsedFile
+from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes
 
 SECONDS = 60.0
@@ -78,15 +80,23 @@ class Parser:
         own = self._loaders.get(path.suffix.lower())
         more = {"password": password} if password else {}
         reply = self._reply(path.absolute(), more | ({"loader": own} if own else {}))
-        if "skipped" in reply:
-            passing, locked = reply.get("passing", False), reply.get("locked", False)
-            raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, locked=locked)
-        return _PARSED.validate_python(reply)
+        return _PARSED.validate_python(_unless_skipped(reply))
 
     def is_locked(self, path: Path, password: str = "") -> bool:
         """Whether a PDF needs a password, and another one than this. Raises FileSkipped where it cannot be opened."""
         reply = self._reply(path.absolute(), {"locked": True, "password": password})
         return bool(reply.get("locked", False))
+
+    def picture(self, path: Path, page: int) -> PagePicture:
+        """A page of a PDF as a picture, counted from 1. Raises FileSkipped as `parse` does, and for no such page."""
+        reply = _unless_skipped(self._reply(path.absolute(), {"page": page}))
+        return PagePicture(**reply | {"png": base64.b64decode(reply["png"])})
+
+    def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
+        """Where code points [start, end) of the stored text of a page stand on it. Raises as `picture` does."""
+        more = {"page": page, "text": text, "start": start, "end": end}
+        reply = _unless_skipped(self._reply(path.absolute(), more))
+        return PlacedQuote(**reply | {"rectangles": tuple(map(tuple, reply["rectangles"]))})
 
     def _reply(self, path: Path, more: Mapping[str, Any]) -> dict[str, Any]:
         _refuse(path)
@@ -112,6 +122,13 @@ class Parser:
         if reply.get("exhausted"):
             self.close()
         return reply
+
+
+def _unless_skipped(reply: dict[str, Any]) -> dict[str, Any]:
+    if "skipped" in reply:
+        passing, locked = reply.get("passing", False), reply.get("locked", False)
+        raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, locked=locked)
+    return reply
 
 
 def _refuse(path: Path) -> None:

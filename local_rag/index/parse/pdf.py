@@ -25,7 +25,7 @@ _HYPHENS = "\ufffe\x02"
 """What pdfium writes for a hyphen at the end of a line, with the line break taken out."""
 
 _SPLIT_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:[{_HYPHENS}]|-\n(?=[^\W\d_]))([^\W\d_]+)")
-_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _INFORMATION = ("Title", "Author", "Subject", "Keywords", "CreationDate", "Creator", "Producer")
 _ITEM = re.compile(r"(?:[-*•▪◦‣–●■]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
 
@@ -193,7 +193,7 @@ def _vocabulary(texts: Iterable[str]) -> set[str]:
 
 
 def _page_text(raw: str, known: set[str]) -> str:
-    text = raw.replace("\r\n", "\n").replace("\r", "\n").translate(_LIGATURES)
+    text = raw.replace("\r\n", "\n").replace("\r", "\n").translate(LIGATURES)
     text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text)
     text = re.sub(f"[{_HYPHENS}]", "-", text)
     return "\n".join(_paragraphs(clean(text).split("\n"))).strip()

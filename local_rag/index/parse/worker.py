@@ -4,22 +4,26 @@ A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFil
 "passing" where the same content may be read another time. "exhausted" in a reply asks for a fresh worker: this one ran
 out of memory, and what is left of it cannot be trusted. "loader" in a request names a function of somebody's own that
 reads the file. "password" in a request opens a PDF, and "locked" in a reply
-says that it takes another one; {"path": …, "seconds": …, "locked": true} asks for that alone.
+says that it takes another one; {"path": …, "seconds": …, "locked": true} asks for that alone. "page" in a request asks
+for the picture of a page of a PDF; with "text", "start" and "end" for the place of a quote on it instead.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import queue
 import signal
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
+from local_rag.index.parse import pdf_page
 from local_rag.index.parse.loaders import load, load_by_name
 from local_rag.index.parse.pdf import is_locked
 from local_rag.text.display import printable, shorten
@@ -39,9 +43,7 @@ def main() -> None:
     while True:
         request = json.loads(lines.get())
         end_after(request["seconds"])
-        path, password = Path(request["path"]), request.get("password", "")
-        own = request.get("loader", "")
-        reply = {"locked": is_locked(path, password)} if request.get("locked") else parse(path, password, own)
+        reply = answer(request)
         end_after(0)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
@@ -56,12 +58,35 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
     return requests, replies
 
 
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply to a request."""
+    path, password, own = Path(request["path"]), request.get("password", ""), request.get("loader", "")
+    if request.get("locked"):
+        return {"locked": is_locked(path, password)}
+    if "text" in request:
+        where = (request["page"], request["text"], request["start"], request["end"])
+        return _guarded(path, password, lambda: asdict(pdf_page.placed(path, *where, password)))
+    if "page" in request:
+        return _guarded(path, password, lambda: _picture(path, request["page"], password))
+    return parse(path, password, own)
+
+
 def parse(path: Path, password: str = "", own: str = "") -> dict[str, Any]:
-    """The reply about a file, whatever is in it. No message of a library is passed on beside a password."""
+    """The reply about a file, whatever is in it."""
+    return _guarded(path, password, lambda: asdict(load_by_name(own, path) if own else load(path, password)))
+
+
+def _picture(path: Path, page: int, password: str) -> dict[str, Any]:
+    picture = pdf_page.picture(path, page, password)
+    return asdict(picture) | {"png": base64.b64encode(picture.png).decode()}
+
+
+def _guarded(path: Path, password: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The reply, whatever is in the file. No message of a library is passed on beside a password."""
     try:
         if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
             raise FileSkipped("is not a regular file")
-        return asdict(load_by_name(own, path) if own else load(path, password))
+        return read()
     except FileSkipped as skipped:
         passing = skipped.passing or _is_passing(skipped.__cause__)
         return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing, "locked": skipped.locked}

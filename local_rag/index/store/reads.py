@@ -90,6 +90,11 @@ def files(db: Connection) -> list[FileRow]:
     return _file_rows(db, "", ())
 
 
+def file_rows(db: Connection, paths: Collection[str]) -> list[FileRow]:
+    """The files and pages that are stored under these paths."""
+    return _file_rows(db, f"WHERE path {IN}", (array(paths),))
+
+
 def pages(db: Connection, urls: Sequence[str]) -> list[FileRow]:
     """The pages that are stored under one of these URLs, or were indexed through one."""
     return _file_rows(db, f"WHERE path {IN} OR root {IN}", (array(urls),) * 2)

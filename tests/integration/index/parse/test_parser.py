@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support.hostile import SENTENCE, make_good, make_hostile
+from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
 
 from local_rag.core.errors import FileSkipped
+from local_rag.index.parse import pdf_page
 from local_rag.index.parse.parser import Parser
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
@@ -261,3 +262,22 @@ def test_close_ends_the_worker_and_may_be_called_again(note):
     parser.close()
     parser.close()
     assert parser.pid is None and gone(process)
+
+
+def test_the_worker_draws_pages_and_places_quotes(parser, tmp_path):
+    path = make_pdf(tmp_path / "lamps.pdf", ["Lamps", SENTENCE])
+    quote = (2, SENTENCE, 4, 10)
+    assert parser.placed(path, *quote) == pdf_page.placed(path, *quote)
+    assert len(parser.placed(path, *quote).rectangles) == 1
+    assert parser.picture(path, 2) == pdf_page.picture(path, 2)
+
+
+def test_what_cannot_be_drawn_is_told_in_a_line(parser, tmp_path):
+    locked = make_pdf(tmp_path / "locked.pdf", [SENTENCE], password="secret")
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
+    for path in (locked, broken, tmp_path / "nothing.pdf", tmp_path):
+        with pytest.raises(FileSkipped):
+            parser.picture(path, 1)
+        with pytest.raises(FileSkipped):
+            parser.placed(path, 1, SENTENCE, 0, 5)

@@ -1,0 +1,86 @@
+"""What an index holds, file by file, without a model: each call opens the index, so that it sees what is there now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from local_rag.index.embed.weights import sha256
+from local_rag.index.store import reads, texts
+from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Root
+from local_rag.index.store.store import Store
+from local_rag.index.store.texts import StoredDocument
+from local_rag.index.sync.file_state import looks_unchanged
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All files of an index; `generation` changes with every commit."""
+
+    generation: str
+    files: tuple[IndexedFile, ...]
+    roots: tuple[Root, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotIndexed:
+    """What syncs reported as skipped, wholly or in part, as (path, reason), and what of it cannot be read."""
+
+    reported: Collection[tuple[str, str]]
+    failures: Collection[Failure]
+
+
+class Library:
+    """The files of the index in a folder. Every method raises IndexMissing, IndexDamaged, IndexMismatch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._listing: Listing | None = None
+
+    def listing(self) -> Listing:
+        """All files, as of the last commit."""
+        with closing(Store(self.folder)) as store:
+            generation = store.read(reads.meta)["generation"]
+            listing = self._listing
+            if listing is None or listing.generation != generation:
+                roots = tuple(store.read(reads.roots))
+                listing = self._listing = Listing(generation, tuple(store.read(reads.indexed_files)), roots)
+            return listing
+
+    def row(self, path: str) -> FileRow | None:
+        """A file as it was when it was indexed."""
+        return next(iter(self._read(reads.file_rows, [path])), None)
+
+    def documents(self, path: str) -> list[StoredDocument]:
+        """The documents of a file."""
+        return self._read(texts.documents, path)
+
+    def text(self, path: str, number: int) -> str:
+        """The stored text of a document of a file, "" where there is none."""
+        return self._read(texts.text, path, number)
+
+    def addresses(self, path: str) -> str:
+        """The URL that a file was saved from, "" where it does not say."""
+        return self._read(reads.addresses, [path]).get(path, "")
+
+    def not_indexed(self) -> NotIndexed:
+        """What could not be indexed, wholly or in part."""
+        with closing(Store(self.folder)) as store:
+            return NotIndexed(store.read(reads.reported), list(store.read(reads.failures).values()))
+
+    def _read(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        with closing(Store(self.folder)) as store:
+            return store.read(lookup, *arguments)
+
+
+def has_changed(row: FileRow) -> bool:
+    """Whether a file has another content than when it was indexed. Raises OSError where it cannot be read."""
+    if looks_unchanged(row):
+        return False
+    path = Path(row.path)
+    return path.stat().st_size != row.size or sha256(path) != row.sha256

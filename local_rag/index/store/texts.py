@@ -1,0 +1,40 @@
+"""The stored texts of one file, as they are read to be shown: SQL only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+from local_rag.index.store import shapes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document of a file without its text: `number` counts from 0 in the file, `characters` are code points."""
+
+    number: int
+    page: int | None
+    title: str
+    characters: int
+    author: str = ""
+    date: str = ""
+
+
+def documents(db: Connection, path: str) -> list[StoredDocument]:
+    """The documents of a file in their order."""
+    stated = ", ".join(shapes.column(db, "documents", name, "''") for name in ("author", "date"))
+    rows = db.execute(
+        f"SELECT page, title, length(text), {stated} FROM documents JOIN files ON files.id = file WHERE path = ?"
+        " ORDER BY documents.id",
+        (path,),
+    )
+    return [StoredDocument(number, *row) for number, row in enumerate(rows)]
+
+
+def text(db: Connection, path: str, number: int) -> str:
+    """The text of a document of a file; "" where there is none."""
+    sql = (
+        "SELECT text FROM documents JOIN files ON files.id = file WHERE path = ? ORDER BY documents.id LIMIT 1 OFFSET ?"
+    )
+    row = db.execute(sql, (path, number)).fetchone()
+    return str(row[0]) if row else ""
