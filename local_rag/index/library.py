@@ -64,7 +64,11 @@ class Library:
         """The stored text of a document of a file, "" where there is none."""
         return self._read(texts.text, path, number)
 
-    def addresses(self, path: str) -> str:
+    def with_quote(self, path: str, quote: str, start: int | None = None) -> list[int]:
+        """The numbers of the documents of a file that hold a quote: at this code point, or anywhere without one."""
+        return self._read(texts.with_quote, path, quote, start)
+
+    def address(self, path: str) -> str:
         """The URL that a file was saved from, "" where it does not say."""
         return self._read(reads.addresses, [path]).get(path, "")
 

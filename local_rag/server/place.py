@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from local_rag.config.settings import Settings
 from local_rag.server.errors import NotFound
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
     from local_rag.runtime.rag import Rag
     from local_rag.server.sessions import Sessions
+
+
+class Closable(Protocol):
+    """What is closed with the place."""
+
+    def close(self) -> None: ...
+
+
+T = TypeVar("T", bound=Closable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,8 @@ class Place:
         self._rags: OrderedDict[tuple[Any, ...], Rag] = OrderedDict()
         self._threads: Threads | None = None
         self._lock = threading.RLock()
+        self._kept: dict[str, Closable] = {}
+        self._keeping = threading.Lock()
         self.questions = Questions(self.limits.waiting)
 
     def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
@@ -101,6 +112,13 @@ class Place:
             for key in [key for key, rag in self._rags.items() if not rag.is_busy]:
                 self._rags.pop(key).close()
 
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` makes on first use, under a name; it is closed with the place."""
+        with self._keeping:
+            if name not in self._kept:
+                self._kept[name] = make()
+            return cast("T", self._kept[name])
+
     @property
     def threads(self) -> Threads:
         """The chats that are kept in the data folder."""
@@ -112,6 +130,11 @@ class Place:
 
     def close(self) -> None:
         """Stop every question and close what is open."""
+        with self._keeping:
+            for each in self._kept.values():
+                with suppress(Exception):  # the others are closed all the same
+                    each.close()
+            self._kept.clear()
         with self._lock:
             for rag in self._rags.values():
                 with suppress(Exception):  # the others are closed all the same

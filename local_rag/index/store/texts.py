@@ -38,3 +38,14 @@ def text(db: Connection, path: str, number: int) -> str:
     )
     row = db.execute(sql, (path, number)).fetchone()
     return str(row[0]) if row else ""
+
+
+def with_quote(db: Connection, path: str, quote: str, start: int | None = None) -> list[int]:
+    """The numbers of the documents of a file that hold a quote: at this code point, or anywhere where none is given."""
+    holds = "instr(text, ?) > 0" if start is None else "substr(text, ?, length(?)) = ?"
+    values = (quote,) if start is None else (start + 1, quote, quote)
+    sql = (
+        "SELECT number FROM (SELECT row_number() OVER (ORDER BY documents.id) - 1 AS number, text FROM documents"
+        f" JOIN files ON files.id = file WHERE path = ?) WHERE {holds}"
+    )
+    return [row[0] for row in db.execute(sql, (path, *values))]

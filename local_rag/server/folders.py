@@ -1,0 +1,67 @@
+"""Folders that a page may index: below a root that a person named at the terminal, by names that are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import IndexMissing
+from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.file_ids import file_id
+from local_rag.server.shelf import shelves_of
+
+if TYPE_CHECKING:
+    from local_rag.server.place import Place
+
+
+def allowed_roots(place: Place, index: str | None) -> dict[str, Path]:
+    """The folders below which the page may index, by ID: those of `serve --root`, and those that are indexed."""
+    roots = [root.expanduser().resolve() for root in place.roots]
+    with suppress(IndexMissing):
+        shelf = shelves_of(place).of(place.settings_of(index).index_path)
+        roots += [Path(root.path) for root in shelf.roots]
+    return {file_id(str(root)): root for root in roots if root.is_dir()}
+
+
+def folder_below(root: Path, below: str) -> Path:
+    """The folder with this path in a root ("a/b", "" for the root). No link is followed, and none hidden is entered.
+
+    Raises NotFound for what is no folder there, ApiError for a path that leads elsewhere.
+    """
+    folder = root
+    for name in below.split("/") if below else ():
+        if name in ("", ".", "..") or os.sep in name or (os.altsep and os.altsep in name) or "\0" in name:
+            raise ApiError(403, "outside", "a folder is named by the names of folders in it, with / between them")
+        if name not in {entry.name for entry in _entries(folder)}:
+            raise NotFound("there is no such folder", "the list of folders says what there is")
+        folder = folder / name
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise ApiError(403, "outside", "this folder lies outside of the folders that may be indexed")
+    return folder
+
+
+def folders_in(folder: Path) -> list[str]:
+    """The names of the folders in a folder, without hidden ones, links, and names that are no text."""
+    return sorted((entry.name for entry in _entries(folder)), key=str.casefold)
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and _is_text(entry.name):
+                    yield entry
+    except OSError as error:
+        raise ApiError(403, "forbidden", f"this folder cannot be looked into ({error.strerror})") from error
+
+
+def _is_text(name: str) -> bool:
+    """File names are bytes; some are no text."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,157 @@
+"""The files of the indexes as a client sees them: by ID, with short names, and filtered as somebody types."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local_rag.core.errors import LocalRagError
+from local_rag.index.library import Library
+from local_rag.index.path_labels import PathLabels
+from local_rag.index.store.folder import DATABASE
+from local_rag.runtime import second_source
+from local_rag.server.errors import NotFound
+from local_rag.server.file_ids import file_id
+from local_rag.text.display import for_terminal, on_one_line
+from local_rag.text.urls import is_url
+
+if TYPE_CHECKING:
+    from local_rag.index.store.schema import IndexedFile, Root
+    from local_rag.server.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
+
+    `size` is in bytes, `modified` (0 for a page of the web) and `indexed_at` are in seconds since 1970. Of its `chunks`
+    that many are `embedded`; `warnings` say what of it could not be read.
+    """
+
+    file_id: str
+    label: str
+    kind: str
+    title: str
+    author: str
+    date: str
+    size: int
+    modified: float
+    indexed_at: float
+    documents: int
+    chunks: int
+    embedded: int
+    warnings: tuple[str, ...]
+    url: str
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """All files of an index as of one commit, in the order of their names."""
+
+    library: Library
+    generation: str
+    files: tuple[FileView, ...]
+    paths: Mapping[str, str]
+    roots: tuple[Root, ...]
+    haystacks: tuple[str, ...]
+    label: PathLabels
+
+    @classmethod
+    def of(cls, library: Library) -> Shelf:
+        listing = library.listing()
+        label = PathLabels(root.path for root in listing.roots)
+        views = sorted((_view(file, label) for file in listing.files), key=lambda view: view.label.casefold())
+        haystacks = (f"{view.label}\n{view.title}\n{view.author}".casefold() for view in views)
+        known = [*(file.path for file in listing.files), *(root.path for root in listing.roots)]
+        paths = {file_id(path): path for path in known}
+        return cls(library, listing.generation, tuple(views), paths, listing.roots, tuple(haystacks), label)
+
+    def filtered(self, typed: str) -> list[FileView]:
+        """The files whose name, title or author holds every word that was typed."""
+        words = typed.casefold().split()
+        pairs = zip(self.files, self.haystacks, strict=True)
+        return [file for file, haystack in pairs if all(word in haystack for word in words)]
+
+
+class Shelves:
+    """The shelf of every index folder that was looked into. Serves several threads."""
+
+    def __init__(self) -> None:
+        self._libraries: dict[Path, Library] = {}
+        self._shelves: dict[Path, Shelf] = {}
+        self._lock = threading.Lock()
+
+    def of(self, folder: Path) -> Shelf:
+        """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
+        with self._lock:
+            library = self._libraries.setdefault(folder, Library(folder))
+            known = self._shelves.get(folder)
+            if known is None or library.listing().generation != known.generation:
+                known = self._shelves[folder] = Shelf.of(library)
+            return known
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+
+def shelves_of(place: Place) -> Shelves:
+    """Those of the place."""
+    return place.kept("shelves", Shelves)
+
+
+def shelves(place: Place, index: str | None = None) -> list[Shelf]:
+    """Those of the indexes that are asked. Raises what `Shelves.of` raises."""
+    settings = place.settings_of(index)
+    return [shelves_of(place).of(folder) for folder in settings.index_paths.values()]
+
+
+def shelved(place: Place, identity: str, index: str | None = None) -> tuple[Shelf, str]:
+    """The shelf of a file or root by its ID, and its stored path: of the named index, else of any that is there.
+
+    What was asked another day may have been asked of another index. Raises NotFound.
+    """
+    for folder in _folders(place, index):
+        with suppress(LocalRagError):
+            shelf = shelves_of(place).of(folder)
+            if identity in shelf.paths:
+                return shelf, shelf.paths[identity]
+    raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
+
+
+def _folders(place: Place, index: str | None) -> Iterator[Path]:
+    settings = place.settings_of(index)
+    first = list(settings.index_paths.values())
+    yield from first
+    for below in ("indexes", second_source.FOLDER):
+        for database in sorted((settings.data_folder / below).glob(f"*/{DATABASE}")):
+            if database.parent not in first:
+                yield database.parent
+
+
+def shown(text: str) -> str:
+    """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
+    return on_one_line(for_terminal(text))
+
+
+def _view(file: IndexedFile, label: PathLabels) -> FileView:
+    path = Path(file.path)
+    return FileView(
+        file_id=file_id(file.path),
+        label=shown(label(file.path)),
+        kind="web" if is_url(file.path) else path.suffix.lower().lstrip("."),
+        title="" if file.title == path.name else shown(file.title),
+        author=shown(file.author),
+        date=shown(file.date),
+        size=file.size,
+        modified=file.modified,
+        indexed_at=file.indexed_at,
+        documents=file.documents,
+        chunks=file.chunks,
+        embedded=file.embedded,
+        warnings=tuple(map(shown, file.warnings)),
+        url=file.path if is_url(file.path) else "",
+    )
