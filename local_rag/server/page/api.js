@@ -48,10 +48,9 @@ async function answered(path, options) {
   } catch (error) {
     throw error.name === "AbortError" ? error : gone();
   }
-  if (response.ok) {
-    reached(true);
-    return response;
-  }
+  reached(true);
+  if (response.ok) return response;
+  if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
   const body = await response.json().catch(() => ({}));
   const { code = String(response.status), message = response.statusText, hint = "" } = body.error || {};
   throw new ApiError(response.status, code, message || `the server answered ${response.status}`, hint);

@@ -5,6 +5,7 @@ import { Icon } from "/page/parts/icon.js";
 import { Keys } from "/page/parts/keys.js";
 import { Problem } from "/page/parts/problem.js";
 import { LiveRegion } from "/page/parts/say.js";
+import { SignIn, useToken } from "/page/parts/sign_in.js";
 import { Reconnect } from "/page/parts/reconnect.js";
 import { ThemeButton } from "/page/parts/theme.js";
 import { ThreadList } from "/page/parts/thread_list.js";
@@ -20,7 +21,17 @@ function App() {
   const route = useRoute();
   const [drawer, setDrawer] = useState(false);
   const [keys, setKeys] = useState(false);
+  const [signedOut, setSignedOut] = useState(false);
   const menu = useRef(null);
+  useEffect(() => {
+    const leave = () => setSignedOut(true);
+    window.addEventListener("signed-out", leave);
+    return () => window.removeEventListener("signed-out", leave);
+  }, []);
+  const enter = () => {
+    setSignedOut(false);
+    window.dispatchEvent(new Event("server-back"));
+  };
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => {
     document.title = `${title(route)} · local-rag`;
@@ -53,7 +64,7 @@ function App() {
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}
     <main id="main" tabindex="-1">
       <${Reconnect} api=${api} />
-      <${View} key=${route.view} route=${route} />
+      ${signedOut ? html`<${SignIn} api=${api} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
     </main>
     ${keys && html`<${Keys} onClose=${() => setKeys(false)} />`}
     <${LiveRegion} />`;
@@ -83,6 +94,7 @@ function View({ route }) {
   return loaded.View ? html`<${loaded.View} route=${route} api=${api} />` : html`<div class="page" aria-busy="true"></div>`;
 }
 
+await useToken(api);
 const root = document.getElementById("app");
 root.replaceChildren();
 render(html`<${App} />`, root);

@@ -97,7 +97,6 @@ def test_a_server_that_is_killed_and_comes_back(browser):
 
 def test_refusals_of_the_server_say_what_to_do(browser, server):
     refusals = {
-        401: ("unauthorized", "sign in first", "", "local-rag serve --print-url"),
         403: ("forbidden", "a request from another site", "open the page itself", "open the page itself"),
         421: ("misdirected", "this server does not answer to that name", "", ""),
         429: ("busy", "8 questions wait already", "", ""),
@@ -108,5 +107,5 @@ def test_refusals_of_the_server_say_what_to_do(browser, server):
             tab.expected.append(f"status of {status}")
             tab.ask(QUESTION)
             alert = tab.page.get_by_role("alert")
-            alert.get_by_text("not signed in" if status == 401 else message).wait_for()
+            alert.get_by_text(message).wait_for()
             assert shown in alert.inner_text()

@@ -3,12 +3,9 @@ import { html } from "/page/html.js";
 import { Command } from "/page/parts/copy.js";
 
 export function Problem({ error, retry }) {
-  const signedOut = error.status === 401;
-  const hint = signedOut ? "local-rag serve --print-url" : error.hint;
   return html`<div class="card problem" role="alert">
-    <p><strong><bdi>${signedOut ? "This page is not signed in (any more)." : error.message}</bdi></strong></p>
-    ${signedOut && html`<p>Open the address that the server printed when it started, or print a new one:</p>`}
-    ${hint && html`<${Hint} text=${hint} />`}
+    <p><strong><bdi>${error.message}</bdi></strong></p>
+    ${error.hint && html`<${Hint} text=${error.hint} />`}
     ${retry && html`<p><button class="button" onClick=${retry}>Try again</button></p>`}
   </div>`;
 }

@@ -14,7 +14,7 @@ export function Reconnect({ api }) {
   }), []);
   useEffect(() => {
     if (reachable) return;
-    const timer = setInterval(() => api.get("health").catch((error) => error.status && setReachable(true)), EVERY_MS);
+    const timer = setInterval(() => api.get("health").catch(() => {}), EVERY_MS);
     return () => clearInterval(timer);
   }, [reachable]);
   if (reachable) return null;

@@ -1,0 +1,151 @@
+"""The page and the real API beneath it: over uvicorn, with real files, the extractive engine and a scripted one."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from support.asking import Gated, place_of
+from support.garden import enter
+from support.serving import a_place, served
+
+from local_rag.cli.app import run
+from local_rag.server.sessions import new_token
+
+HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
+FILES = {
+    "lease.md": "# Rent\n\nThe rent of the flat in Elm Street is 900 euros a month.\n\n# Deposit\n\n"
+    "The deposit of the flat in Elm Street is 1800 euros.\n",
+    "parking.md": "# Parking\n\nA parking space behind the house costs 40 euros a month.\n",
+    HOSTILE: "# <script>alert(2)</script> Cellar\n\nThe cellar <b onclick=alert(3)>key</b> hangs behind the door.\n",
+}
+RENT = "How much is the rent of the flat in Elm Street?"
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory, converted):
+    base = tmp_path_factory.mktemp("indexed")
+    notes = base / "notes"
+    notes.mkdir()
+    for name, text in FILES.items():
+        (notes / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes)]) == 0
+    return base
+
+
+@pytest.fixture
+def files(indexed, tmp_path, monkeypatch):
+    """A data folder of its own with that index."""
+    shutil.copytree(indexed / "data", tmp_path / "data")
+    enter(monkeypatch, tmp_path)
+    monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
+
+
+@contextmanager
+def opened(browser, place):
+    """A signed-in tab of a server of this place."""
+    with served(place) as address, browser.tab(with_token(place, address)) as tab:
+        yield tab
+
+
+def with_token(place, address):
+    return f"{address}/#token={new_token(place.settings.data_folder, place.sessions.port)}"
+
+
+def test_ask_follow_up_and_find_the_thread_again(browser, files):
+    with opened(browser, a_place()) as tab:
+        assert "token" not in tab.page.url
+        tab.ask(RENT)
+        tab.see("Grounded in your files")
+        assert "900 euros" in tab.page.locator(".answer").inner_text()
+        assert "lease.md" in tab.page.locator(".source").first.inner_text()
+        tab.page.get_by_role("button", name="How it came about").click()
+        tab.page.locator(".graph").wait_for()
+        names = tab.page.locator(".graph g.taken").all_text_contents()
+        assert names[0] == "question" and names[-1] == "answer" and "Generate" in names
+        tab.ask("And the deposit of it?")
+        tab.page.locator("article").nth(1).locator(".status").wait_for()
+        tab.page.reload()
+        tab.page.locator("article").nth(1).locator(".status").wait_for()
+        assert tab.page.locator("article h2").all_inner_texts() == [RENT, "And the deposit of it?"]
+
+
+def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
+    with opened(browser, a_place()) as tab:
+        for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
+            tab.page.get_by_label("Graph").select_option(graph)
+            tab.ask(RENT)
+            article = tab.page.locator("article").nth(number)
+            article.get_by_role("button", name="How it came about").click()
+            article.locator(".graph g.taken").last.wait_for()
+            assert article.locator(".graph g.taken").last.text_content() == "answer"
+
+
+def test_names_of_files_and_what_they_say_are_never_markup(browser, files):
+    with opened(browser, a_place()) as tab:
+        tab.ask("Where does the cellar key hang?")
+        tab.page.locator("article .status").wait_for()
+        shown = tab.page.locator("article").inner_text()
+        assert "<img src=x onerror=alert(1)>" in shown and "\u202e" not in shown
+        tab.page.get_by_role("button", name="How it came about").click()
+        tab.page.locator(".graph").wait_for()
+        assert tab.page.locator("article img, article script, article [onclick]").count() == 0
+
+
+def test_stop_reaches_the_engine(browser):
+    engine = Gated()
+    place = place_of(engine)
+    with opened(browser, place) as tab:
+        tab.ask("What does the plan cost?")
+        assert engine.working.wait(20)
+        tab.page.get_by_role("button", name="Stop").click()
+        tab.see("Stopped")
+        engine.gate.set()
+        tab.page.get_by_role("button", name="Ask again").click()
+        tab.see("Grounded in your files")
+    assert place.questions.queue() == []
+
+
+def test_a_reload_in_mid_answer_ends_as_stopped(browser):
+    engine = Gated()
+    with opened(browser, place_of(engine)) as tab:
+        tab.ask("What does the plan cost?")
+        assert engine.working.wait(20)
+        tab.page.reload()
+        tab.page.get_by_role("button", name="Ask again").wait_for()
+        engine.gate.set()
+        tab.page.get_by_role("button", name="Ask again").click()
+        tab.see("Grounded in your files")
+
+
+def test_the_second_tab_waits_for_the_first(browser):
+    engine = Gated()
+    with opened(browser, place_of(engine)) as first:
+        first.ask("What does the plan cost?")
+        assert engine.working.wait(20)
+        with browser.tab(f"http://{first.origin}/", beside=first) as second:
+            second.ask("And the other plan?")
+            second.see("One question is answered before yours.")
+            engine.gate.set()
+            first.see("Grounded in your files")
+            second.see("Grounded in your files")
+
+
+def test_an_address_opens_the_page_once(browser):
+    place = place_of()
+    with served(place) as address:
+        used = with_token(place, address)
+        with browser.tab(used) as tab:
+            tab.see("What do you want to know?")
+        with browser.tab(address) as stranger:
+            stranger.expected.append("status of 401")
+            stranger.page.goto(used)
+            stranger.page.reload()
+            stranger.see("This page is not signed in")
+            assert "token" not in stranger.page.url
+            stranger.page.goto(with_token(place, address))
+            stranger.page.reload()
+            stranger.see("What do you want to know?")
