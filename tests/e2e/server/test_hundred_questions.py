@@ -1,0 +1,65 @@
+"""A hundred questions over HTTP leave nothing behind in the server: no thread, no descriptor, no memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from support.asking import eventually, place_of, streamed, until
+from support.remembering import Recalling
+from support.serving import served, signed_in
+
+FIRST, MORE = 20, 100
+PER_QUESTION = 2_000
+"""Bytes that may stay of a question; a leak of its events, passages or state would be tens of thousands."""
+
+
+def ask_many(client, count):
+    """Most questions are answered; every fifth is left in the middle, every seventh stopped."""
+    for number in range(count):
+        with streamed(client, f"What does plan {number} cost?") as events:
+            id_ = until(events, "begun")["id"]
+            if number % 5 == 4:
+                continue
+            if number % 7 == 6:
+                client.post(f"/api/questions/{id_}/stop", json={})
+                continue
+            assert until(events, "answer")["status"] == "grounded"
+
+
+def descriptors():
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted in /proc")
+def test_a_hundred_questions_leave_nothing_behind():
+    engine = Recalling()
+    place = place_of(engine)
+    with served(place) as address, signed_in(place, address) as client:
+        tracemalloc.start()
+        try:
+            ask_many(client, FIRST)
+            assert eventually(lambda: not place.questions.queue())
+            threads, files, before = threading.active_count(), descriptors(), traced(engine, place)
+            ask_many(client, MORE)
+            assert eventually(lambda: not place.questions.queue())
+            assert eventually(lambda: threading.active_count() <= threads), threading.enumerate()
+            assert eventually(lambda: descriptors() <= files)
+            growth = traced(engine, place) - before
+        finally:
+            tracemalloc.stop()
+    print(f"{growth / MORE:.0f} bytes stay of a question", file=sys.stderr)
+    assert growth < MORE * PER_QUESTION
+    assert threading.active_count() <= threads
+
+
+def traced(engine, place):
+    """Bytes that Python objects hold, without what the scripted parts note down of each question."""
+    for notes in (engine.asked, place.rag().index.queries, place.opened):
+        notes.clear()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
