@@ -1,4 +1,4 @@
-"""`local-rag threads`: list the chats that are kept, show one, export it as Markdown, delete it."""
+"""`local-rag threads`: list the chats that are kept, show one, export it as Markdown, rename it, delete it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 threads_app = typer.Typer(
-    cls=Listing, rich_markup_mode=None, help="List, show, export or delete the chats that are stored."
+    cls=Listing, rich_markup_mode=None, help="List, show, export, rename or delete the chats that are stored."
 )
 
 VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
@@ -87,6 +87,19 @@ def export(
     sources = sorted(sources_of(turns))
     enter(settings_of(None).data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
+    return 0
+
+
+@threads_app.command()
+def rename(
+    name: NameArgument,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: letters, digits, '-', '_', '.' and blanks.")],
+) -> int:
+    """Give a chat another name; the runs of its questions go with it."""
+    from local_rag.runtime.retention import rename_chat
+    from local_rag.terminal.console import write
+
+    write(f"renamed the thread {name} to {rename_chat(settings_of(None), name, new)}")
     return 0
 
 

@@ -48,6 +48,17 @@ def delete_chats(settings: Settings, names: Sequence[str]) -> int:
     return len(feedback.runs.delete_paths(feedback.runs.of_threads(names)))
 
 
+def rename_chat(settings: Settings, name: str, new: str) -> str:
+    """Give a chat another name, in the records of its questions, too; how it is stored. Raises as `Threads.rename`."""
+    from local_rag.graphs.threads import Threads
+
+    with Threads.open(settings.data_folder) as threads:
+        name = threads.named(name)
+        new = threads.rename(name, new)
+    Runs(settings).rename_thread(name, new)
+    return new
+
+
 def delete_trace(path: Path) -> bool:
     """Delete a trace; False for what is no trace (any more), which stays."""
     with suppress(OSError):

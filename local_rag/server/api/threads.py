@@ -164,12 +164,11 @@ def labels_of(turns: Sequence[Turn]) -> PathLabels:
 
 
 def rename(place: Place, request: Rename) -> NameOf:
-    from local_rag.runtime.kept_runs import Runs
+    from local_rag.runtime.retention import rename_chat
 
     _must_be_idle(place, request.thread)
     name, _ = _turns(place, request.thread)
-    new = place.threads.rename(name, request.to.strip())
-    Runs(place.settings).rename_thread(name, new)
+    new = rename_chat(place.settings, name, request.to.strip())
     place.questions.forget_stopped(name, renamed=new)
     return NameOf(new)
 

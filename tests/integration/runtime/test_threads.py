@@ -24,8 +24,8 @@ from support.remembering import Recalling, opened
 from support.screen import shown
 
 from local_rag.cli.app import run
-from local_rag.core.cancel import current
-from local_rag.core.errors import EngineError, LocalRagError, UsageError
+from local_rag.core.cancel import Cancel, current
+from local_rag.core.errors import EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.events import Started, Step
 from local_rag.core.generation import AnswerDelta
 from local_rag.core.usage import Usage
@@ -589,3 +589,32 @@ def test_a_fork_that_was_asked_nothing_yet_is_renamed_too():
     rag.threads.rename(rag.threads.fork("plan", 1), "another way")
     rag.ask("And the other?", thread="another way")
     assert rag.threads.names() == ["another way", "plan"] and len(rag.threads.turns("another way")) == 2
+
+
+def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
+    assert run(["threads", "rename", "plan", "costs"]) == 0
+    assert capsys.readouterr().out == "renamed the thread plan to costs\n"
+    assert run(["threads", "show", "costs"]) == 0
+    assert "What does the plan cost?" in capsys.readouterr().out
+    assert run(["threads", "rename", "plan", "costs"]) == 2
+    assert "there is no thread 'plan'" in capsys.readouterr().err
+
+
+def test_a_question_is_stopped_from_another_thread_while_a_node_works():
+    class Busy(ScriptedEngine):
+        def answer(self, question, documents, attempt):
+            working.set()
+            assert ended.wait(30)
+            yield AnswerDelta("late")
+
+    working, ended, cancel = threading.Event(), threading.Event(), Cancel()
+    rag = opened(Busy())
+    stopping = threading.Thread(target=lambda: (working.wait(30), cancel.stop()))
+    stopping.start()
+    with pytest.raises(Stopped):
+        for _ in rag.stream("What does the plan cost?", thread="plan", cancel=cancel):
+            pass
+    ended.set()
+    stopping.join()
+    assert rag.threads.names() == []
+    rag.close()
