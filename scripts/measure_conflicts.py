@@ -86,11 +86,11 @@ def reading_of(question: str, documents: Sequence[Document], evaluator: Evaluato
     if asks_for_one_fact(question):
         stated = disagreement.statements(question, documents, evaluator, LEAST)
     evidence = [
-        found
+        compared
         for first, second in combinations(stated, 2)
-        for found in disagreement.evidence_of(question, first, second, evaluator)
+        for compared in disagreement.evidence_of(question, first, second, evaluator)
     ]
-    answers = tuple(f"{one.answer.wide} ({one.answerable:.2f})" for one in stated)
+    answers = tuple(f"{statement.answer.wide} ({statement.answerable:.2f})" for statement in stated)
     return Read(question, bool(pair and pair.disagree), pair.sort if pair else "", tuple(evidence), answers)
 
 
@@ -109,7 +109,7 @@ def squad(file: Path) -> tuple[list[Document], list[str]]:
         for number, paragraph in enumerate(article["paragraphs"]):
             about = {"source": f"/squad/{title} {number}.txt", "title": title, "origin": "files"}
             documents.append(Document(paragraph["context"], metadata=about))
-            questions += [asked["question"] for asked in paragraph["qas"]]
+            questions += [entry["question"] for entry in paragraph["qas"]]
     return documents, questions
 
 
@@ -139,9 +139,9 @@ def disagrees(read: Read, bounds: Bounds) -> bool:
 
 def scores(pairs: Sequence[Read], bounds: Bounds) -> tuple[float, float]:
     """Precision and recall; precision is 1 where nothing is said."""
-    said = [read for read in pairs if disagrees(read, bounds)]
-    right = sum(read.disagree for read in said)
-    return right / len(said) if said else 1.0, right / sum(read.disagree for read in pairs)
+    claimed = [read for read in pairs if disagrees(read, bounds)]
+    right = sum(read.disagree for read in claimed)
+    return right / len(claimed) if claimed else 1.0, right / sum(read.disagree for read in pairs)
 
 
 def fit(pairs: Sequence[Read], others: Sequence[Read]) -> Bounds:
@@ -154,23 +154,23 @@ def fit(pairs: Sequence[Read], others: Sequence[Read]) -> Bounds:
         (ALIKE,),
         (0.35, 0.5, 0.6, 0.7),
     )
-    best, found = (0.0, 0.0), disagreement.fitted()
+    best, chosen = (0.0, 0.0), disagreement.fitted()
     for values in grid:
         bounds = Bounds(*values)
         reached = scores(pairs, bounds)
         if reached[1] >= RECALL and reached > best:
             alarms = sum(disagrees(read, bounds) for read in others) / max(1, len(others))
             if alarms <= ALARMS:
-                best, found = reached, bounds
-    return found
+                best, chosen = reached, bounds
+    return chosen
 
 
 def report(name: str, pairs: Sequence[Read], bounds: Bounds) -> None:
     precision, recall = scores(pairs, bounds)
     print(f"{name}: {len(pairs)} pairs, precision {precision:.3f}, recall {recall:.3f}")
-    said = Counter(read.sort for read in pairs if disagrees(read, bounds))
+    claimed = Counter(read.sort for read in pairs if disagrees(read, bounds))
     for sort, count in Counter(read.sort for read in pairs).items():
-        print(f"  {sort}: {said[sort]} of {count}")
+        print(f"  {sort}: {claimed[sort]} of {count}")
 
 
 def main() -> None:
@@ -206,7 +206,7 @@ def measure(options: argparse.Namespace, opened_evaluator: Evaluator, embedder: 
         documents, questions = squad(file)
         questions = sampled(questions, options.sample)
         near = nearest(questions, documents, embedder)
-        sets[file.stem] = [reading_of(*asked, evaluator) for asked in zip(questions, near, strict=True)]
+        sets[file.stem] = [reading_of(*read, evaluator) for read in zip(questions, near, strict=True)]
     for file in options.hotpot:
         cases = sampled(list(hotpot(file)), options.sample)
         sets[file.stem] = [

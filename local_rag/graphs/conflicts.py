@@ -1,6 +1,6 @@
 """Files that disagree: what an answer says of them once it is chosen, with any engine and in any graph.
 
-The evaluator decides, on the passages that the answer is from; what a language model wrote of them does not matter.
+The evaluator decides, on the passages kept for the answer; what a language model wrote of them does not matter.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _quotes(state: State, conflict: Conflict) -> str:
 
 
 def _verdict(conflict: Conflict) -> Graded:
-    said = [
+    claims_of_sides = [
         f'"{shorten(position.text, LONGEST)}" in {short_path(position.citations[0].source)}'
         for position in conflict.positions
     ]
-    return Graded("conflict", "disagree", "; ".join(said), source=conflict.positions[0].citations[0].source)
+    return Graded("conflict", "disagree", "; ".join(claims_of_sides), source=conflict.positions[0].citations[0].source)

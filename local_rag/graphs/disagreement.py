@@ -109,7 +109,7 @@ def evidence_of(question: str, first: Statement, second: Statement, evaluator: E
     comparison = compared(question, first.answer, second.answer)
     if comparison.same is not False or not about_the_same(question, first, second):
         return
-    statement = [f"{question} {one.answer.text}" for one in (first, second)]
+    statement = [f"{question} {side.answer.text}" for side in (first, second)]
     own, other, crossed, back = evaluator.supports(
         [
             (statement[0], first.text),

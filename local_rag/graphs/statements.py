@@ -73,23 +73,23 @@ def about_the_same(question: str, first: Statement, second: Statement) -> bool:
     """
     known = [_known(statement) for statement in (first, second)]
     named = _names(question) | _figures(question)
-    if not all(named <= one for one in known):
+    if not all(named <= held for held in known):
         return False
     pairs = ((first, known[1]), (second, known[0]))
-    asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
-    for marks in (_names, _figures, partial(_complements, asked)):
-        if all(marks(statement.around) - other - asked for statement, other in pairs):
+    in_question = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
+    for marks in (_names, _figures, partial(_complements, in_question)):
+        if all(marks(statement.around) - other - in_question for statement, other in pairs):
             return False
     if max(in_common(first.text, second.text), in_common(first.around, second.around)) >= ALIKE:
-        return not all(_titles(statement) - other - asked for statement, other in pairs)
+        return not all(_titles(statement) - other - in_question for statement, other in pairs)
     repeated = _holds_answer(first.answer, second.text) or _holds_answer(second.answer, first.text)
     return not repeated and asks_for_what_stands(question)
 
 
 def in_common(first: str, second: str) -> float:
     """The share of content words that two texts have in common (L. R. Dice, 1945)."""
-    one, other = set(content_stems(first)), set(content_stems(second))
-    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0
+    mine, theirs = set(content_stems(first)), set(content_stems(second))
+    return 2 * len(mine & theirs) / (len(mine) + len(theirs)) if mine or theirs else 1.0
 
 
 def asked_for(question: str, statement: Statement) -> float:
@@ -138,14 +138,14 @@ def _names(text: str) -> set[str]:
     return {*map(stem, named), *map(str.casefold, letters)}
 
 
-def _complements(asked: Collection[str], text: str) -> set[str]:
+def _complements(in_question: Collection[str], text: str) -> set[str]:
     """The stems of what follows a word of the question and a preposition: hockey and team of "captain of the hockey
     team".
     """
     return {
         stem(word)
         for match in _COMPLEMENT.finditer(text)
-        if stem(fold(match.group(1))) in asked
+        if stem(fold(match.group(1))) in in_question
         for word in words(match.group(2))
         if word not in STOP_WORDS
     }

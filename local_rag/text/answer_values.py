@@ -68,9 +68,9 @@ def compared(question: str, first: ShortAnswer, second: ShortAnswer) -> Comparis
     if fold(first.text).split() == fold(second.text).split() and fold(first.wide) == fold(second.wide):
         return Comparison(True, "words")
     if versions := _versions(question, first, second):
-        one, other = versions
-        common = min(len(one), len(other))
-        return Comparison(one[:common] == other[:common], "version")
+        mine, theirs = versions
+        common = min(len(mine), len(theirs))
+        return Comparison(mine[:common] == theirs[:common], "version")
     dates = _dates(question, first), _dates(question, second)
     if all(dates):
         return Comparison(_any_agree(*dates), "date")
@@ -78,7 +78,7 @@ def compared(question: str, first: ShortAnswer, second: ShortAnswer) -> Comparis
     if any(dates):
         return Comparison(None, "date")
     if all(counted):
-        return Comparison(_amounts_agree(*counted, first, second), "amount")
+        return Comparison(_amounts_agree(*counted), "amount")
     if any(counted) and not (_names(first.text) and _names(second.text)):
         return Comparison(None, "amount")
     if _plain(first.text) == _plain(second.text):
@@ -92,11 +92,11 @@ def _plain(text: str) -> str:
 
 def _versions(question: str, *answers: ShortAnswer) -> tuple[list[str], list[str]] | None:
     """The parts of two versions, 3.12 as 3 and 12; None where the question or the answers speak of none."""
-    asked = re.search(r"\b(?:version|release)\b", fold(question))
+    of_version = re.search(r"\b(?:version|release)\b", fold(question))
     parts = []
     for answer in answers:
-        match = (_VERSION.search(answer.text) if asked else None) or _VERSION_NAMED.search(answer.text)
-        match = match or (re.search(r"\b(\d+)\b", answer.text) if asked else None)
+        match = (_VERSION.search(answer.text) if of_version else None) or _VERSION_NAMED.search(answer.text)
+        match = match or (re.search(r"\b(\d+)\b", answer.text) if of_version else None)
         if not match:
             return None
         parts.append(match.group(1).split("."))
@@ -105,23 +105,21 @@ def _versions(question: str, *answers: ShortAnswer) -> tuple[list[str], list[str
 
 def _dates(question: str, answer: ShortAnswer) -> tuple[Moment, ...]:
     """The moments that an answer may mean; a bare year is one only where a time is asked for."""
-    found = moments(answer.text)
+    dates = moments(answer.text)
     bare = re.fullmatch(r"\D{0,8}\d{4}\D{0,3}", answer.text) and not re.search(r"[a-z]{3}", fold(answer.text)[-12:])
     if bare and not re.search(r"\b(?:when|year|date|day|deadline|since|until|till|time)\b", fold(question)):
         return ()
-    if all(date.minute is not None and date == Moment(minute=date.minute) for date in found) and found:
-        return found if re.search(r":|[ap]\.?m|clock|noon|midnight|uhr", fold(answer.text)) else ()
-    return found
+    if all(date.minute is not None and date == Moment(minute=date.minute) for date in dates) and dates:
+        return dates if re.search(r":|[ap]\.?m|clock|noon|midnight|uhr", fold(answer.text)) else ()
+    return dates
 
 
 def _any_agree(first: Sequence[Moment], second: Sequence[Moment]) -> bool | None:
-    verdicts = [one.agrees(other) for one in first for other in second]
+    verdicts = [mine.agrees(theirs) for mine in first for theirs in second]
     return True if True in verdicts else False if False in verdicts else None
 
 
-def _amounts_agree(
-    first: Sequence[Amount], second: Sequence[Amount], one: ShortAnswer, other: ShortAnswer
-) -> bool | None:
+def _amounts_agree(first: Sequence[Amount], second: Sequence[Amount]) -> bool | None:
     """Whether two answers with amounts agree: those with one by it, others (ranges, addresses) by any of them."""
     verdicts = [agree(mine, theirs) for mine in first for theirs in second]
     if True in verdicts:
@@ -152,10 +150,10 @@ def _names(text: str) -> bool:
 
 def _words_compared(first: str, second: str) -> Comparison:
     kind: Kind = "name" if _names(first) and _names(second) else "words"
-    one, other = _parts(first), _parts(second)
-    if not one or not other:
+    mine, theirs = _parts(first), _parts(second)
+    if not mine or not theirs:
         return Comparison(None, kind)
-    if _is_part(one, other) or _is_part(other, one) or _is_acronym(first, second) or _is_acronym(second, first):
+    if _is_part(mine, theirs) or _is_part(theirs, mine) or _is_acronym(first, second) or _is_acronym(second, first):
         return Comparison(True, kind)
     return Comparison(False, kind)
 

@@ -76,8 +76,8 @@ def _alike(around: tuple[list[str], list[str]], other: tuple[list[str], list[str
     """How many words next to two places are the same."""
     count = 0
     for first, second in zip(around, other, strict=True):
-        for one, two in zip(first, second, strict=False):
-            if one != two:
+        for before, after in zip(first, second, strict=False):
+            if before != after:
                 break
             count += 1
     return count

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from local_rag.engines.evaluator.model import WORDS, EvaluatorModel
+from local_rag.engines.evaluator.model import EMBEDDINGS, EvaluatorModel
 
 WEIGHTS = "model.safetensors"
 
@@ -69,7 +69,7 @@ def start_from(model: EvaluatorModel, weights: Mapping[str, Any]) -> list[str]:
             present, absent = model.relevance.weight[2], model.relevance.weight[:2].mean(0)
             model.support.weight.copy_(torch.stack([absent, present]))
             model.support.bias.zero_()
-    return [name for name in missing if name != WORDS]
+    return [name for name in missing if name != EMBEDDINGS]
 
 
 def shipped(model: EvaluatorModel) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def shipped(model: EvaluatorModel) -> dict[str, Any]:
     return {
         name: tensor.detach().to(torch.float16).contiguous()
         for name, tensor in model.state_dict().items()
-        if name != WORDS
+        if name != EMBEDDINGS
     }
 
 

@@ -23,7 +23,7 @@ def shipped_evaluator():
     return evaluator
 
 
-def found(name):
+def files_of(name):
     """The files of an evaluator that the settings know."""
     return files.find(name, load_models(Settings.load()), None)
 
@@ -33,7 +33,7 @@ def own_evaluator(home, name="mine", *, base=True, links=True):
     settings = Settings.load()
     source = load_models(settings).evaluator("minilm")
     folder = home / "evaluators" / name
-    shutil.copytree(found("minilm").folder, folder, copy_function=os.symlink if links else shutil.copyfile)
+    shutil.copytree(files_of("minilm").folder, folder, copy_function=os.symlink if links else shutil.copyfile)
     settings.config_folder.mkdir(parents=True, exist_ok=True)
     entry = {"path": str(folder)} | ({"base": source.base} if base else {})
     (settings.config_folder / "models.yaml").write_text(json.dumps({"evaluators": {name: entry}}))

@@ -12,10 +12,10 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-WORDS = "encoder.embeddings.word_embeddings.weight"
+EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 """The word embeddings, which stay those of the base and are not shipped again."""
 
-BASE_WORDS = "embeddings.word_embeddings.weight"
+BASE_EMBEDDINGS = "embeddings.word_embeddings.weight"
 """What the base calls them."""
 
 SHAPE = (
@@ -67,7 +67,7 @@ def load(weights: Path, config: Mapping[str, Any], base: Path | None) -> Evaluat
     tensors = {name: tensor.float() for name, tensor in load_file(str(weights)).items()}
     if base is not None:
         with safe_open(str(base), framework="pt") as file:
-            tensors[WORDS] = file.get_tensor(BASE_WORDS).float()
+            tensors[EMBEDDINGS] = file.get_tensor(BASE_EMBEDDINGS).float()
     positions = {"encoder.embeddings.position_ids", "encoder.embeddings.token_type_ids"}
     model.load_state_dict({name: tensor for name, tensor in tensors.items() if name not in positions})
     return cast(EvaluatorModel, model.eval())

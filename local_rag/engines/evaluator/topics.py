@@ -1,4 +1,4 @@
-"""What a question is about where it asks what somebody or some document says: in these words passages are read."""
+"""The topic of a question that asks what somebody or some document says of it: passages are read for the topic."""
 
 from __future__ import annotations
 

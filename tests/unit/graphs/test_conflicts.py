@@ -46,8 +46,8 @@ def state_of(graph="self-rag", passages=VERSIONS, question=QUESTION, evaluator=N
 def test_every_graph_shows_what_each_file_says_the_newest_first(graph):
     state = state_of(graph)
     (conflict,) = state["conflicts"]
-    said = [(position.text, position.date, position.dated) for position in conflict.positions]
-    assert said == [("six months", "2023-02-01", "document"), ("three months", "2019-05-01", "document")]
+    positions = [(position.text, position.date, position.dated) for position in conflict.positions]
+    assert positions == [("six months", "2023-02-01", "document"), ("three months", "2019-05-01", "document")]
     assert (state["status"], state["reason"]) == ("partial", "your files disagree")
     (verdict,) = (graded for graded in state["decisions"] if graded.kind == "conflict")
     assert verdict.verdict == "disagree" and '"six months"' in verdict.why and "lease 1.md" in verdict.why

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes_index import copy_of_minilm
-from support.shipped_evaluator import document, found, own_evaluator, rewrite, sha256, shipped_evaluator
+from support.shipped_evaluator import document, files_of, own_evaluator, rewrite, sha256, shipped_evaluator
 
 from local_rag.cli.app import run
 from local_rag.config.models import load_models
@@ -43,7 +43,7 @@ def changed(folder, **keys):
 
 
 def cut(folder):
-    rewrite(folder / files.WEIGHTS, (found("minilm").folder / files.WEIGHTS).read_bytes()[:1000])
+    rewrite(folder / files.WEIGHTS, (files_of("minilm").folder / files.WEIGHTS).read_bytes()[:1000])
 
 
 def other_weights(folder):
@@ -135,7 +135,7 @@ def test_doctor_says_what_computes_the_shipped_one():
 
 
 def test_the_shipped_files_are_small_and_name_their_licence():
-    folder = found("minilm").folder
+    folder = files_of("minilm").folder
     assert sum(file.stat().st_size for file in folder.iterdir()) < 30_000_000
     assert "CC-BY-SA-4.0" in (folder / "LICENSE").read_text(encoding="utf-8")
     assert "SQuAD" in (folder / "ATTRIBUTION.md").read_text(encoding="utf-8")
@@ -150,12 +150,12 @@ def test_complete_weights_of_another_size_need_no_base(home, monkeypatch):
     from local_rag.engines.evaluator.model import EvaluatorModel
 
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    config = {**json.loads((found("minilm").base / "config.json").read_text(encoding="utf-8")), **shape}
+    config = {**json.loads((files_of("minilm").base / "config.json").read_text(encoding="utf-8")), **shape}
     torch.manual_seed(7)
     model = EvaluatorModel(config)
     (folder / files.WEIGHTS).unlink()
     save_file(dict(model.state_dict()), str(folder / files.WEIGHTS))
-    shutil.copy(found("minilm").tokenizer, folder / "tokenizer.json")
+    shutil.copy(files_of("minilm").tokenizer, folder / "tokenizer.json")
     changed(folder, base=None, encoder=config, window=128, sha256=sha256(folder / files.WEIGHTS))
     evaluator = TrainedEvaluator("mine", files.find("mine", load_models(Settings.load()), None))
     (reading,) = evaluator.read("Who lights the lamp?", [document("The keeper lights the lamp. " * 60)])
@@ -172,7 +172,7 @@ def test_a_base_elsewhere_with_the_same_weights_is_the_same_evaluator(folder, ho
     models["embedders"] = {"elsewhere": {"path": str(tmp_path / "base"), "dimension": 384, "window": 254}}
     models["evaluators"]["mine"]["base"] = "elsewhere"
     file.write_text(json.dumps(models))
-    assert found("mine").fingerprint == found("minilm").fingerprint
+    assert files_of("mine").fingerprint == files_of("minilm").fingerprint
     assert open_evaluator(Settings.load())[0].fingerprint == shipped_evaluator().fingerprint
     calibration = json.loads((folder / "calibration.json").read_text(encoding="utf-8")) | {"bias": 0.5}
     rewrite(folder / "calibration.json", json.dumps(calibration).encode())
@@ -180,17 +180,17 @@ def test_a_base_elsewhere_with_the_same_weights_is_the_same_evaluator(folder, ho
 
 
 def test_another_encoder_or_a_tokenizer_of_its_own_is_another_conversion(folder):
-    before = found("mine")
+    before = files_of("mine")
     shutil.copy(before.tokenizer, folder / "tokenizer.json")
-    with_tokenizer = found("mine").fingerprint
+    with_tokenizer = files_of("mine").fingerprint
     changed(folder, encoder=json.loads((before.base / "config.json").read_text(encoding="utf-8")))
-    assert len({before.fingerprint, with_tokenizer, found("mine").fingerprint}) == 3
+    assert len({before.fingerprint, with_tokenizer, files_of("mine").fingerprint}) == 3
 
 
 def test_what_cannot_be_loaded_is_a_clear_error(folder):
-    config = json.loads((found("minilm").base / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((files_of("minilm").base / "config.json").read_text(encoding="utf-8"))
     changed(folder, encoder={**config, "num_hidden_layers": "six"})
-    evaluator = TrainedEvaluator("mine", found("mine"))
+    evaluator = TrainedEvaluator("mine", files_of("mine"))
     with pytest.raises(ModelChanged, match="the evaluator 'mine' cannot be loaded: ") as met:
         evaluator.read("Who?", [document("The keeper.")])
     assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint

@@ -67,7 +67,7 @@ def margin(pairs):
 
 
 def test_the_right_matter_without_the_answer():
-    assert margin([((question, told), (question, absent)) for question, told, absent in ABSENT]) > 4
+    assert margin([((question, given), (question, absent)) for question, given, absent in ABSENT]) > 4
 
 
 @pytest.mark.parametrize(("pairs", "least"), [(YEARS, 2), (ROLES, 0), (DENIED, 0)], ids=["year", "roles", "denial"])
@@ -77,14 +77,14 @@ def test_a_question_that_the_passage_does_not_answer(pairs, least):
 
 def test_something_else_is_neither_about_the_matter_nor_an_answer():
     evaluator = shipped_evaluator()
-    for question, told, absent in ABSENT:
-        right, other = evaluator.read(question, [document(told), document(DRUG)])
+    for question, given, absent in ABSENT:
+        right, other = evaluator.read(question, [document(given), document(DRUG)])
         assert right.answerable > 0.5 > 0.2 > other.answerable and other.other > 0.5 > right.other
         assert evaluator.read(question, [document(absent)])[0].answerable < right.answerable
 
 
 def test_a_statement_that_the_passage_supports():
     evaluator = shipped_evaluator()
-    chances = [evaluator.supports([(told, text), (other, text), (told, DRUG)]) for text, told, other in STATEMENTS]
-    assert mean(told - other for told, other, _ in chances) > 0.2
-    assert mean(told - other for told, _, other in chances) > 0.3
+    chances = [evaluator.supports([(given, text), (other, text), (given, DRUG)]) for text, given, other in STATEMENTS]
+    assert mean(given - other for given, other, _ in chances) > 0.2
+    assert mean(given - other for given, _, other in chances) > 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from support.shipped_evaluator import document, found
+from support.shipped_evaluator import document, files_of
 from tokenizers import Tokenizer
 
 from local_rag.engines.evaluator.inputs import Inputs, header_of
@@ -13,7 +13,7 @@ from local_rag.engines.evaluator.inputs import Inputs, header_of
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_file(str(found("minilm").tokenizer))
+    return Tokenizer.from_file(str(files_of("minilm").tokenizer))
 
 
 @pytest.fixture(scope="module")
