@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
-from local_rag.core.generation import Attempt
+from local_rag.core.errors import EngineError, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
-from local_rag.core.verdicts import Relevance
-from local_rag.evaluation.answer_metrics import containment
 from local_rag.evaluation.corpus import indexed_corpus
 from local_rag.evaluation.formats import open_cases, sampled
-from local_rag.evaluation.matching import held
 from local_rag.evaluation.reliability import bins_of, calibration_error
 from local_rag.evaluation.requirements import must_have_extra
+from local_rag.evaluation.scored_cases import graded_cases, passage_scores, score_answers
 from local_rag.evaluation.threshold_fit import (
     HELPFUL_KEPT,
     LabelledScore,
@@ -39,24 +35,15 @@ from local_rag.evaluation.threshold_fit import (
     point_at,
     trade_off,
 )
-from local_rag.graphs.nodes.generation import write as write_answer
 from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.rag import Rag
-from local_rag.text import citations
-from local_rag.text.answer_texts import is_refusal
-from local_rag.text.display import plural, short_path
-from local_rag.text.marks import without_marks
+from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
-    from langchain_core.documents import Document
-
     from local_rag.evaluation.cases import Case, CaseSet
-
-T = TypeVar("T")
 
 FEWEST = 10
 """Cases of each kind below which a threshold would be chosen by chance."""
-FAILURES_IN_A_ROW = 5
 FOLDER = "calibrations"
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -118,51 +105,6 @@ class Calibration:
     embedded: str = ""
 
 
-@dataclass
-class _GradedCase:
-    """A case with its passages and their verdicts, and later the score of its answer."""
-
-    case: Case
-    documents: list[Document]
-    verdicts: list[Relevance]
-    answer: LabelledScore | None = None
-
-    def passages_above(self, threshold: float | None) -> list[Document]:
-        """The passages that a graph would answer from."""
-        return [
-            document
-            for document, verdict in zip(self.documents, self.verdicts, strict=True)
-            if (
-                verdict.label == "relevant"
-                if threshold is None or verdict.score is None
-                else verdict.score >= threshold
-            )
-        ]
-
-
-@dataclass
-class _Failures:
-    """Counts questions that failed; so many one after the other end the calibration."""
-
-    count: int = 0
-    in_a_row: int = 0
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        try:
-            yield
-            self.in_a_row = 0
-        except LocalRagError as error:
-            if isinstance(error, Stopped) and not isinstance(error, DeadlineExceeded):
-                raise
-            self.count, self.in_a_row = self.count + 1, self.in_a_row + 1
-            if self.in_a_row == FAILURES_IN_A_ROW:
-                raise EngineError(
-                    f"{FAILURES_IN_A_ROW} questions in a row failed, the last with: {error}",
-                    hint="local-rag doctor looks for the reason; nothing was kept",
-                ) from error
-
-
 def calibrate(settings: Settings, request: CalibrationRequest, display: Display) -> Calibration:
     """Fit thresholds to the cases, draw what they cost and bring, and keep them. Raises UsageError, EngineError."""
     must_have_extra()
@@ -178,10 +120,10 @@ def calibrate(settings: Settings, request: CalibrationRequest, display: Display)
             display.say(line)
         why = "so the thresholds would not hold for the whole index"
         embedded = part_embedded(settings, rag.index.status(), why, partial=request.partial)
-        graded, failed = _graded(rag, used, display)
-        passages = _passage_scores(graded)
+        graded, failed = graded_cases(rag, used, display)
+        passages = passage_scores(graded)
         relevance = _relevance(passages)
-        _answer(rag, graded, relevance.threshold if relevance else None, display)
+        score_answers(rag, graded, relevance.threshold if relevance else None, display)
         fingerprint, engine = rag.fingerprint, rag.engine.name
     scores = [entry.answer for entry in graded if entry.answer is not None]
     if not has_both_kinds(scores):
@@ -276,58 +218,9 @@ def _must_be_writable(picture: Path | None) -> None:
         raise UsageError(f"there is no folder {short_path(folder)} for the picture", hint="--picture plot.png")
 
 
-def _graded(rag: Rag, cases: Sequence[Case], display: Display) -> tuple[list[_GradedCase], int]:
-    """Retrieve and grade every case, and how many failed. Raises EngineError where one failure follows the other."""
-    graded: list[_GradedCase] = []
-    failures = _Failures()
-    for case in _told(cases, "grading passages", display):
-        with failures.counted(), rag.context().scope():
-            documents = rag.index.search(case.question, rag.settings.values.k)
-            verdicts = rag.engine.relevance(case.question, documents, scored=True) if documents else []
-            graded.append(_GradedCase(case, documents, verdicts))
-    return graded, failures.count
-
-
-def _passage_scores(graded: Sequence[_GradedCase]) -> list[LabelledScore]:
-    """The scores of passages, where the cases say which ones help and the engine gives scores."""
-    return [
-        LabelledScore(verdict.score, bool(held(entry.case, document)))
-        for entry in graded
-        if entry.case.relevant or entry.case.answerable is False
-        for document, verdict in zip(entry.documents, entry.verdicts, strict=True)
-        if verdict.score is not None
-    ]
-
-
 def _relevance(scores: Sequence[LabelledScore]) -> Point | None:
     """The threshold for passages; None without scores of both kinds."""
     return point_at(scores, best_threshold(scores, HELPFUL_KEPT)) if has_both_kinds(scores) else None
-
-
-def _answer(rag: Rag, graded: Sequence[_GradedCase], threshold: float | None, display: Display) -> None:
-    """Answer every case from the passages above the threshold, and grade the answer."""
-    failures = _Failures()
-    for entry in _told(graded, "answering", display):
-        with failures.counted(), rag.context().scope():
-            entry.answer = _score(rag, entry.case, entry.passages_above(threshold))
-
-
-def _score(rag: Rag, case: Case, documents: Sequence[Document]) -> LabelledScore | None:
-    """The score of an answer as a graph would check it; None for one that got none from its grader."""
-    positive = bool(case.answerable)
-    right = False if case.answers else None
-    text = ""
-    if documents:
-        text = write_answer(case.question, documents, Attempt(), rag.context(), lambda event: None)[0]
-    generation = citations.check(text, documents).text
-    if not generation or is_refusal(generation):
-        return LabelledScore(None, positive, right)
-    grade = rag.engine.grade(case.question, documents, generation)
-    if grade.score is None:
-        return None
-    if case.answers:
-        right = bool(containment(without_marks(generation), case.answers))
-    return LabelledScore(grade.score, positive, right)
 
 
 def _picture(scores: Sequence[LabelledScore], calibration: Calibration, settings: Settings, path: Path | None) -> Path:
@@ -345,12 +238,3 @@ def _picture(scores: Sequence[LabelledScore], calibration: Calibration, settings
         raise UsageError(
             f"the picture cannot be written to {short_path(path)}: {error}", hint="--picture FILE.png, .svg or .pdf"
         ) from error
-
-
-def _told(items: Sequence[T], doing: str, display: Display) -> Iterator[T]:
-    """The items, with how many are done shown as they are taken."""
-    display.say(f"{doing} of {plural(len(items), 'case')}…")
-    with display.progress(doing) as show:
-        for number, item in enumerate(items):
-            show(number / len(items), f"{doing}: {number} of {plural(len(items), 'case')}")
-            yield item
