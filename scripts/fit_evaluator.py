@@ -117,17 +117,18 @@ def read_questions(
                 yield ReadQuestion("outside", case, evaluator.read(case.question, others), [False] * len(others))
 
 
-def logistic(rows: Floats, labels: Floats) -> tuple[list[float], float]:
+def logistic(rows: Floats, labels: Floats, counts: Floats | None = None) -> tuple[list[float], float]:
     """Weights and bias for features as they are, from a ridge regression on standardised ones.
 
     No weight is below 0: a better span and a larger class 2 never lower a probability. A feature whose weight would be
-    below 0 counts nothing, and the others are fitted without it.
+    below 0 counts nothing, and the others are fitted without it. `counts`: how often each row counts.
     """
+    counts = np.ones(len(rows)) if counts is None else counts
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     spread[spread == 0] = 1.0
     weights, kept = np.zeros(rows.shape[1]), list(range(rows.shape[1]))
     while True:
-        beta = fit(((rows - mean) / spread)[:, kept], labels, np.ones(len(rows)), RIDGE)
+        beta = fit(((rows - mean) / spread)[:, kept], labels, counts, RIDGE)
         if not kept or beta[:-1].min() >= 0:
             break
         kept.pop(int(beta[:-1].argmin()))

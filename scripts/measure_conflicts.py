@@ -1,10 +1,11 @@
 """Measure, and fit, when files disagree: on made-up pairs of documents, and on questions to which no files do.
 
-    python scripts/measure_conflicts.py [--squad FILE …] [--hotpot FILE …] [--sample N] [--cache FILE] [--fit]
+    python scripts/measure_conflicts.py [--squad FILE …] [--hotpot FILE …] [--pairs FILE] [--cache FILE] [--fit]
 
-Of the pairs (`conflict_pairs.py`) one half is for tuning and the other one is reported. Question sets are SQuAD's, each
-paragraph a file, and HotpotQA's: of both the four passages nearest to each question are read. With `--fit` the bounds
-are chosen on the tuning half and the question sets, and written to `local_rag/graphs/disagreement.json`.
+Of the pairs that are made from templates (`conflict_pairs.py`) one half is for tuning and the other one is reported;
+those that were written by hand (`conflict_pairs.json`) are for tuning. Question sets are SQuAD's, each paragraph a
+file, and HotpotQA's: of both the four passages nearest to each question are read. With `--fit` the weights are fitted
+to what is for tuning and to the question sets, and written to `local_rag/graphs/disagreement.json`.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ import pickle
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from conflict_pairs import Pair, halves
+from fit_evaluator import logistic
 from langchain_core.documents import Document
 
 from local_rag.core.protocols import Evaluator
 from local_rag.core.readings import Reading
 from local_rag.graphs import disagreement
-from local_rag.graphs.disagreement import Bounds, Evidence
-from local_rag.graphs.statements import ALIKE
+from local_rag.graphs.disagreement import Evidence, Weights
 from local_rag.text.fact_questions import asks_for_one_fact
 
 K = 4
-BOUNDS = Path(disagreement.__file__).with_name("disagreement.json")
-LEAST = 0.05
-"""The least probability of an answer among which bounds are looked for."""
-RECALL, ALARMS = 0.75, 0.005
-"""What bounds must reach where they are fitted; the aims, .6 and 1 %, hold for what they were not fitted on."""
+WEIGHTS = Path(disagreement.__file__).with_name("disagreement.json")
+WRITTEN = Path(__file__).with_name("conflict_pairs.json")
+ALARMS = 0.007
+"""Share of the questions of the sets for which a disagreement may be claimed where the weights are fitted."""
+COUNTS = {"template": 0.5, "written": 2.0, "set": 1.0}
+"""How often a pair of statements counts in the fit, by where it is from: templates are much alike."""
 
 
 class Read(NamedTuple):
@@ -69,10 +71,7 @@ class Cached:
         return reading
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        for pair in pairs:
-            if pair not in self._known:
-                (self._known[pair],) = self.evaluator.supports([pair])
-        return [self._known[pair] for pair in pairs]
+        return self.evaluator.supports(pairs)
 
     def close(self) -> None:
         """Keep what was read."""
@@ -80,18 +79,17 @@ class Cached:
             self.file.write_bytes(pickle.dumps({self.fingerprint: self._known}))
 
 
-def reading_of(question: str, documents: Sequence[Document], evaluator: Evaluator, pair: Pair | None = None) -> Read:
+def reading_of(
+    question: str, documents: Sequence[Document], evaluator: Evaluator, disagree: bool = False, sort: str = ""
+) -> Read:
     """The evidence between the passages of a question."""
     stated = []
     if asks_for_one_fact(question):
-        stated = disagreement.statements(question, documents, evaluator, LEAST)
-    evidence = [
-        compared
-        for first, second in combinations(stated, 2)
-        for compared in disagreement.evidence_of(question, first, second, evaluator)
-    ]
+        stated = disagreement.statements(question, documents, evaluator)
+    compared = (disagreement.evidence_of(question, first, second) for first, second in combinations(stated, 2))
+    evidence = [each for each in compared if each]
     answers = tuple(f"{statement.answer.wide} ({statement.answerable:.2f})" for statement in stated)
-    return Read(question, bool(pair and pair.disagree), pair.sort if pair else "", tuple(evidence), answers)
+    return Read(question, disagree, sort, tuple(evidence), answers)
 
 
 def pair_documents(pair: Pair) -> list[Document]:
@@ -99,6 +97,16 @@ def pair_documents(pair: Pair) -> list[Document]:
         Document(file.text, metadata={"source": f"/files/{file.name}", "title": file.title, "origin": "files"})
         for file in (pair.first, pair.second)
     ]
+
+
+def pairs_of(file: Path) -> Iterator[tuple[str, list[Document], bool]]:
+    """Questions with two documents each, and whether these disagree."""
+    for pair in json.loads(file.read_text("utf-8")):
+        documents = [
+            Document(part["text"], metadata={"source": f"/files/{part['name']}", "title": "", "origin": "files"})
+            for part in (pair["first"], pair["second"])
+        ]
+        yield pair["question"], documents, pair["kind"] == "disagree"
 
 
 def squad(file: Path) -> tuple[list[Document], list[str]]:
@@ -133,42 +141,43 @@ def nearest(questions: Sequence[str], documents: Sequence[Document], embedder: A
     return [[documents[place] for place in places] for places in order]
 
 
-def disagrees(read: Read, bounds: Bounds) -> bool:
-    return any(disagreement.holds(evidence, bounds) for evidence in read.evidence)
+def likeliest(read: Read, weights: Weights) -> float:
+    """The probability that some of the statements disagree."""
+    return max(map(weights.probability, read.evidence), default=0.0)
 
 
-def scores(pairs: Sequence[Read], bounds: Bounds) -> tuple[float, float]:
-    """Precision and recall; precision is 1 where nothing is said."""
-    claimed = [read for read in pairs if disagrees(read, bounds)]
+def disagrees(read: Read, weights: Weights) -> bool:
+    return likeliest(read, weights) >= weights.least
+
+
+def scores(pairs: Sequence[Read], weights: Weights) -> tuple[float, float]:
+    """Precision and recall; precision is 1 where nothing is claimed."""
+    claimed = [read for read in pairs if disagrees(read, weights)]
     right = sum(read.disagree for read in claimed)
     return right / len(claimed) if claimed else 1.0, right / sum(read.disagree for read in pairs)
 
 
-def fit(pairs: Sequence[Read], others: Sequence[Read]) -> Bounds:
-    """The bounds that are most often right among those that reach RECALL and ALARMS, of equal ones the mildest."""
-    grid = product(
-        (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        (0.0, 0.3, 0.5, 0.7),
-        (1.0, 0.8, 0.6, 0.4, 0.2),
-        (0.15, 0.25, 0.35),
-        (ALIKE,),
-        (0.35, 0.5, 0.6, 0.7),
-    )
-    best, chosen = (0.0, 0.0), disagreement.fitted()
-    for values in grid:
-        bounds = Bounds(*values)
-        reached = scores(pairs, bounds)
-        if reached[1] >= RECALL and reached > best:
-            alarms = sum(disagrees(read, bounds) for read in others) / max(1, len(others))
-            if alarms <= ALARMS:
-                best, chosen = reached, bounds
-    return chosen
+def fit(templates: Sequence[Read], written: Sequence[Read], others: Sequence[Read]) -> Weights:
+    """A logistic regression, and the least probability with ALARMS at most among the others."""
+    sources = (("template", templates), ("written", written), ("set", others))
+    rows = [
+        (evidence, read.disagree, COUNTS[name])
+        for name, reads in sources
+        for read in reads
+        for evidence in read.evidence
+    ]
+    evidence, labels, counts = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    coefficients, bias = logistic(evidence, labels, counts)
+    weights = Weights(bias, Evidence(*coefficients), 0.0)
+    chances = sorted((likeliest(read, weights) for read in others), reverse=True)
+    allowed = int(ALARMS * len(chances))
+    return weights._replace(least=min(0.9, max(0.3, chances[allowed] + 0.001)) if chances else 0.5)
 
 
-def report(name: str, pairs: Sequence[Read], bounds: Bounds) -> None:
-    precision, recall = scores(pairs, bounds)
+def report(name: str, pairs: Sequence[Read], weights: Weights) -> None:
+    precision, recall = scores(pairs, weights)
     print(f"{name}: {len(pairs)} pairs, precision {precision:.3f}, recall {recall:.3f}")
-    claimed = Counter(read.sort for read in pairs if disagrees(read, bounds))
+    claimed = Counter(read.sort for read in pairs if disagrees(read, weights))
     for sort, count in Counter(read.sort for read in pairs).items():
         print(f"  {sort}: {claimed[sort]} of {count}")
 
@@ -177,6 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--squad", type=Path, nargs="*", default=[])
     parser.add_argument("--hotpot", type=Path, nargs="*", default=[])
+    parser.add_argument("--pairs", type=Path, help="further pairs, which nothing is fitted on (.json)")
     parser.add_argument("--sample", type=int, default=0, help="questions of each set; all by default")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--fit", action="store_true")
@@ -199,7 +209,8 @@ def opened() -> tuple[Evaluator, Any]:
 def measure(options: argparse.Namespace, opened_evaluator: Evaluator, embedder: Any) -> None:
     evaluator = Cached(opened_evaluator, options.cache)
     tune, reported = (
-        [reading_of(pair.question, pair_documents(pair), evaluator, pair) for pair in half] for half in halves()
+        [reading_of(pair.question, pair_documents(pair), evaluator, pair.disagree, pair.sort) for pair in half]
+        for half in halves()
     )
     sets: dict[str, list[Read]] = {}
     for file in options.squad:
@@ -213,22 +224,31 @@ def measure(options: argparse.Namespace, opened_evaluator: Evaluator, embedder: 
             reading_of(question, nearest([question], documents, embedder)[0], evaluator)
             for question, documents in cases
         ]
+    written, unseen = (
+        [reading_of(*pair[:2], evaluator, pair[2]) for pair in pairs_of(file)] if file else []
+        for file in (WRITTEN, options.pairs)
+    )
     evaluator.close()
     others = [read for reads in sets.values() for read in reads]
-    bounds = fit(tune, others) if options.fit else disagreement.fitted()
-    print(bounds)
-    report("tuning half", tune, bounds)
-    report("reported half", reported, bounds)
+    weights = fit(tune, written, others) if options.fit else disagreement.fitted()
+    print(weights)
+    for name, reads in (("tuning half", tune), ("written", written), ("reported half", reported)):
+        report(name, reads, weights)
+    if unseen:
+        report(options.pairs.stem, unseen, weights)
     for name, reads in sets.items():
-        alarms = [read for read in reads if disagrees(read, bounds)]
+        alarms = [read for read in reads if disagrees(read, weights)]
         print(f"{name}: {len(reads)} questions, {len(alarms)} disagreements ({len(alarms) / len(reads):.2%})")
     if options.mistakes:
-        for read in [*tune, *others]:
-            if disagrees(read, bounds) != read.disagree:
+        for read in [*tune, *written, *others]:
+            if disagrees(read, weights) != read.disagree:
                 print(f"  {read.sort}: {read.question} | {' | '.join(read.answers)} | {read.evidence}")
     if options.fit:
-        about = f"the tuning half of the pairs and {len(others)} questions, evaluator {evaluator.fingerprint}"
-        BOUNDS.write_text(json.dumps({"bounds": bounds._asdict(), "fitted_on": about}, indent=1) + "\n")
+        about = f"half of the templates, {len(written)} written pairs and {len(others)} questions of SQuAD and HotpotQA"
+        fitted = {"weights": {name: round(value, 4) for name, value in weights.weights._asdict().items()}}
+        known = {"bias": round(weights.bias, 4), **fitted, "least": round(weights.least, 4)}
+        known["fitted_on"] = f"{about}, evaluator {evaluator.fingerprint}"
+        WEIGHTS.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def sampled(cases: list[Any], sample: int) -> list[Any]:

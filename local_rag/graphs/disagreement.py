@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from operator import mul
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from local_rag.core.readings import log_odds, probability
 from local_rag.core.serialization import from_plain
 from local_rag.engines.evaluator.topics import question_to_read
-from local_rag.graphs.statements import ALIKE, Statement, about_the_same, asked_for, in_common
-from local_rag.text.answer_values import Comparison, compared, short_answer
-from local_rag.text.fact_questions import asks_for_one_fact
+from local_rag.graphs.statements import Statement, about_two_things, asked_for, covered, holds_answer, of_other_names
+from local_rag.text.answer_values import compared, short_answer
+from local_rag.text.fact_questions import asks_for_one_fact, asks_for_what_stands
 from local_rag.text.parts import parts, stored
 from local_rag.text.sentences import Span, sentences
 
@@ -24,66 +26,76 @@ if TYPE_CHECKING:
     from local_rag.core.readings import Reading, ReadSpan
 
 
-class Bounds(NamedTuple):
-    """From where on two answers disagree; `scripts/measure_conflicts.py --fit` finds them.
-
-    `answerable`: the least probability that a passage holds the answer. `supported`: that it supports its own answer.
-    `contradicted`: the most probability that it supports the other answer. `context` and `context_of_words`: the least
-    share of words that the two sentences have in common outside of the answers, for answers with a value (or names)
-    and for any other words. `asked`: the least share of the question's words that each of the sentences has.
-    """
-
-    answerable: float
-    supported: float
-    contradicted: float
-    context: float
-    context_of_words: float
-    asked: float
-
-
-@cache
-def fitted() -> Bounds:
-    """The bounds that are shipped."""
-    return from_plain(Bounds, json.loads((files(__package__) / "disagreement.json").read_text("utf-8"))["bounds"])
+LEAST = 0.05
+"""The least probability of an answer that is compared at all."""
+_LEAST_ODDS = -3.0
+"""Log odds below which it does not matter how much less likely an answer is."""
 
 
 class Evidence(NamedTuple):
-    """What speaks for a disagreement of two statements: the least `answerable` of both, how their answers compare, what
-    their sentences share outside of these and with the question (the least), and the support of each answer by its own
-    passage (the least) and by the other one (the most).
+    """What speaks for a disagreement of two statements; each number is the larger, the likelier they disagree.
+
+    `answerable`: log odds that both passages hold the answer, of the less likely one. `covered`, `asked`: the least
+    share of the question's words in a passage with its header, and in a sentence. 1 or 0: `same_names`, the sentences
+    name nothing that only one of the passages has; `lasting`, the question asks for what is so, not for what happened;
+    `value`, the answers are dates, amounts or names; `own`, neither passage has the answer of the other.
+
+    Whether a passage supports the answer of the other one is not asked: that tells disagreements from harmless
+    differences no better than chance (docs/measurements.md).
     """
 
     answerable: float
-    comparison: Comparison
-    context: float
+    covered: float
     asked: float
-    supported: float
-    contradicted: float
+    same_names: float
+    lasting: float
+    value: float
+    own: float
+
+
+class Weights(NamedTuple):
+    """A logistic regression on `Evidence`, and the probability from which on two files are said to disagree.
+
+    `scripts/measure_conflicts.py --fit` finds them.
+    """
+
+    bias: float
+    weights: Evidence
+    least: float
+
+    def probability(self, evidence: Evidence) -> float:
+        """The probability in [0, 1] that statements with this evidence disagree."""
+        return probability(self.bias + sum(map(mul, self.weights, evidence)))
+
+
+@cache
+def fitted() -> Weights:
+    """The weights that are shipped."""
+    shipped = json.loads((files(__package__) / "disagreement.json").read_text("utf-8"))
+    return Weights(shipped["bias"], from_plain(Evidence, shipped["weights"]), shipped["least"])
 
 
 def disagreeing(
-    question: str, documents: Sequence[Document], evaluator: Evaluator, bounds: Bounds | None = None
+    question: str, documents: Sequence[Document], evaluator: Evaluator, weights: Weights | None = None
 ) -> list[list[Statement]]:
     """The sides of a disagreement, each with what its files state; empty where there is none.
 
     Only a question for one fact has one answer. Only passages of files are compared: the web always disagrees.
     """
-    bounds = bounds or fitted()
+    weights = weights or fitted()
     if not asks_for_one_fact(question) or len({_source(document) for document in documents if _is_file(document)}) < 2:
         return []
-    stated = statements(question, documents, evaluator, bounds.answerable)
+    stated = statements(question, documents, evaluator)
     opposed = [
         (first, second)
         for first, second in combinations(stated, 2)
-        if any(holds(evidence, bounds) for evidence in evidence_of(question, first, second, evaluator))
+        if (evidence := evidence_of(question, first, second)) and weights.probability(evidence) >= weights.least
     ]
     return _sides(question, stated, opposed) if opposed else []
 
 
-def statements(
-    question: str, documents: Sequence[Document], evaluator: Evaluator, answerable: float
-) -> list[Statement]:
-    """The likeliest answer of each file that probably holds one, in the order of the documents."""
+def statements(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[Statement]:
+    """The likeliest answer of each file that may hold one, in the order of the documents."""
     passages = [
         (number, passage)
         for number, document in enumerate(documents)
@@ -94,49 +106,27 @@ def statements(
     readings = evaluator.read(question_to_read(question, read), read)
     best: dict[str, tuple[Reading, int, Document]] = {}
     for reading, (number, passage) in zip(readings, passages, strict=True):
-        if reading.spans and reading.answerable >= answerable:
+        if reading.spans and reading.answerable >= LEAST:
             known = best.get(_source(passage))
             if known is None or reading.answerable > known[0].answerable:
                 best[_source(passage)] = reading, number, passage
     return [_statement(number, documents[number], passage, reading) for reading, number, passage in best.values()]
 
 
-def evidence_of(question: str, first: Statement, second: Statement, evaluator: Evaluator) -> Iterator[Evidence]:
-    """The evidence for a disagreement; none where the answers agree, cannot be compared, or are about two things.
-
-    The evaluator is asked for support last, because that is what costs time.
-    """
+def evidence_of(question: str, first: Statement, second: Statement) -> Evidence | None:
+    """The evidence for a disagreement; None where the answers agree, cannot be compared, or are about two things."""
     comparison = compared(question, first.answer, second.answer)
-    if comparison.same is not False or not about_the_same(question, first, second):
-        return
-    statement = [f"{question} {side.answer.text}" for side in (first, second)]
-    own, other, crossed, back = evaluator.supports(
-        [
-            (statement[0], first.text),
-            (statement[1], second.text),
-            (statement[0], second.text),
-            (statement[1], first.text),
-        ]
-    )
-    yield Evidence(
-        min(first.answerable, second.answerable),
-        comparison,
-        in_common(first.around, second.around),
-        min(asked_for(question, first), asked_for(question, second)),
-        min(own, other),
-        max(crossed, back),
-    )
-
-
-def holds(evidence: Evidence, bounds: Bounds) -> bool:
-    """Whether the evidence is enough."""
-    context = bounds.context_of_words if evidence.comparison.kind == "words" else bounds.context
-    return (
-        evidence.answerable >= bounds.answerable
-        and evidence.supported >= bounds.supported
-        and evidence.contradicted <= bounds.contradicted
-        and evidence.context >= context
-        and (evidence.asked >= bounds.asked or evidence.context >= ALIKE)
+    if comparison.same is not False or about_two_things(question, first, second):
+        return None
+    pair = (first, second)
+    return Evidence(
+        answerable=max(_LEAST_ODDS, min(log_odds(statement.answerable) for statement in pair)),
+        covered=min(covered(question, statement) for statement in pair),
+        asked=min(asked_for(question, statement) for statement in pair),
+        same_names=float(not of_other_names(question, first, second)),
+        lasting=float(asks_for_what_stands(question)),
+        value=float(comparison.kind != "words"),
+        own=float(not (holds_answer(first.answer, second.text) or holds_answer(second.answer, first.text))),
     )
 
 
@@ -172,14 +162,19 @@ def _statement(number: int, document: Document, passage: Document, reading: Read
     end = max((sentence.end for sentence in around), default=span.end)
     metadata = passage.metadata
     shift = int(metadata.get("start") or 0) - int(document.metadata.get("start") or 0) if parts(document) else 0
-    name = str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2].rpartition(".")
-    header = " ".join(
-        str(part) for part in (name[0] or name[2], metadata.get("title"), metadata.get("heading")) if part
-    )
+    header = " ".join(_header_parts(metadata))
     answer = short_answer(text, span.start, span.end)
     return Statement(
         number, passage, _source(passage), answer, span, Span(start, end), reading.answerable, header, shift
     )
+
+
+def _header_parts(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """The name of the file without its ending, title and heading; a title that is the file's name only once."""
+    file = str(metadata.get("source", "")).replace("\\", "/").rpartition("/")[2]
+    name, _, ending = file.rpartition(".")
+    yield name or ending
+    yield from (str(part) for key in ("title", "heading") if (part := metadata.get(key)) and part != file)
 
 
 def _trimmed(text: str, span: ReadSpan) -> Span:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from local_rag.text.amounts import amounts
 from local_rag.text.answer_values import ShortAnswer
-from local_rag.text.fact_questions import asks_for_what_stands
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.names import names
 from local_rag.text.sentences import Span
@@ -24,7 +22,11 @@ ALIKE = 0.75
 
 _VERSIONS = frozenset(
     """v version draft final copy old new signed revised revision rev update updated edition current latest scan backup
-    original memo letter mail note january february march april may june july august september october november
+    original memo letter mail note first second third fourth fifth older newer newest earlier later previous former
+    prior
+    amended amendment addendum renewed renewal corrected correction approved preliminary provisional superseded
+    replacement print printed export exported
+    january february march april may june july august september october november
     december""".split()
 )
 """Words of a file's name or title that tell versions of a document apart, and no things."""
@@ -62,28 +64,80 @@ class Statement:
         return f"{self.text[self.sentence.start : self.span.start]} {self.text[self.span.end : self.sentence.end]}"
 
 
-def about_the_same(question: str, first: Statement, second: Statement) -> bool:
-    """Whether two statements can be about one thing.
+_UNDECIDED = re.compile(
+    r"\b(?:propos\w+|suggest\w*|idea|formerly|previously|used to|no longer|instead of|originally"
+    r"|until (?:\w+ )?\d{4})\b",
+    re.IGNORECASE,
+)
+"""What a sentence says that tells of a proposal or of the past."""
+_ONE_OF_SEVERAL = re.compile(r"\bone of (?:the|our|its|their|two|three|several|many)\b|\bco-\w+", re.IGNORECASE)
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_LEAST_ASKED = 0.2
+"""Least share of what the question asks for in each of two sentences that are not alike."""
 
-    Both passages have the names and numbers of the question, in their text or their header. Where each sentence has
-    names, or numbers, or words behind those of the question ("captain of the hockey team"), that the other passage
-    lacks, they are about different things: another year, another city. Where passages or sentences are alike but for
-    the answer they are versions, if their headers do not name different things. Else neither passage has the answer of
-    the other one, and the question asks for what stands.
+
+def about_two_things(question: str, first: Statement, second: Statement) -> bool:
+    """Whether two statements are for certain about two things, so that both can be true.
+
+    Two passages that are alike are of one template; they are about two things where one lacks a name or number of the
+    question, or where each header has a name that the other passage lacks. One sentence may tell of a proposal or of
+    the past, or name one of several. A sentence may speak of something else than the question: "rent of the flat" for
+    "rent of the garage". Or both say of what, or of which year: "captain of the hockey team".
     """
-    known = [_known(statement) for statement in (first, second)]
+    pair = (first, second)
+    asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
+    if in_common(first.text, second.text) >= ALIKE and (
+        lacking(question, first, second) or _each_has_own(_titles, pair, asked)
+    ):
+        return True
+    alike = in_common(first.around, second.around) >= ALIKE
+    if not alike and min(asked_for(question, statement) for statement in pair) < _LEAST_ASKED:
+        return True
+    spoken = [statement.sentence.of(statement.text) for statement in pair]
+    undecided = [bool(_UNDECIDED.search(sentence)) for sentence in spoken]
+    if undecided[0] != undecided[1] and not _UNDECIDED.search(question):
+        return True
+    if any(map(_ONE_OF_SEVERAL.search, spoken)) or any(_of_another(question, statement, asked) for statement in pair):
+        return True
+    return _each_has_own(lambda statement: _complements(asked, statement.around), pair, asked) or _each_has_own(
+        lambda statement: set(_YEAR.findall(statement.around)), pair, asked
+    )
+
+
+def lacking(question: str, *statements: Statement) -> set[str]:
+    """The names and numbers of the question that not every passage has, in its text or its header."""
     named = _names(question) | _figures(question)
-    if not all(named <= held for held in known):
-        return False
-    pairs = ((first, known[1]), (second, known[0]))
-    in_question = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
-    for marks in (_names, _figures, partial(_complements, in_question)):
-        if all(marks(statement.around) - other - in_question for statement, other in pairs):
-            return False
-    if max(in_common(first.text, second.text), in_common(first.around, second.around)) >= ALIKE:
-        return not all(_titles(statement) - other - in_question for statement, other in pairs)
-    repeated = _holds_answer(first.answer, second.text) or _holds_answer(second.answer, first.text)
-    return not repeated and asks_for_what_stands(question)
+    return set[str]().union(*(named - _known(statement) for statement in statements))
+
+
+def of_other_names(question: str, first: Statement, second: Statement) -> bool:
+    """Whether each sentence has a name that the question and the other passage lack."""
+    asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
+    return _each_has_own(lambda statement: _names(statement.around), (first, second), asked)
+
+
+def covered(question: str, statement: Statement) -> float:
+    """The share of the question's content words that the passage has, in its text or its header."""
+    wanted = set(content_stems(question)) - _GENERIC
+    known = _known(statement)
+    return sum(bool(known & _FORMS.get(word, {word})) for word in wanted) / len(wanted) if wanted else 1.0
+
+
+def _each_has_own(
+    marks: Callable[[Statement], set[str]], pair: tuple[Statement, Statement], asked: Collection[str]
+) -> bool:
+    """Whether each statement has marks that the other passage and the question lack."""
+    first, second = pair
+    return all(marks(mine) - _known(other) - set(asked) for mine, other in ((first, second), (second, first)))
+
+
+def _of_another(question: str, statement: Statement, asked: Collection[str]) -> bool:
+    """Whether the sentence says of something else what the question asks: "rent of the flat" for "of the garage"."""
+    wanted = _complements_by_head(question)
+    return any(
+        wanted.get(head) and of_what and not of_what & set(asked)
+        for head, of_what in _complements_by_head(statement.around).items()
+    )
 
 
 def in_common(first: str, second: str) -> float:
@@ -138,17 +192,23 @@ def _names(text: str) -> set[str]:
     return {*map(stem, named), *map(str.casefold, letters)}
 
 
-def _complements(in_question: Collection[str], text: str) -> set[str]:
+def _complements(asked: Collection[str], text: str) -> set[str]:
     """The stems of what follows a word of the question and a preposition: hockey and team of "captain of the hockey
     team".
     """
-    return {
-        stem(word)
-        for match in _COMPLEMENT.finditer(text)
-        if stem(fold(match.group(1))) in in_question
-        for word in words(match.group(2))
-        if word not in STOP_WORDS
-    }
+    return set[str]().union(
+        *(of_what for head, of_what in _complements_by_head(text, numbers=True).items() if head in asked)
+    )
+
+
+def _complements_by_head(text: str, *, numbers: bool = False) -> dict[str, set[str]]:
+    """The stems of what follows a preposition, by the stem before it; `numbers`: with amounts, too."""
+    complements: dict[str, set[str]] = {}
+    for match in _COMPLEMENT.finditer(text):
+        of_what = (word for word in words(match.group(2)) if word not in STOP_WORDS)
+        kept = {stem(word) for word in of_what if numbers or (word.isalpha() and not _figures(word))}
+        complements.setdefault(stem(fold(match.group(1))), set()).update(kept)
+    return complements
 
 
 _COMPLEMENT = re.compile(r"\b(\w+) (?:of|for|at|in) (?:(?:the|a|an|our|their|his|her)\s)?(\w+(?: \w+)?)")
@@ -172,7 +232,8 @@ def _answer_stems(statement: Statement) -> set[str]:
     return {*map(stem, words(statement.answer.wide)), *_figures(statement.answer.wide)}
 
 
-def _holds_answer(answer: ShortAnswer, text: str) -> bool:
+def holds_answer(answer: ShortAnswer, text: str) -> bool:
+    """Whether a text has the words of an answer, one after the other."""
     wanted = [stem(word) for word in words(answer.text) if word not in STOP_WORDS]
     held = [stem(word) for word in words(text)]
     return any(held[place : place + len(wanted)] == wanted for place in range(len(held) - len(wanted) + 1))

@@ -84,7 +84,13 @@ def _prepared(text: str) -> str:
     """Folded, with plain blanks and signs, and a blank between a number and its unit."""
     plain = re.sub(r"[\u00a0\u202f\u2009]", " ", text).replace("\u2212", "-").replace("\u2019", "'")
     plain = re.sub(r"(?<=\d)(?=[^\W\d_])(?!(?:st|nd|rd|th)\b)", " ", fold(plain))
+    plain = re.sub(r"\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten) and a half\b", _and_a_half, plain)
     return re.sub(r"\bper cent\b", "percent", plain)
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    number = match.group(1)
+    return f"{number if number.isdecimal() else NUMBER_WORDS[number]}.5"
 
 
 def _amounts(tokens: list[str]) -> Iterator[Amount]:
