@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from local_rag.text.amounts import amounts
 from local_rag.text.answer_values import ShortAnswer
@@ -71,7 +72,6 @@ _UNDECIDED = re.compile(
 )
 """What a sentence says that tells of a proposal or of the past."""
 _ONE_OF_SEVERAL = re.compile(r"\bone of (?:the|our|its|their|two|three|several|many)\b|\bco-\w+", re.IGNORECASE)
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _LEAST_ASKED = 0.2
 """Least share of what the question asks for in each of two sentences that are not alike."""
 
@@ -87,7 +87,7 @@ def about_two_things(question: str, first: Statement, second: Statement) -> bool
     pair = (first, second)
     asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
     if in_common(first.text, second.text) >= ALIKE and (
-        lacking(question, first, second) or _each_has_own(_titles, pair, asked)
+        lacking(question, first, second) or _each_has_own(_titles, pair, asked, "header")
     ):
         return True
     alike = in_common(first.around, second.around) >= ALIKE
@@ -99,9 +99,7 @@ def about_two_things(question: str, first: Statement, second: Statement) -> bool
         return True
     if any(map(_ONE_OF_SEVERAL.search, spoken)) or any(_of_another(question, statement, asked) for statement in pair):
         return True
-    return _each_has_own(lambda statement: _complements(asked, statement.around), pair, asked) or _each_has_own(
-        lambda statement: set(_YEAR.findall(statement.around)), pair, asked
-    )
+    return any(_each_has_own(marks, pair, asked) for marks in (partial(_complements, asked), _years, _letters))
 
 
 def lacking(question: str, *statements: Statement) -> set[str]:
@@ -113,7 +111,7 @@ def lacking(question: str, *statements: Statement) -> set[str]:
 def of_other_names(question: str, first: Statement, second: Statement) -> bool:
     """Whether each sentence has a name that the question and the other passage lack."""
     asked = {*map(stem, words(question)), *_answer_stems(first), *_answer_stems(second)}
-    return _each_has_own(lambda statement: _names(statement.around), (first, second), asked)
+    return _each_has_own(_names, (first, second), asked)
 
 
 def covered(question: str, statement: Statement) -> float:
@@ -124,11 +122,16 @@ def covered(question: str, statement: Statement) -> float:
 
 
 def _each_has_own(
-    marks: Callable[[Statement], set[str]], pair: tuple[Statement, Statement], asked: Collection[str]
+    marks: Callable[[str], set[str]],
+    pair: tuple[Statement, Statement],
+    asked: Collection[str],
+    where: Literal["around", "header"] = "around",
 ) -> bool:
-    """Whether each statement has marks that the other passage and the question lack."""
+    """Whether each sentence, or header, has marks that the other passage and the question lack."""
     first, second = pair
-    return all(marks(mine) - _known(other) - set(asked) for mine, other in ((first, second), (second, first)))
+    return all(
+        marks(getattr(mine, where)) - _known(other) - set(asked) for mine, other in ((first, second), (second, first))
+    )
 
 
 def _of_another(question: str, statement: Statement, asked: Collection[str]) -> bool:
@@ -184,12 +187,20 @@ def _known(statement: Statement) -> set[str]:
 
 def _names(text: str) -> set[str]:
     """The stems of the names in a sentence: of its first words only where two have capitals, and single letters behind
-    a word (Hall B).
+    a word.
     """
-    letters = re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)
     first = re.match(r"\W*([A-Z]\w+ [A-Z]\w+)", text)
     named = [*names(text), *(word for word in words(first.group(1) if first else "") if word not in STOP_WORDS)]
-    return {*map(stem, named), *map(str.casefold, letters)}
+    return {*map(stem, named), *_letters(text)}
+
+
+def _letters(text: str) -> set[str]:
+    """The single letters that stand behind a word: b of "Hall B"."""
+    return set(map(str.casefold, re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)))
+
+
+def _years(text: str) -> set[str]:
+    return set(re.findall(r"\b(?:1[5-9]|20)\d\d\b", text))
 
 
 def _complements(asked: Collection[str], text: str) -> set[str]:
@@ -219,11 +230,11 @@ def _figures(text: str) -> set[str]:
     return {f"{value:f}" for amount in amounts(text) for value in amount.readings}
 
 
-def _titles(statement: Statement) -> set[str]:
+def _titles(header: str) -> set[str]:
     """The words of a header that tell one thing from another; no numbers, which versions differ in, too."""
     return {
         stem(word)
-        for word in words(re.sub(r"[_\d]+", " ", statement.header))
+        for word in words(re.sub(r"[_\d]+", " ", header))
         if word not in _VERSIONS and word not in STOP_WORDS and len(word) > 1
     }
 
