@@ -19,10 +19,14 @@ Mode = Literal["hybrid", "dense", "words"]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`scores` by chunk; `complete`: the index has no others. Scores of several indexes can be compared."""
+    """`scores` by chunk; `complete`: the index has no others. Scores of several indexes can be compared.
+
+    `shares` are what of them comes from words: BM25 as a share of the highest possible.
+    """
 
     scores: Mapping[int, float]
     complete: bool
+    shares: Mapping[int, float]
 
     @property
     def ranked(self) -> list[int]:
@@ -51,9 +55,9 @@ def candidates(
     highest = (store.highest(terms) if sparse else 0.0) or 1.0
     shares = {chunk: -score / highest for chunk, score in sparse}
     if mode == "words":
-        return Candidates(shares, complete)
+        return Candidates(shares, complete, shares)
     cosines = dict(dense)
     lacking = [chunk for chunk in shares if chunk not in cosines]
     cosines |= store.cosines(vector, lacking) if lacking else {}
     unembedded = [chunk for chunk in lacking if chunk not in cosines]
-    return Candidates(combined(cosines, shares, unembedded), complete)
+    return Candidates(combined(cosines, shares, unembedded), complete, shares)

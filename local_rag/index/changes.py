@@ -261,7 +261,7 @@ class Changes:
 
     def _settle(self) -> None:
         """What a change leaves to do: topics of what is there now, and no byte of what was removed."""
-        outline.renew_topics(self._store, self._recipe.dimension)
+        outline.renew_topics(self._store, self._store.read(reads.recipe).dimension)
         self._store.forget()
 
     def embedded_count(self) -> tuple[int, int]:

@@ -80,7 +80,13 @@ def search(
         cosines |= unstored.cosines(vector, [passage for passage in kept if passage.id not in cosines])
     said = preferred.said
     return [
-        document(passage, said.get(passage.id, ""), score=cosines.get(passage.id), rank_score=fused[passage.id])
+        document(
+            passage,
+            said.get(passage.id, ""),
+            score=cosines.get(passage.id),
+            sparse=scored.shares.get(passage.id),
+            rank_score=fused[passage.id],
+        )
         for passage in kept
     ]
 
@@ -148,7 +154,7 @@ def document_frequency(store: Store, terms: Sequence[str]) -> dict[str, int]:
 
 
 def document(passage: Passage, named: str = "", **scores: float | None) -> Document:
-    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score` and `rank_score`."""
+    """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
     from langchain_core.documents import Document
 
     metadata = {

@@ -4,8 +4,8 @@ import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from 
 import { asked, Composer, usualSettings } from "/page/parts/composer.js";
 import { lazy } from "/page/parts/lazy.js";
 import { LiveTurn, Stopped } from "/page/parts/live_turn.js";
-import { placeOf } from "/page/parts/passages.js";
 import { Problem } from "/page/parts/problem.js";
+import { useQuotes } from "/page/parts/quotes.js";
 import { say } from "/page/parts/say.js";
 import { threadsChanged } from "/page/parts/thread_list.js";
 import { quotesOf, Turn } from "/page/parts/turn.js";
@@ -43,7 +43,7 @@ export default function Ask({ route, api }) {
         ${problem && html`<${Problem} error=${problem} retry=${reload} />`}
         ${!name && !here && html`<${Welcome} choices=${choices} onAsk=${send} />`}
         ${thread.turns.map((answer, at) => html`<${Turn} key=${answer.turn || at} answer=${answer} api=${api} onOpen=${openQuote}
-          active=${quotes.isOf(answer) ? quotes.active : null} />`)}
+          active=${quotesOf(answer).includes(quotes.active) ? quotes.active : null} />`)}
         ${!here && thread.running && html`<article class="turn" aria-busy="true"><h2 class="question" dir="auto">${thread.running}</h2>
           <p class="muted">This question is being worked on, from another tab or program.</p></article>`}
         ${stoppedBefore && html`<article class="turn"><h2 class="question" dir="auto">${stoppedBefore}</h2>
@@ -162,48 +162,4 @@ function useScrolling(scroller, thread, asking, here) {
 function toEnd(element) {
   element.scrollTop = element.scrollHeight;
   requestAnimationFrame(() => (element.scrollTop = element.scrollHeight));
-}
-
-// The quotes that can be stepped through, and which is open; Alt + arrows step, from wherever the focus is.
-function useQuotes() {
-  const [state, setState] = useState({ list: [], at: 0, opener: null });
-  const pane = useRef(null);
-  const latest = useRef(state);
-  latest.current = state;
-  const step = useCallback((by) => setState((now) => (now.list.length ? { ...now, at: (now.at + by + now.list.length) % now.list.length } : now)), []);
-  const close = useCallback(() => {
-    const { opener } = latest.current;
-    setState({ list: [], at: 0, opener: null });
-    if (opener?.isConnected) opener.focus();
-  }, []);
-  const open = useCallback((list, quote, opener) => setState({ list, at: list.indexOf(quote), opener }), []);
-  const active = state.list[state.at] || null;
-  const position = state.list.length > 1 ? `${state.at + 1} of ${state.list.length}` : "";
-  useEffect(() => {
-    if (!active) return;
-    say(`${placeOf(active)}${position && `, quote ${position}`}`);
-    if (getComputedStyle(pane.current).position === "fixed") pane.current.focus();
-  }, [active]);
-  useEffect(() => {
-    const key = (event) => {
-      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (!by || !event.altKey || !latest.current.list.length) return;
-      event.preventDefault();
-      step(by);
-    };
-    window.addEventListener("keydown", key);
-    return () => window.removeEventListener("keydown", key);
-  }, []);
-  const isOf = (answer) => active && quotesOf(answer).includes(active);
-  return { active, position, pane, open, close, isOf, next: () => step(1), previous: () => step(-1) };
-}
-
-function useEscape(quotes, otherwise) {
-  const latest = useRef(null);
-  latest.current = () => (quotes.active ? quotes.close() : otherwise());
-  useEffect(() => {
-    const key = (event) => event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]") && latest.current();
-    window.addEventListener("keydown", key);
-    return () => window.removeEventListener("keydown", key);
-  }, []);
 }

@@ -1,0 +1,153 @@
+"""Documents at their places, the index and search in a real browser, over the real API."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from urllib.parse import quote as encoded
+
+import pypdfium2
+import pytest
+from support.fakes_index import HashingEmbedder
+from support.hostile import make_pdf
+from support.serving import a_place, served
+
+from local_rag.config.settings import Settings
+from local_rag.index.index import Index
+from local_rag.server.file_ids import file_id
+from local_rag.server.sessions import new_token
+
+LEASE = "The notice period is three months.\nThe deposit is 1,200 euros.\nThe landlord repairs the roof."
+QUOTE = "The deposit is 1,200 euros."
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [a](javascript:alert(3)) \u202egpj.exe"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    make_pdf(folder / "lease.pdf", ["Rental contract", LEASE], title="Lease")
+    lines = [f"Line {number} about nothing in particular." for number in range(900)]
+    lines[450] = "The anchor weighs 40 kilograms."
+    (folder / "long.txt").write_text("\n".join(lines))
+    (folder / "<img src=x onerror=alert(1)>.txt").write_text(HOSTILE)
+    return folder
+
+
+@pytest.fixture
+def opened(notes, browser):
+    """Opens the page of a real server, signed in, at a hash."""
+    settings = Settings.load()
+    with Index.open(settings.index_path, HashingEmbedder(window=300), create=True) as index:
+        index.sync([notes])
+    place = a_place()
+
+    @contextmanager
+    def at(hash_, **options):
+        session = place.sessions.start(new_token(settings.data_folder, place.sessions.port))
+        with browser.tab(f"{address}/favicon.ico", **options) as tab:
+            tab.page.context.add_cookies([{"name": place.sessions.cookie, "value": session, "url": address}])
+            tab.page.goto(f"{address}/{hash_}")
+            yield tab
+
+    try:
+        with served(place) as address:
+            yield at
+    finally:
+        place.close()
+
+
+def at_quote(path, text, quote, page=None):
+    start = text.index(quote)
+    where = f"start={start}&end={start + len(quote)}&quote={encoded(quote)}" + (f"&page={page}" if page else "")
+    return f"#/file/{file_id(str(path))}?{where}"
+
+
+def test_a_quote_is_drawn_where_it_stands_on_the_page(opened, notes):
+    text = LEASE.replace("\n", "\n")
+    with opened(at_quote(notes / "lease.pdf", text, QUOTE, page=2)) as tab:
+        tab.page.locator("rect.spot").wait_for()
+        picture = tab.page.get_by_role("img", name="Page 2 of notes/lease.pdf")
+        picture.evaluate("(image) => image.decode()")
+        spots = tab.page.locator("rect.spot").all()
+        assert len(spots) == 1
+        box, page_box = spots[0].bounding_box(), picture.bounding_box()
+        share = [
+            (box["x"] - page_box["x"]) / page_box["width"],
+            (box["y"] - page_box["y"]) / page_box["height"],
+            (box["x"] + box["width"] - page_box["x"]) / page_box["width"],
+            (box["y"] + box["height"] - page_box["y"]) / page_box["height"],
+        ]
+        page = pypdfium2.PdfDocument(notes / "lease.pdf")[1]
+        width, height = page.get_size()
+        left, top, right, bottom = share[0] * width, share[1] * height, share[2] * width, share[3] * height
+        drawn = page.get_textpage().get_text_bounded(left - 1, height - bottom - 1, right + 1, height - top + 1)
+        assert drawn.strip() == QUOTE
+        tab.page.get_by_text("Text of this page").click()
+        assert tab.page.locator(".stored mark").inner_text() == QUOTE
+        tab.page.get_by_role("button", name="Page before").click()
+        tab.see("Page 1 of 2")
+        assert tab.page.locator("rect.spot").count() == 0
+        tab.page.get_by_role("button", name="Back to the quote").click()
+        tab.see("Page 2 of 2")
+        link = tab.page.get_by_role("link", name="Open the original")
+        assert re.search(r"/original#page=2$", link.get_attribute("href")) and link.get_attribute("target") == "_blank"
+
+
+def test_a_page_without_a_certain_place_stays_clean_and_says_so(opened, notes):
+    address = at_quote(notes / "lease.pdf", LEASE, QUOTE, page=2)
+    make_pdf(notes / "lease.pdf", ["Rental contract", "Something else stands here now."])
+    with opened(address) as tab:
+        tab.see("has changed since it was indexed")
+        tab.see("not certain")
+        tab.page.get_by_role("img", name="Page 2 of notes/lease.pdf").wait_for()
+        assert tab.page.locator("rect.spot").count() == 0
+        assert tab.page.locator(".stored mark").inner_text() == QUOTE
+
+
+def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
+    text = (notes / "long.txt").read_text()
+    with opened(at_quote(notes / "long.txt", text, "The anchor weighs 40 kilograms.")) as tab:
+        mark = tab.page.locator(".stored mark")
+        mark.wait_for()
+        assert mark.inner_text() == "The anchor weighs 40 kilograms."
+        tab.in_view(".stored mark")
+        while tab.page.get_by_role("button", name="Earlier text").count():
+            tab.page.get_by_role("button", name="Earlier text").click()
+            tab.page.wait_for_timeout(100)
+        assert tab.page.locator(".stored").inner_text().startswith("Line 0 about")
+
+
+def test_a_hostile_name_and_text_are_words(opened, notes):
+    with opened("#/index") as tab:
+        tab.page.get_by_role("link", name="notes/<img src=x onerror=alert(1)>.txt").click()
+        stored = tab.page.locator(".stored")
+        stored.wait_for()
+        assert "<script>alert(2)</script>" in stored.inner_text() and "\u202e" not in stored.inner_text()
+        assert tab.page.locator(".stored a, .stored img, .stored script").count() == 0
+
+
+def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, notes):
+    with opened("#/index", axe=True) as tab:
+        tab.see("3 files")
+        tab.page.get_by_role("searchbox", name="Filter the files").fill("LONG")
+        tab.see("1 of 3 files")
+        tab.page.get_by_role("checkbox", name="Choose notes/long.txt").check()
+        assert tab.axe() == []
+        tab.page.get_by_role("button", name="Forget 1 file").click()
+        tab.page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+        tab.see("1 file left the index.")
+        tab.see("Left out from now on: /long.txt")
+        tab.page.get_by_role("link", name="notes/lease.pdf").wait_for()
+        assert tab.page.get_by_role("link", name="notes/long.txt").count() == 0
+        assert (notes / "long.txt").exists()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_documents_have_no_serious_findings_of_axe(opened, notes, width, scheme):
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "axe": True}
+    with opened(at_quote(notes / "lease.pdf", LEASE, QUOTE, page=2), **options) as tab:
+        tab.page.locator("rect.spot").wait_for()
+        assert tab.axe() == []
+        assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

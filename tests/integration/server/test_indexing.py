@@ -1,0 +1,170 @@
+"""What a page sees of an index and does to it."""
+
+import pytest
+from support.garden import notes_in
+from support.serving import Client, a_place, events_of
+
+from local_rag.config.settings import Settings
+from local_rag.core.progress import Silent
+from local_rag.index.index import Index
+from local_rag.runtime.index_request import Request
+from local_rag.runtime.indexing import index_files
+from local_rag.server.file_ids import file_id
+
+
+@pytest.fixture
+def notes(tmp_path, converted):
+    notes = notes_in(tmp_path)
+    (notes / "broken.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
+    (notes / ".hidden").mkdir()
+    (notes / "letters" / "old").mkdir()
+    return notes
+
+
+@pytest.fixture
+def place(notes):
+    made = a_place()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def indexed(notes, place):
+    """A client of a server whose index somebody made at the terminal."""
+    index_files(Settings.load(), Request([notes]), Silent())
+    return Client(place)
+
+
+def events(response):
+    assert response.status_code == 200, response.text
+    return events_of(response.text)
+
+
+def labels(client):
+    return [file["label"] for file in client.get("/api/files").json()["files"]]
+
+
+def test_the_state_of_an_index(indexed, notes):
+    state = indexed.get("/api/index").json()
+    assert state["exists"] and state["files"] == 2 and state["chunks"] == state["embedded"] > 0 and state["last_sync"]
+    (root,) = state["roots"]
+    assert root["file_id"] == file_id(str(notes)) and root["files"] == 2 and root["there"]
+    assert {each["file_id"] for each in state["allowed"]} == {file_id(str(notes))} and state["syncing"] is None
+    skipped = {each["label"]: each for each in state["skipped"]}
+    assert "is damaged" in skipped["notes/broken.pdf"]["reason"]
+    assert skipped["notes/broken.pdf"]["fix"] == "open it in the program that made it, and save it anew"
+    assert skipped["notes/empty.txt"] == {
+        "label": "notes/empty.txt", "reason": "is empty", "fix": "", "partly": False
+    }  # fmt: skip
+
+
+def test_without_an_index_its_state_says_how_to_make_one(place):
+    state = Client(place).get("/api/index").json()
+    assert not state["exists"] and state["hint"] == "local-rag index FOLDER" and state["files"] == 0
+    response = Client(place).post("/api/index/sync")
+    assert response.status_code == 404 and response.json()["error"]["code"] == "index_missing"
+    assert not Settings.load().index_path.exists(), "nothing was made"
+
+
+def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
+    (notes / "well.txt").write_text("The well is 12 metres deep.")
+    (notes / "plan.md").unlink()
+    told = events(indexed.post("/api/index/sync"))
+    assert {name for name, _ in told} == {"progress", "note", "report"}
+    assert told[0] == ("progress", {"share": None, "line": "reading the folders…"})
+    name, report = told[-1]
+    assert (name, report["new"], report["removed"], report["removed_files"]) == ("report", 1, 1, ["notes/plan.md"])
+    assert report["embedded"] == 1 and report["not_embedded"] == 0
+    assert labels(indexed) == ["notes/letters/tenant.txt", "notes/well.txt"]
+
+
+def test_the_first_index_is_made_below_a_root_of_the_command_line(notes):
+    place = a_place(roots=[notes])
+    client = Client(place)
+    try:
+        (allowed,) = client.get("/api/index").json()["allowed"]
+        root = allowed["file_id"]
+        listed = client.get("/api/index/folders", params={"root": root}).json()
+        assert [(folder["name"], folder["indexed"]) for folder in listed["folders"]] == [("letters", False)]
+        below = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()
+        assert [folder["below"] for folder in below["folders"]] == ["letters/old"]
+        told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
+        assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
+        assert client.get("/api/index/folders", params={"root": root}).json()["folders"][0]["indexed"]
+    finally:
+        place.close()
+
+
+def test_no_path_leads_out_of_an_allowed_root(indexed, notes):
+    for below in ("..", "letters/../..", "/etc", "letters//old", ".", "letters/old\0", "a\\b", ".hidden", "no"):
+        body = {"root": file_id(str(notes)), "below": below}
+        for response in (indexed.get("/api/index/folders", params=body), indexed.post("/api/index/add", body)):
+            assert response.status_code in (403, 404), (below, response.text)
+
+
+def test_a_link_is_no_folder_and_another_root_is_none(indexed, notes, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (notes / "link").symlink_to(tmp_path / "elsewhere")
+    root = file_id(str(notes))
+    assert "link" not in [f["name"] for f in indexed.get("/api/index/folders", params={"root": root}).json()["folders"]]
+    assert indexed.post("/api/index/add", {"root": root, "below": "link"}).status_code == 404
+    for identity in (file_id(str(tmp_path)), file_id("/"), str(tmp_path)):
+        response = indexed.post("/api/index/add", {"root": identity})
+        assert response.status_code == 403 and "--root" in response.json()["error"]["message"]
+
+
+def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
+    letter = file_id(str(notes / "letters" / "tenant.txt"))
+    gone = indexed.post("/api/index/forget", {"files": [letter]}).json()
+    assert gone["removed"] == 1 and gone["kept_out"] == ["/letters/tenant.txt"]
+    events(indexed.post("/api/index/sync"))
+    assert labels(indexed) == ["notes/plan.md"]
+    plan = file_id(str(notes / "plan.md"))
+    assert indexed.post("/api/index/forget", {"files": [plan], "keep_out": False}).json()["kept_out"] == []
+    assert labels(indexed) == []
+    events(indexed.post("/api/index/sync"))
+    assert labels(indexed) == ["notes/plan.md"]
+    assert indexed.get(f"/api/documents/{letter}").status_code == 404
+
+
+def test_a_root_is_forgotten_with_all_its_files(indexed, notes):
+    assert indexed.post("/api/index/forget", {"files": [file_id(str(notes))]}).json()["removed"] == 2
+    assert indexed.get("/api/index").json()["roots"] == [] and notes.exists()
+
+
+def test_what_is_not_indexed_cannot_be_forgotten(indexed):
+    plan = indexed.get("/api/files").json()["files"][0]["file_id"]
+    response = indexed.post("/api/index/forget", {"files": [plan, "0" * 20]})
+    assert response.status_code == 404 and len(labels(indexed)) == 2, "nothing of it was done"
+
+
+def test_one_job_at_a_time(indexed, place):
+    from local_rag.server.indexing import indexing_of
+
+    with indexing_of(place).alone():
+        for path, body in (("sync", {}), ("forget", {"files": ["0" * 20]})):
+            response = indexed.post(f"/api/index/{path}", body)
+            assert response.status_code in (404, 409)
+        assert indexed.post("/api/index/sync").json()["error"]["code"] == "index_busy"
+    assert events(indexed.post("/api/index/sync"))[-1][0] == "report"
+
+
+def test_a_job_ends_when_nobody_listens(indexed, place, notes):
+    from local_rag.server.indexing import indexing_of
+
+    for number in range(30):
+        (notes / f"new{number}.txt").write_text(f"Note {number} is about lamp {number}.")
+    waiting = indexing_of(place)
+
+    def work(display):
+        return index_files(Settings.load(), Request(), display)
+
+    told = waiting.events(work)
+    next(told.events)
+    told.stop()
+    with pytest.raises(Exception, match="stopped"):
+        list(told.events)
+    assert waiting.how is None
+    assert events(indexed.post("/api/index/sync"))[-1][1]["not_embedded"] == 0, "the next one goes on"
+    with Index.open(Settings.load().index_path, place.rag().embedder) as index:
+        assert len(index.files()) == 32

@@ -1,0 +1,72 @@
+"""Search without an answer, as a page asks for it."""
+
+import pytest
+from support.garden import enter, notes_in
+from support.serving import Client, a_place
+
+from local_rag.config.settings import Settings
+from local_rag.index.index import Index
+from local_rag.runtime.opening import open_embedder
+from local_rag.server.file_ids import file_id
+
+
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory, converted):
+    """A client, and the notes that are indexed."""
+    base = tmp_path_factory.mktemp("garden")
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        notes = notes_in(base)
+        settings = Settings.load()
+        with Index.open(settings.index_path, open_embedder(settings), create=True) as index:
+            index.sync([notes])
+        place = a_place()
+        yield Client(place), notes
+        place.close()
+
+
+def test_a_search_brings_passages_with_their_scores(garden):
+    client, notes = garden
+    found = client.post("/api/search", {"query": "What does the greenhouse cost?", "k": 2}).json()
+    first = found["passages"][0]
+    assert first["file_id"] == file_id(str(notes / "plan.md")) and first["label"] == "notes/plan.md"
+    assert "4,200 euros" in first["text"] and first["start"] < first["end"]
+    assert -1 <= first["dense"] <= 1 and 0 < first["sparse"] <= 1 and first["score"] > 0
+    assert found["notes"] == [] and len(found["passages"]) == 2
+
+
+def test_exact_words_and_narrowing_hold(garden):
+    client, _ = garden
+    assert client.post("/api/search", {"query": '"notice period" -euros'}).json()["passages"]
+    within = client.post("/api/search", {"query": "euros", "within": ["*.txt"], "k": 5}).json()["passages"]
+    assert {passage["label"] for passage in within} == {"notes/letters/tenant.txt"}
+    for mode in ("dense", "words"):
+        assert client.post("/api/search", {"query": "greenhouse", "mode": mode}).json()["passages"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"query": " "}, "the query is empty"),
+        ({"query": "-euros"}, "only says what to leave out"),
+        ({"query": "x" * 5_000}, "at most 4,000 characters"),
+        ({"query": "x", "k": 0}, "k: "),
+        ({"query": "x", "mode": "sparse"}, "mode: "),
+        ({"query": "x", "within": ["*.docx"]}, "docx"),
+    ],
+)
+def test_what_cannot_be_searched_is_told_in_a_line(garden, body, message):
+    client, _ = garden
+    response = client.post("/api/search", body)
+    assert response.status_code == 400 and message in response.json()["error"]["message"]
+
+
+def test_a_search_asks_no_model(garden, monkeypatch):
+    _, notes = garden
+    enter(monkeypatch, notes.parent)
+    monkeypatch.setenv("LOCAL_RAG_ENGINE", "ollama")  # and nothing answers there
+    place = a_place()
+    try:
+        assert Client(place).post("/api/search", {"query": "greenhouse"}).json()["passages"]
+    finally:
+        place.close()
