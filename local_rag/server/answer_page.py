@@ -11,7 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from local_rag.core.errors import LocalRagError
 from local_rag.server.answer_view import answer_view
+from local_rag.server.quotes import spot_of
+from local_rag.server.shelf import shelved
+from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 
 _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
 """How nodes are called in HTML, where that is otherwise."""
+
+CONTEXT = 600
+"""Code points that are shown before a quote, and after it."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --soft: #5b6570; --line: #d9dee3; --paper: #fff; --mark: #fff1b8; }
@@ -101,7 +108,28 @@ def _sources(place: Place, citations: Sequence[Mapping[str, Any]]) -> Iterator[s
 
 def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str]:
     """What stands before a quote, the quote, and what stands behind it; the quote alone where that is not certain."""
-    return "", citation["quote"], ""
+    quote, start, end = citation["quote"], citation["start"], citation["end"]
+    if not citation["file_id"] or start >= end:  # of the web, or what a file says of itself
+        return "", quote, ""
+    try:
+        shelf, path = shelved(place, citation["file_id"])
+        documents = shelf.library.documents(path)
+        where = {"number": None, "page": citation["page"], "start": start, "end": end, "quote": quote}
+        spot = spot_of(shelf.library, path, documents, **where)
+        text = shelf.library.text(path, spot.number) if spot and spot.start < spot.end else ""
+    except LocalRagError:  # the index is gone, or the file has left it
+        return "", quote, ""
+    return _cut(text, spot.start, spot.end) if spot and text else ("", quote, "")
+
+
+def _cut(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """The text around a span, from the beginning of a word to the end of another, with … where it goes on."""
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    if start > CONTEXT:
+        before = f"… {before.partition(' ')[2]}"
+    if end + CONTEXT < len(text):
+        after = f"{after.rpartition(' ')[0]} …"
+    return printable(before), printable(text[start:end]), printable(after)
 
 
 def _html(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

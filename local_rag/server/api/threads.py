@@ -107,7 +107,7 @@ def thread(place: Place, request: Named) -> Any:
             answer_view(answer, labels, turn=number, at=str(turn.get("at", "")))
             for number, (turn, answer) in enumerate(zip(turns, answers, strict=True), start=1)
         ]
-        return shown({"name": name, "turns": views, "stopped": stopped, "running": running})
+        return {**shown({"name": name, "stopped": stopped, "running": running}), "turns": views}
     if stopped is None and running is None:
         raise NotFound(f"there is no thread {request.thread!r}", "local-rag threads   lists them")
     return shown({"name": name, "turns": [], "stopped": stopped, "running": running})
