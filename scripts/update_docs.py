@@ -1,10 +1,12 @@
-"""Write what the code says of itself into README.md and docs/: the diagrams of the graphs and the help of commands.
+"""Write what the code says of itself into README.md and docs/: diagrams of graphs, the help of commands, the API.
 
-Also the help of the program, which `local-rag --help` shows without making it: local_rag/cli/program_help.py.
+Also the help of the program, which `local-rag --help` shows without making it, local_rag/cli/program_help.py, and the
+OpenAPI document of the server, docs/openapi.json.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 HELP = ROOT / "local_rag" / "cli" / "program_help.py"
+OPENAPI = ROOT / "docs" / "openapi.json"
 BLOCK = re.compile(r"(<!-- generated: (?P<what>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -22,10 +25,11 @@ def updated(text: str) -> str:
 
 
 def generated(what: str) -> str:
-    """The content of one block: "graph NAME", "help COMMAND" or "settings"."""
+    """The content of one block: "graph NAME", "help COMMAND", "settings", "api" or "errors"."""
     kind, _, name = what.partition(" ")
-    if kind == "settings":
-        return settings_table()
+    tables = {"settings": settings_table, "api": api_table, "errors": errors_table}
+    if kind in tables:
+        return tables[kind]()
     if kind == "graph":
         from local_rag.graphs.drawing import mermaid_drawing
 
@@ -71,6 +75,51 @@ def settings_table() -> str:
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 
 
+def api_table() -> str:
+    """Every endpoint of the API, as Markdown tables by group."""
+    from local_rag.server.app import endpoints
+
+    lines: list[str] = []
+    group = ""
+    for endpoint in sorted(endpoints(), key=lambda endpoint: (endpoint.handler.__module__, endpoint.path)):
+        if not endpoint.path.startswith("/api/"):
+            continue
+        name = endpoint.handler.__module__.rpartition(".")[2]
+        if name != group:
+            lines += ["", f"### {name.capitalize()}", "", "| | who | takes | what |", "|---|---|---|---|"]
+            group = name
+        who = {"both": "page, key", "session": "page", "open": "anybody"}[endpoint.access]
+        taken = ", ".join(f"`{field}`" for field in parameters(endpoint)) or ""
+        lines.append(f"| `{endpoint.method} {endpoint.path}` | {who} | {taken} | {endpoint.summary} |")
+    return "\n".join(lines).strip()
+
+
+def parameters(endpoint: Any) -> list[str]:
+    """The names of what a client gives besides the path; `?` marks what may be left out."""
+    from local_rag.server.endpoints import FROM_GUARD
+
+    fields = endpoint.request.model_fields.items()
+    in_path = re.findall(r"{(\w+)", endpoint.path)
+    return [
+        name if field.is_required() else f"{name}?" for name, field in fields if name not in (*FROM_GUARD, *in_path)
+    ]
+
+
+def errors_table() -> str:
+    """Every code of an error that comes from below the server, as a Markdown table."""
+    from local_rag.server.openapi import error_codes
+
+    rows = [f"| `{code}` | {status} | {meaning} |" for code, status, meaning in error_codes()]
+    return "\n".join(["| code | HTTP status | meaning |", "|---|---|---|", *rows])
+
+
+def openapi_text() -> str:
+    """The OpenAPI document of the server, as docs/openapi.json holds it."""
+    from local_rag.server.openapi import document
+
+    return f"{json.dumps(document(), indent=1, sort_keys=True)}\n"
+
+
 def cell(value: object) -> str:
     """A default as it is written in config.yaml; nothing where it is empty."""
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str("" if value is None else value)
@@ -86,6 +135,7 @@ def main() -> None:
         if new != old:
             page.write_text(new, encoding="utf-8")
     HELP.write_text(help_module(), encoding="utf-8")
+    OPENAPI.write_text(openapi_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

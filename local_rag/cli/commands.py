@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 NAMES = (
     *("index", "ask", "chat", "search", "status", "files", "remove", "kept", "calibrate", "doctor", "graph", "demo"),
-    *("threads", "runs", "models", "prompts", "eval", "bundle", "config"),
+    *("serve", "threads", "runs", "models", "prompts", "eval", "bundle", "config"),
 )
 """In the order of --help. The module of that name holds a function of that name, or a group NAME_app."""
 

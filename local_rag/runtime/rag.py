@@ -384,10 +384,14 @@ class Rag:
         """Whether a question is running."""
         return bool(self._running)
 
-    def close(self) -> None:
-        """Stop every question that is running and close the index."""
+    def stop(self) -> None:
+        """Stop every question that is running."""
         for cancel in list(self._running):
             cancel.stop()
+
+    def close(self) -> None:
+        """Stop every question that is running and close the index."""
+        self.stop()
         with self._opened:
             if self._threads:
                 self._threads.close()

@@ -149,7 +149,7 @@ class Guard:
         navigated = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/"
         if endpoint.access == "shell" and scope["method"] == "GET" and navigated and not origins:
             return False
-        foreign = [origin for origin in origins if origin.casefold() != f"http://{host}"]
+        foreign = [origin for origin in origins if origin.casefold() not in (f"http://{host}", f"https://{host}")]
         if foreign or any(site not in ("same-origin", "none") for site in sites):
             raise ApiError(403, "forbidden", "a page of another site asked for this, and none may")
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -56,10 +56,9 @@ class Place:
 
     def __post_init__(self) -> None:
         self._rags: OrderedDict[tuple[Any, ...], Rag] = OrderedDict()
-        self._threads: Threads | None = None
         self._lock = threading.RLock()
         self._kept: dict[str, Closable] = {}
-        self._keeping = threading.Lock()
+        self._keeping = threading.RLock()
         self.questions = Questions(self.limits.waiting)
 
     def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
@@ -124,22 +123,18 @@ class Place:
         """The chats that are kept in the data folder."""
         from local_rag.graphs.threads import Threads
 
-        with self._lock:
-            self._threads = self._threads or Threads.open(self.settings.data_folder)
-            return self._threads
+        return self.kept("threads", lambda: Threads.open(self.settings.data_folder))
+
+    def stop(self) -> None:
+        """Stop every question that is running."""
+        for rag in list(self._rags.values()):
+            rag.stop()
 
     def close(self) -> None:
-        """Stop every question and close what is open."""
-        with self._keeping:
-            for each in self._kept.values():
-                with suppress(Exception):  # the others are closed all the same
-                    each.close()
-            self._kept.clear()
-        with self._lock:
-            for rag in self._rags.values():
-                with suppress(Exception):  # the others are closed all the same
-                    rag.close()
+        """Stop every question and close what is open; what fails to close keeps nothing else open."""
+        self.stop()
+        with self._lock, self._keeping, ExitStack() as opened:
+            for part in (*self._rags.values(), *self._kept.values()):
+                opened.callback(part.close)
             self._rags.clear()
-            if self._threads:
-                self._threads.close()
-                self._threads = None
+            self._kept.clear()
