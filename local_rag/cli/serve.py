@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from local_rag.cli.options import IndexesOption, ModelsOption, TrustOption, delete_old, stderr_display
+from local_rag.cli.options import (
+    IndexesOption,
+    ModelsOption,
+    TrustOption,
+    delete_old,
+    stderr_display,
+    with_options,
+)
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,33 +25,62 @@ if TYPE_CHECKING:
     from local_rag.server.place import Place
 
 
-def serve(
-    index: IndexesOption = None,
-    port: Annotated[int | None, typer.Option("--port", metavar="N", min=1, max=65535, help="The port.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """The options of `serve`, in the order of its --help."""
+
+    index: IndexesOption = None
+    port: Annotated[int | None, typer.Option("--port", metavar="N", min=1, max=65535, help="The port.")] = None
     host: Annotated[
         str,
         typer.Option("--host", metavar="ADDRESS", help="Let other machines in, at this address; needs the next two."),
-    ] = "",
+    ] = ""
     password_file: Annotated[
         Path | None, typer.Option("--password-file", metavar="FILE", help="What others sign in with; mode 0600.")
-    ] = None,
+    ] = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A name that the server answers under; repeatable."),
-    ] = None,
+    ] = None
     root: Annotated[
         list[Path] | None,
         typer.Option("--root", metavar="FOLDER", help="A folder below which the page may add folders; repeatable."),
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve the handbook that ships with local-rag.")] = False,
-    print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False,
-    print_url: Annotated[
-        bool, typer.Option("--print-url", help="Print a new address for the server that runs.")
-    ] = False,
-    models: ModelsOption = None,
-    trust_models_here: TrustOption = None,
-) -> int:
+    ] = None
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False
+    demo: Annotated[bool, typer.Option("--demo", help="Serve the handbook that ships with local-rag.")] = False
+    print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False
+    print_url: Annotated[bool, typer.Option("--print-url", help="Print a new address for the server that runs.")] = (
+        False
+    )
+    models: ModelsOption = None
+    trust_models_here: TrustOption = None
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The settings that are given, as `Settings.load` takes them. Raises UsageError."""
+        flags: dict[str, Any] = {"models": self.models, "trust_models_here": self.trust_models_here or None}
+        if not self.demo:
+            return _given(flags | {"index": self.index or None})
+        if self.index:
+            raise UsageError("--demo serves the handbook, so it takes no --index", hint="local-rag serve --demo")
+        from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
+
+        return _given(flags | {"index": INDEX, "web__source": str(SAVED_PAGES)})
+
+    @property
+    def roots(self) -> list[Path]:
+        """The folders of --root as they are on disk, links followed. Raises UsageError."""
+        roots = [path.expanduser().resolve() for path in self.root or ()]
+        for given, root in zip(self.root or (), roots, strict=True):
+            if not root.is_dir():
+                raise UsageError(
+                    f"--root takes a folder, and {given} is none", hint="local-rag serve --root ~/Documents"
+                )
+        return roots
+
+
+@with_options
+def serve(options: ServeOptions) -> int:
     """Open a page in the browser to ask, search and manage your files, and serve the API beneath it.
 
     Only this machine can reach it. The address that is printed signs one page in.
@@ -53,51 +91,33 @@ def serve(
     from local_rag.server.place import Place
     from local_rag.terminal.console import write
 
-    flags = _flags(index, demo) | {"models": models, "trust_models_here": trust_models_here or None}
-    settings = Settings.load(**flags)
-    if print_key:
-        write(sessions.read_key(settings.data_folder))
+    settings = Settings.load(**options.flags)
+    data_folder, roots = settings.data_folder, options.roots
+    if options.print_key:
+        write(sessions.read_key(data_folder))
         return 0
-    if print_url:
-        write(one_time_address(settings.data_folder, *running(settings.data_folder, port)))
+    if options.print_url:
+        write(one_time_address(data_folder, *running(data_folder, options.port)))
         return 0
-    password = read_password(password_file, host)
-    listening = listen(port or settings.values.serve.port, host, allow_host or (), exactly=port is not None)
-    if demo:
+    password = read_password(options.password_file, options.host)
+    port = options.port or settings.values.serve.port
+    listening = listen(port, options.host, options.allow_host or (), exactly=options.port is not None)
+    if options.demo:
         _index_handbook(settings)
     delete_old(settings)
-    place = Place(
-        settings,
-        sessions.Sessions(settings.data_folder, listening.port, password),
-        flags={name: value for name, value in flags.items() if value is not None},
-        roots=[_folder(path) for path in root or ()],
-    )
-    _serve(place, listening, browser=not no_browser)
+    signed_in = sessions.Sessions(data_folder, listening.port, password)
+    _serve(Place(settings, signed_in, options.flags, roots), listening, browser=not options.no_browser)
     return 0
 
 
-def _flags(index: list[str] | None, demo: bool) -> dict[str, Any]:
-    if not demo:
-        return {"index": index}
-    if index:
-        raise UsageError("--demo serves the handbook, so it takes no --index", hint="local-rag serve --demo")
-    from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
-
-    return {"index": INDEX, "web__source": str(SAVED_PAGES)}
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _index_handbook(settings: Settings) -> None:
     from local_rag.diagnostics.demo import index_demo
 
     index_demo(settings, stderr_display())
-
-
-def _folder(path: Path) -> Path:
-    """A folder as it is on disk, links followed. Raises UsageError."""
-    folder = path.expanduser().resolve()
-    if not folder.is_dir():
-        raise UsageError(f"--root takes a folder, and {path} is none", hint="local-rag serve --root ~/Documents")
-    return folder
 
 
 def _serve(place: Place, listening: Listening, *, browser: bool) -> None:
