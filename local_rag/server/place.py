@@ -126,7 +126,9 @@ class Place:
         return self.kept("threads", lambda: Threads.open(self.settings.data_folder))
 
     def stop(self) -> None:
-        """Stop every question that is running."""
+        """Stop every question, those that wait first."""
+        for question in reversed(self.questions.queue()):
+            self.questions.stop(question)
         for rag in list(self._rags.values()):
             rag.stop()
 
