@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from local_rag.config.settings import Settings
+from local_rag.config.values import Values
+from local_rag.core.errors import LocalRagError
 from local_rag.server.errors import NotFound
 from local_rag.server.questions import Questions
 
@@ -55,7 +57,7 @@ class Place:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        self._rags: OrderedDict[tuple[Any, ...], Rag] = OrderedDict()
+        self._rags: OrderedDict[Values, Rag] = OrderedDict()
         self._lock = threading.RLock()
         self._kept: dict[str, Closable] = {}
         self._keeping = threading.RLock()
@@ -91,13 +93,24 @@ class Place:
         """
         from local_rag.runtime.rag import Rag
 
-        key = (tuple(index) if isinstance(index, list | tuple) else index, *sorted(values.items()))
+        settings = self.settings_of(index, **values)
         with self._lock:
-            if key not in self._rags:
-                self._rags[key] = Rag.open(self.settings_of(index, **values))
-            self._rags.move_to_end(key)
+            if settings.values not in self._rags:
+                self._rags[settings.values] = Rag.open(settings)
+            self._rags.move_to_end(settings.values)
             self._close_oldest()
-            return self._rags[key]
+            return self._rags[settings.values]
+
+    def warm(self) -> None:
+        """Open what the first question needs, on a thread; what fails is left to that question."""
+
+        def first() -> None:
+            with suppress(LocalRagError):
+                self.rag().graph(self.settings.values.graph)
+
+        with self._lock:
+            if not self._rags:
+                threading.Thread(target=first, name="local-rag-warm", daemon=True).start()
 
     def _close_oldest(self) -> None:
         """Close what was used longest ago and is busy with no question, as far as there are more than the limit."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from local_rag.core.errors import FileSkipped
+from local_rag.index.parse.pdf_page import Rectangle  # the type of a response is looked up when it is documented
 from local_rag.server.endpoints import Endpoint, File, Request
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.originals import Original, Originals
@@ -17,7 +18,7 @@ from local_rag.server.quotes import Segment, Spot, Window, around, part, spot_of
 from local_rag.server.shelf import FileView, Shelf, shelved, shelves, shown
 
 if TYPE_CHECKING:
-    from local_rag.index.parse.pdf_page import PlacedQuote, Rectangle
+    from local_rag.index.parse.pdf_page import PlacedQuote
     from local_rag.server.place import Place
 
 PARTS = 2_000

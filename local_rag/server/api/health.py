@@ -66,6 +66,7 @@ def start(place: Place, request: Start) -> SignedIn:
     if not session:
         wrong = "this address was used or is too old" if request.token else "this is not the password"
         raise ApiError(401, "unauthorized", wrong, AGAIN)
+    place.warm()
     return SignedIn(session)
 
 

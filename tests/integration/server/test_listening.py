@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from local_rag.cli.app import run
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.server.listening import Listening, listen, note_running, one_time_address, read_password, running
 
@@ -107,3 +108,17 @@ def test_the_running_server_is_known(tmp_path):
         assert one_time_address(tmp_path, *running(tmp_path)).startswith(f"{listening.address}/#token=")
     with pytest.raises(LocalRagError):
         running(tmp_path)  # its note is left behind by a kill, and nobody listens there
+
+
+def test_what_cannot_be_served(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for options, message in (
+            (["--host", "0.0.0.0"], "lets other machines in, and that needs a password"),
+            (["--root", "nowhere"], "--root takes a folder"),
+            (["--demo", "--index", "notes"], "--demo serves the handbook"),
+            (["--allow-host", "*"], "--allow-host takes a name"),
+            (["--port", port], f"port {port} of 127.0.0.1 is taken"),
+        ):
+            assert run(["serve", "--no-browser", *options]) == 2
+            assert message in capsys.readouterr().err

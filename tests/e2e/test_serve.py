@@ -1,0 +1,107 @@
+"""`local-rag serve` as a process: its address, its end, a kill, and what it writes; and unplugged."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+from support import TESTS
+from support.browser import Browser
+from support.garden import notes_in
+from support.namespaces import NO_ROUTE, namespaces
+from support.serve_process import free_port, printed, serving
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+
+UNPLUGGED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+import local_rag
+from support.browser import Browser
+from support.serve_process import free_port, serving
+views = sorted(path.stem for path in (Path(local_rag.__file__).parent / "server/page/views").glob("*.js"))
+with serving("--port", str(free_port())) as server, Browser.open() as browser, browser.tab(server.printed) as tab:
+    tab.ask("What does the greenhouse cost?")
+    tab.see("Grounded in your files")
+    for view in views:
+        if view != "file":
+            tab.page.goto(f"{server.base}/#/{view}")
+            tab.page.locator("main h1").first.wait_for()
+print("all of it")
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_one_address_until_ctrl_c(by, home):
+    port = free_port()
+    with serving("--port", str(port)) as server:
+        assert server.base == f"http://127.0.0.1:{port}"
+        with server.page() as page:
+            assert page.get("/api/health").json()["status"] == "ok"
+            assert "<script" in page.get("/").text
+            assert httpx.get(f"http://localhost:{port}/", timeout=60).status_code == 200
+            assert page.post("/api/session/start", json={"token": server.token}).status_code == 401
+            page.get("/api/threads", params={"secret": "my question"})
+            page.post("/api/ask", json={"question": "my secret question", "index": "none"})
+        code, shown = server.ended(by)
+    assert code == 0 and shown.rstrip().endswith("stopped")
+    assert "Only programs of this machine can reach it" in shown
+    assert "secret" not in shown and server.token not in shown and "Traceback" not in shown
+    assert not list((home / "data" / "server").glob("running-*"))
+
+
+def test_a_further_address_and_the_key():
+    assert printed("--print-url").stderr == "error: no server of local-rag runs\nhint: local-rag serve\n"
+    with serving("--port", str(free_port())) as server:
+        further = printed("--print-url").stdout.strip()
+        assert further.startswith(f"{server.base}/#token=") and further != server.printed
+        for token in (server.token, further.partition("#token=")[2]):
+            with server.page(token) as page:
+                assert page.get("/api/health").status_code == 200
+        key = printed("--print-key").stdout.strip()
+        assert httpx.get(f"{server.base}/api/health", headers={"authorization": f"Bearer {key}"}).status_code == 200
+        assert server.ended()[0] == 0
+    assert printed("--print-key").stdout.strip() == key
+
+
+def test_a_server_that_is_killed_starts_again():
+    port = str(free_port())
+    with serving("--port", port) as server, server.page() as page:
+        server.child.kill()
+        server.child.wait()
+        cookies = dict(page.cookies)
+        with pytest.raises(httpx.ConnectError):
+            page.get("/api/health")
+    with serving("--port", port) as server:
+        assert cookies
+        with httpx.Client(base_url=server.base, cookies=cookies) as old:
+            assert old.get("/api/health").status_code == 401  # its session ended with the process
+        with server.page() as again:
+            assert again.get("/api/health").status_code == 200
+
+
+def test_ctrl_c_ends_a_stream_that_is_open():
+    """A page keeps a stream open: the end does not wait for it to leave."""
+    with serving("--port", str(free_port())) as server, server.page() as page:
+        with page.stream("POST", "/api/ask", json={"question": "What is this about?"}) as stream:
+            next(stream.iter_lines())
+            code, shown = server.ended()
+        assert code == 0 and "Traceback" not in shown
+
+
+@pytest.mark.namespace
+@pytest.mark.skipif(not namespaces(), reason="this system lets nobody make a network namespace")
+def test_the_page_works_without_a_network(home, converted):
+    """The server and a real browser in a network namespace in which there is loopback and nothing else."""
+    with Browser.open():
+        pass  # or skip, with the reason
+    from local_rag.cli.app import run
+
+    assert run(["index", str(notes_in(home))]) == 0
+    command = [*NO_ROUTE, sys.executable, "-c", UNPLUGGED, str(TESTS)]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert shown.stdout.endswith("all of it\n"), shown.stderr

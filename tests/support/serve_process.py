@@ -1,0 +1,55 @@
+"""`local-rag serve` as a process of its own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+
+PROGRAM = (sys.executable, "-m", "local_rag", "serve")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Serving:
+    """The process, and the address that it printed: `base`, and the token of its fragment."""
+
+    def __init__(self, child):
+        self.child = child
+        self.printed = child.stdout.readline().strip()
+        assert "/#token=" in self.printed, child.communicate()
+        self.base, _, self.token = self.printed.partition("/#token=")
+
+    @contextmanager
+    def page(self, token=None):
+        """A client that is signed in as a page is."""
+        with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
+            client.post("/api/session/start", json={"token": token or self.token}).raise_for_status()
+            yield client
+
+    def ended(self, by=signal.SIGINT):
+        """Exit code and stderr, after a signal."""
+        self.child.send_signal(by)
+        _, shown = self.child.communicate(timeout=60)
+        return self.child.returncode, shown
+
+
+@contextmanager
+def serving(*options):
+    command = [*PROGRAM, "--no-browser", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            yield Serving(child)
+        finally:
+            child.kill()
+
+
+def printed(*options):
+    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=120)
