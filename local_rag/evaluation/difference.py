@@ -11,6 +11,7 @@ from local_rag.text.display import plural
 
 SURE = 0.05
 """The p-value, after correction, below which a difference is called one."""
+HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,21 @@ def difference(measure: Measure, pairs: Sequence[tuple[float, float]], seed: int
         only_a=only_a,
         only_b=only_b,
         p=p,
+    )
+
+
+def cells(figure: Difference) -> tuple[str, ...]:
+    """A difference as a row of the table under `HEAD`."""
+    measure = MEASURES[figure.measure]
+    limits = [amount(measure, limit, "+") for limit in (figure.low, figure.high) if limit is not None]
+    return (
+        figure.title,
+        f"{figure.cases:,}",
+        amount(measure, figure.mean_a),
+        amount(measure, figure.mean_b),
+        amount(measure, figure.difference, "+") if figure.differ else "same",
+        " to ".join(limits) if figure.differ and limits else "-",
+        "-" if figure.adjusted is None else p_text(figure.adjusted).removeprefix("p ").removeprefix("= "),
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from local_rag.core.cancel import Cancel, scope
+from local_rag.core.cancel import Cancel, check, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
@@ -150,6 +150,7 @@ class Runner:
         clock = _Clock(Counter(step.doing for step in todo))
         failures = in_a_row = 0
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
+            check()
             tell(Progress(done, len(steps), step.doing, failures, clock.left()))
             with clock.timing(step.doing):
                 record = step.ask()
@@ -229,7 +230,12 @@ class Runner:
     def _answer(self, case: Case, graph: str) -> Record:
         self._forget()
         within = self._gold(case) if self.plan.gold else ()
-        events: list[Event] = list(self.rag.stream(case.question, graph=graph, within=within, record=False))
+        events: list[Event] = []
+        stream = self.rag.stream(case.question, graph=graph, within=within, record=False)
+        with closing(cast("Generator[Event, None, None]", stream)) as happening:
+            for event in happening:
+                check()
+                events.append(event)
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")

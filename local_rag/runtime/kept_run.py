@@ -32,6 +32,18 @@ _CONDITIONS = dict.fromkeys(("id", "time", "question", "graph", "thread"), str) 
 """What the first line of a record must hold; what else it holds may be another version's."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """A node at work: its seconds, None where it did not end, and the lines of what happened in it.
+
+    `node` is empty for what happened behind the last one.
+    """
+
+    node: str
+    seconds: float | None
+    lines: Sequence[Line]
+
+
 @dataclass(frozen=True)
 class KeptRun:
     """A question as it was answered: the lines of its record, of which the first says under which conditions.
@@ -130,6 +142,11 @@ class KeptRun:
         """The nodes in the order in which they began."""
         return list(self.answer.path) if self.answer else [line["node"] for line in self._of("started")]
 
+    @cached_property
+    def steps(self) -> list[RunStep]:
+        """What each node did, in the order in which they began."""
+        return list(_steps(self.lines[1:]))
+
     @property
     def decisions(self) -> list[Graded]:
         return [from_plain(Graded, line) for line in self._of("graded")]
@@ -189,6 +206,23 @@ class RunSummary:
     seconds: float
     reason: str
     thread: str
+
+
+def _steps(happened: Sequence[Line]) -> Iterator[RunStep]:
+    node, lines = "", list[Line]()
+    for line in happened:
+        if line["event"] == "started" and lines:
+            yield RunStep(node, None, lines)
+            lines = []
+        node = line.get("node", node) if line["event"] in ("started", "step") else node
+        lines.append(line)
+        if line["event"] == "step":
+            yield RunStep(node, float(line["seconds"]), lines)
+            node, lines = "", []
+        elif line["event"] in ("done", "ended"):
+            lines.pop()
+    if lines:
+        yield RunStep(node, None, lines)
 
 
 def whole_record(path: Path) -> KeptRun:

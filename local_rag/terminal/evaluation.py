@@ -9,8 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.evaluation.comparison import Comparison, ManifestDifference, Pairing
-from local_rag.evaluation.difference import SURE, Difference, amount, p_text
-from local_rag.evaluation.measures import MEASURES
+from local_rag.evaluation.difference import HEAD, SURE, Difference, cells
 from local_rag.evaluation.reports.facts import failure_head, failure_lines, missing, warnings
 from local_rag.evaluation.reports.tables import tables
 from local_rag.terminal.console import NumberTable, indented
@@ -26,7 +25,6 @@ MOST_DIFFERENCES = 12
 """Differences in how two runs were made that are shown; the others are only counted."""
 
 TITLES = {"graphs": "Answers, ", "retrieval": "Retrieval, ", "router": "The "}
-HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
 
 
 def evaluation_parts(
@@ -108,7 +106,7 @@ def _value(value: object) -> str:
 
 def _pairing_parts(pairing: Pairing) -> Iterator[RenderableType]:
     yield f"{TITLES[pairing.what]}{pairing.title}{_lost(pairing)}"
-    yield NumberTable(HEAD, [_cells(figure) for figure in pairing.figures])
+    yield NumberTable(HEAD, [cells(figure) for figure in pairing.figures])
     yield ""
     yield from _verdict_parts(pairing.figures)
 
@@ -120,20 +118,6 @@ def _lost(pairing: Pairing) -> str:
         if count
     ]
     return f" (left out: {joined(parts)})" if parts else ""
-
-
-def _cells(figure: Difference) -> tuple[str, ...]:
-    measure = MEASURES[figure.measure]
-    limits = [amount(measure, limit, "+") for limit in (figure.low, figure.high) if limit is not None]
-    return (
-        figure.title,
-        f"{figure.cases:,}",
-        amount(measure, figure.mean_a),
-        amount(measure, figure.mean_b),
-        amount(measure, figure.difference, "+") if figure.differ else "same",
-        " to ".join(limits) if figure.differ and limits else "-",
-        "-" if figure.adjusted is None else p_text(figure.adjusted).removeprefix("p ").removeprefix("= "),
-    )
 
 
 def _verdict_parts(figures: Sequence[Difference]) -> Iterator[RenderableType]:

@@ -104,14 +104,13 @@ def ending_parts(run: KeptRun, label: PathLabel = short_path) -> Iterator[Render
 
 def _nodes(run: KeptRun, passages: RunPassages, whole: bool) -> Iterator[RenderableType]:
     rejected = 0
-    steps = list(_steps(run))
-    for number, (node, seconds, lines) in enumerate(steps, start=1):
+    for number, step in enumerate(run.steps, start=1):
         yield ""
-        ended = "not finished" if number == len(steps) and not run.answer else ""
-        took = ended if seconds is None else f"{seconds:.2f} s"
-        yield Text.assemble((node, "cyan"), (f"  {took}", "dim"))
+        ended = "not finished" if number == len(run.steps) and not run.answer else ""
+        took = ended if step.seconds is None else f"{step.seconds:.2f} s"
+        yield Text.assemble((step.node or "at its end", "cyan"), (f"  {took}", "dim"))
         rows = PlainTable()
-        for line in lines:
+        for line in step.lines:
             if line["event"] == "step":
                 drafts = line["state"].get("drafts", [])[rejected:]
                 rejected += len(drafts)
@@ -122,24 +121,6 @@ def _nodes(run: KeptRun, passages: RunPassages, whole: bool) -> Iterator[Rendera
                     rows.add_row("", Text(kind, "dim"), text)
         if rows.row_count:
             yield rows
-
-
-def _steps(run: KeptRun) -> Iterator[tuple[str, float | None, Sequence[Line]]]:
-    """Each node with its seconds, None where it did not end, and the lines of what happened in it."""
-    node, lines = "", list[Line]()
-    for line in run.lines[1:]:
-        if line["event"] == "started" and lines:
-            yield node, None, lines
-            lines = []
-        node = line.get("node", node) if line["event"] in ("started", "step") else node
-        lines.append(line)
-        if line["event"] == "step":
-            yield node, float(line["seconds"]), lines
-            node, lines = "", []
-        elif line["event"] in ("done", "ended"):
-            lines.pop()
-    if lines:
-        yield node or "at its end", None, lines
 
 
 def _rows(line: Line, passages: RunPassages, whole: bool) -> Iterator[tuple[str, RenderableType]]:

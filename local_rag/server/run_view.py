@@ -1,0 +1,273 @@
+"""What a client sees of a kept run: the way through the graph with what happened in each node, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from local_rag.core.serialization import from_plain
+from local_rag.core.usage import Call
+from local_rag.core.verdicts import Graded
+from local_rag.runtime.kept_run import KeptRun, RunStep, RunSummary
+from local_rag.runtime.run_difference import Change, Cost, RunDifference
+from local_rag.runtime.run_passages import RunPassages
+from local_rag.server.answer_view import AnswerView, answer_view, shown
+from local_rag.server.file_ids import file_id
+from local_rag.text.display import shorten
+from local_rag.text.urls import is_url
+
+if TYPE_CHECKING:
+    from local_rag.runtime.feedback import Feedback
+    from local_rag.runtime.trace_file import Line
+
+RUN_ID = r"^[2-9a-z]{4}$"
+"""The ID of a run, whole; `last` is for a terminal."""
+LONGEST = 300
+"""Characters of a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackView:
+    """A judged answer in a list."""
+
+    run: str
+    at: str
+    good: bool
+    note: str
+    expected: str
+    unanswerable: bool
+    question: str
+    text: str
+    status: str
+    graph: str
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPassageView:
+    """A passage that a run retrieved, with its text of today; where there is none any more `why` says so.
+
+    `file_id` is empty for what is no file of the index.
+    """
+
+    chunk_id: str
+    file_id: str
+    label: str
+    page: int | None
+    heading: str
+    start: int
+    end: int
+    url: str
+    score: float | None
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEventView:
+    """Something that happened in a node: one of the fields is set, as `kind` says."""
+
+    kind: str
+    at: float
+    query: str = ""
+    passages: tuple[str, ...] = ()
+    verdict: Graded | None = None
+    call: Call | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStepView:
+    """A node at work: when it began, in seconds from the question on, and its seconds, None where it did not end."""
+
+    node: str
+    at: float
+    seconds: float | None
+    events: tuple[RunEventView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftView:
+    """A draft that was rejected, and why."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run. `set` are the settings that were given for it, `note` says what has changed since.
+
+    `prompts` are the digests of the prompt texts by task; `hint` is what to do about `reason`, where it failed.
+    """
+
+    run: RunSummary
+    understood: str
+    engine: str
+    set: Mapping[str, str]
+    note: str
+    path: tuple[str, ...]
+    steps: tuple[RunStepView, ...]
+    passages: tuple[RunPassageView, ...]
+    verdicts: tuple[Graded, ...]
+    calls: tuple[Call, ...]
+    prompts: Mapping[str, str]
+    drafts: tuple[DraftView, ...]
+    answer: AnswerView | None
+    hint: str = ""
+    feedback: FeedbackView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """Something that differs, in the first run and in the second, as texts."""
+
+    name: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """Two runs side by side; see `runtime.run_difference.RunDifference`. `changed` names the parts that differ."""
+
+    first: RunSummary
+    second: RunSummary
+    changed: tuple[str, ...]
+    conditions: tuple[ChangeView, ...]
+    paths: tuple[tuple[str, ...], tuple[str, ...]]
+    gone: tuple[RunPassageView, ...]
+    new: tuple[RunPassageView, ...]
+    common: int
+    reordered: bool
+    verdicts: tuple[ChangeView, ...]
+    answer: tuple[ChangeView, ...]
+    costs: tuple[Cost, ...] = field(default_factory=tuple)
+
+
+def feedback_view(feedback: Feedback) -> FeedbackView:
+    """Feedback as a list shows it."""
+    names = FeedbackView.__dataclass_fields__
+    return FeedbackView(**{name: getattr(feedback, name) for name in names})
+
+
+def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
+    """A run with the passages of its index of today, its answer as plain values."""
+    passages = RunPassages.of(run)
+    then = run.conditions
+    view = RunView(
+        run=run.summary(),
+        understood=run.standalone_question if run.standalone_question != run.question else "",
+        engine=str(then["engine"].get("describe", "")),
+        set={name: _text(then["settings"][name]) for name in then.get("origins", ()) if name in then["settings"]},
+        note=passages.note(then["index"].get("content", "")),
+        path=tuple(run.path),
+        steps=tuple(_steps(run)),
+        passages=tuple(passage_view(passage, passages) for passage in run.passages),
+        verdicts=tuple(run.decisions),
+        calls=tuple(run.calls),
+        prompts=run.prompts,
+        drafts=tuple(DraftView(str(draft["text"]), str(draft["why"])) for draft in run.drafts),
+        answer=None,
+        hint=str((run.ended or {}).get("hint", "")),
+        feedback=feedback_view(feedback) if feedback else None,
+    )
+    plain: dict[str, Any] = shown(view)
+    if run.answer:
+        plain["answer"] = answer_view(run.answer, passages.label)
+    return plain
+
+
+def comparison_view(first: KeptRun, second: KeptRun, differing: RunDifference) -> RunComparison:
+    """Two runs and what differs in them."""
+    passages = RunPassages.of(first, second)
+    verdicts = (
+        ChangeView(
+            f"{change.kind} {passages.label(change.source)}{passages.place(change.chunk_id)}"
+            if change.source
+            else change.kind,
+            _verdict(change.first, change.first_score),
+            _verdict(change.second, change.second_score),
+        )
+        for change in differing.verdicts
+    )
+    return RunComparison(
+        first=first.summary(),
+        second=second.summary(),
+        changed=differing.changed,
+        conditions=tuple(map(_change, differing.conditions)),
+        paths=(tuple(first.path), tuple(second.path)),
+        gone=tuple(passage_view(passage, passages) for passage in differing.gone),
+        new=tuple(passage_view(passage, passages) for passage in differing.new),
+        common=differing.common,
+        reordered=differing.reordered,
+        verdicts=tuple(verdicts),
+        answer=tuple(_change(change, 4000) for change in differing.answer),
+        costs=differing.costs,
+    )
+
+
+def passage_view(passage: Line, passages: RunPassages) -> RunPassageView:
+    """A passage by its line of the record; texts are those of today."""
+    text, why = passages.text(passage)
+    url, source = str(passage.get("url") or ""), str(passage["source"])
+    of_index = passage["origin"] == "files" and not passage.get("second_source")
+    return RunPassageView(
+        chunk_id=str(passage["chunk_id"]),
+        file_id=file_id(source) if of_index else "",
+        label=url if is_url(url) else passages.label(source),
+        page=passage["page"],
+        heading=str(passage["heading"]),
+        start=int(passage["start"] or 0),
+        end=int(passage["end"] or 0),
+        url=url,
+        score=passage.get("score"),
+        text=text or "",
+        why=why,
+    )
+
+
+def _steps(run: KeptRun) -> Iterator[RunStepView]:
+    for step in run.steps:
+        events = tuple(event for line in step.lines if (event := _event(line)))
+        yield RunStepView(step.node, _began(step), step.seconds, events)
+
+
+def _began(step: RunStep) -> float:
+    """Seconds from the question to its first line; a node that ended knows better."""
+    first, last = float(step.lines[0]["at"]), float(step.lines[-1]["at"])
+    return first if step.seconds is None else min(first, max(0.0, last - step.seconds))
+
+
+def _event(line: Line) -> RunEventView | None:
+    kind, at = str(line["event"]), float(line["at"])
+    if kind == "retrieved":
+        ids = tuple(str(passage["chunk_id"]) for passage in line["documents"])
+        return RunEventView(kind, at, query=str(line["query"]), passages=ids)
+    if kind == "graded":
+        return RunEventView(kind, at, verdict=from_plain(Graded, line))
+    if kind == "called":
+        return RunEventView(kind, at, call=from_plain(Call, line["call"]))
+    if kind == "web_query":
+        return RunEventView(kind, at, query=str(line["query"]), text=str(line["engine"]))
+    if kind == "note":
+        return RunEventView(kind, at, text=str(line["text"]))
+    return None
+
+
+def _change(change: Change, longest: int = LONGEST) -> ChangeView:
+    return ChangeView(change.name, _text(change.first, longest), _text(change.second, longest))
+
+
+def _verdict(label: str | None, score: float | None) -> str:
+    return "none" if label is None else shorten(label, LONGEST) + ("" if score is None else f" {score:.2f}")
+
+
+def _text(value: object, longest: int = LONGEST) -> str:
+    if value is None or value in ("", [], ()):
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= longest else f"{text[:longest]}…"
