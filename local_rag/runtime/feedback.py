@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,11 +79,7 @@ class FeedbackFolder:
             raise UsageError("what the files do not answer has no expected answer", hint="leave one of them out")
         (record,) = self.runs.named([run])
         feedback = _of_run(self.runs.read(record), good, note, expected, unanswerable)
-        try:
-            make_folder(self.folder)
-            replace_file(self.folder / record.name, to_json(feedback, indent=None).encode("utf-8", "replace") + b"\n")
-        except OSError as error:
-            raise self._cannot("written to", error) from error
+        self._write(self.folder / record.name, feedback)
         return feedback
 
     def list(self) -> Sequence[Feedback]:
@@ -122,6 +118,13 @@ class FeedbackFolder:
         wanted = set(names)
         return [path for path, feedback in self._entries() if wanted.intersection(feedback.threads)]
 
+    def rename_thread(self, name: str, new: str) -> None:
+        """Write another name of a chat into the feedback on its answers, which goes with it. Raises LocalRagError."""
+        for path in self.of_threads([name]):
+            if feedback := self.read(path):
+                threads = tuple(new if thread == name else thread for thread in feedback.threads)
+                self._write(path, replace(feedback, threads=threads))
+
     def before(self, moment: str) -> Sequence[Path]:
         """The files of feedback that was given before an ISO 8601 time in UTC."""
         return [path for path, feedback in self._entries() if feedback.at < moment]
@@ -142,6 +145,13 @@ class FeedbackFolder:
         for path in self.paths():
             if feedback := self.read(path):
                 yield path, feedback
+
+    def _write(self, path: Path, feedback: Feedback) -> None:
+        try:
+            make_folder(self.folder)
+            replace_file(path, to_json(feedback, indent=None).encode("utf-8", "replace") + b"\n")
+        except OSError as error:
+            raise self._cannot("written to", error) from error
 
     def _cannot(self, what: str, error: OSError) -> LocalRagError:
         where = shlex.quote(str(self.folder))

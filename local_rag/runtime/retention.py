@@ -49,13 +49,17 @@ def delete_chats(settings: Settings, names: Sequence[str]) -> int:
 
 
 def rename_chat(settings: Settings, name: str, new: str) -> str:
-    """Give a chat another name, in the records of its questions, too; how it is stored. Raises as `Threads.rename`."""
+    """Give a chat another name, in the records of its questions and the feedback on them, too; how it is stored.
+
+    Raises as `Threads.rename`.
+    """
     from local_rag.graphs.threads import Threads
 
     with Threads.open(settings.data_folder) as threads:
         name = threads.named(name)
         new = threads.rename(name, new)
     Runs(settings).rename_thread(name, new)
+    FeedbackFolder(settings).rename_thread(name, new)
     return new
 
 

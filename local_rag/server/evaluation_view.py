@@ -134,7 +134,7 @@ def evaluation_view(name: str, path: Path) -> EvaluationView:
             TableView(
                 table.title, table.over, table.head, table.rows, tuple(column.meaning for column in table.columns)
             )
-            for table in tables(figures)
+            for table in (each.narrowed() for each in tables(figures))
         ),
         tuple(failure_lines(figures, FAILURES)),
     )
@@ -144,10 +144,10 @@ def comparison_view(settings: Settings, first: str, second: str) -> ComparisonVi
     """Two evaluations by their IDs. Raises NotFound, and UsageError for two that have nothing in common."""
     from local_rag.evaluation.comparison import compare
 
-    folders = [named(settings, each) for each in (first, second)]
-    comparison = compare(*folders)
-    sides = [_summary(name, path) for name, path in zip((first, second), folders, strict=True)]
-    before, after = (side for side in sides if side)  # compare has read both
+    folder_a, folder_b = named(settings, first), named(settings, second)
+    comparison = compare(folder_a, folder_b)
+    before, after = _summary(first, folder_a), _summary(second, folder_b)
+    assert before and after, "compare has read both"
     return ComparisonView(
         before,
         after,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from local_rag.runtime.trace_file import Line
 
 RUN_ID = r"^[2-9a-z]{4}$"
-"""The ID of a run, whole; `last` is for a terminal."""
+"""The ID of a run, whole, or `last`."""
 LONGEST = 300
 """Characters of a setting."""
 
@@ -196,14 +196,14 @@ def comparison_view(first: KeptRun, second: KeptRun, differing: RunDifference) -
         first=first.summary(),
         second=second.summary(),
         changed=differing.changed,
-        conditions=tuple(map(_change, differing.conditions)),
+        conditions=tuple(_change(change, passages) for change in differing.conditions),
         paths=(tuple(first.path), tuple(second.path)),
         gone=tuple(passage_view(passage, passages) for passage in differing.gone),
         new=tuple(passage_view(passage, passages) for passage in differing.new),
         common=differing.common,
         reordered=differing.reordered,
         verdicts=tuple(verdicts),
-        answer=tuple(_change(change, 4000) for change in differing.answer),
+        answer=tuple(_change(change, passages, 4000) for change in differing.answer),
         costs=differing.costs,
     )
 
@@ -256,8 +256,12 @@ def _event(line: Line) -> RunEventView | None:
     return None
 
 
-def _change(change: Change, longest: int = LONGEST) -> ChangeView:
-    return ChangeView(change.name, _text(change.first, longest), _text(change.second, longest))
+def _change(change: Change, passages: RunPassages, longest: int = LONGEST) -> ChangeView:
+    """Files by their names, as a person knows them."""
+    sides = (change.first, change.second)
+    if change.name in ("cited", "files"):
+        sides = tuple([*map(passages.label, side or ())] for side in sides)
+    return ChangeView(change.name, *(_text(side, longest) for side in sides))
 
 
 def _verdict(label: str | None, score: float | None) -> str:

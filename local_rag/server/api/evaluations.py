@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -145,7 +145,6 @@ def _work(place: Place, request: Start) -> Any:
     from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
     from local_rag.evaluation.requirements import must_have_extra
     from local_rag.evaluation.runner import Plan
-    from local_rag.graphs import GRAPHS
 
     must_have_extra()
     demo = next((file.demo for file in case_files(place.settings) if file.name == request.cases), False)
@@ -157,7 +156,7 @@ def _work(place: Place, request: Start) -> Any:
     settings = place.settings_of(
         INDEX if demo and request.index is None else request.index, web__enabled="off", web__source=source, **given
     )
-    graphs = () if request.retrieval_only else request.graphs or tuple(GRAPHS)
+    graphs = () if request.retrieval_only else request.graphs or get_args(GraphName)
     modes: tuple[Literal["hybrid", "dense", "words"], ...] = ("hybrid",)
     if request.retrieval_only:
         modes = ("hybrid", "dense", "words")

@@ -57,7 +57,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class MadeCases:
-    """What came of the feedback, as `evaluation.making.from_feedback.FeedbackCases` counts it; `total` is of the file."""
+    """What came of the feedback, counted as in `evaluation.making.from_feedback`; `total` are the cases of the file."""
 
     cases: str
     kept: int

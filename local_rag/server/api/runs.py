@@ -46,7 +46,7 @@ class Compare(Request):
 
 
 class MakeCase(Request):
-    """A run, the case file for it, and what is right: the run itself, expected answers, or that the files do not say."""
+    """A run, the case file for it, and what is right: the run, expected answers, or that the files do not say."""
 
     run: str = Field(pattern=RUN_ID)
     cases: str = Field(pattern=CASES_NAME)
@@ -94,7 +94,8 @@ def runs(place: Place, request: Listed) -> Any:
 
 
 def run(place: Place, request: OfRun) -> Any:
-    return run_view(_run(place, request.run), FeedbackFolder(place.settings).of_run(request.run))
+    kept = _run(place, request.run)
+    return run_view(kept, FeedbackFolder(place.settings).of_run(kept.id))
 
 
 def compare(place: Place, request: Compare) -> Any:

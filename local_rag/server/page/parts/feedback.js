@@ -1,0 +1,47 @@
+// A thumb and a note on an answer, kept as a case for evaluations.
+import { get, path, post } from "/page/api.js";
+import { html, useEffect, useState } from "/page/html.js";
+import { Form } from "/page/parts/form.js";
+import { Icon } from "/page/parts/icon.js";
+import { Problem } from "/page/parts/problem.js";
+import { say } from "/page/parts/say.js";
+
+let known = null; // every judgement by its run, asked for once however many answers are shown
+
+const judged = () => (known ||= get("feedback").then(({ feedback }) => new Map(feedback.map((each) => [each.run, each])),
+  (error) => { known = null; throw error; }));
+
+export default function Feedback({ run }) {
+  const [given, setGiven] = useState(null), [open, setOpen] = useState(false), [error, setError] = useState(null);
+  useEffect(() => {
+    let gone = false;
+    judged().then((all) => gone || setGiven(all.get(run) || null), () => {});
+    return () => { gone = true; };
+  }, [run]);
+  const keep = async (body) => {
+    const kept = body ? await post("feedback", { run, ...body }) : await post(path("feedback", run, "delete")) && null;
+    (await judged()).set(run, kept);
+    setGiven(kept);
+    setError(null);
+    say(kept ? "Your judgement is kept" : "Your judgement is taken back");
+  };
+  const judge = (good) => () => keep(given?.good === good ? null : { good, note: given?.note || "" })
+    .then(() => setOpen(!good && given?.good !== good), setError);
+  const thumb = (good, label) => html`<button type="button" class="button quiet small" aria-pressed=${given?.good === good}
+    aria-label=${label} title=${label} onClick=${judge(good)}><${Icon} name=${good ? "good" : "bad"} /></button>`;
+  return html`${thumb(true, "Good answer")}${thumb(false, "Bad answer")}
+    ${given && html`<button type="button" class="button quiet small" onClick=${() => setOpen(true)}>${given.note ? "Change the note" : "Add a note"}</button>`}
+    ${error && html`<${Problem} error=${error} />`}
+    ${open && html`<${Note} given=${given} onClose=${() => setOpen(false)} keep=${keep} />`}`;
+}
+
+function Note({ given, keep, onClose }) {
+  const [note, setNote] = useState(given.note), [expected, setExpected] = useState(given.expected), [unanswerable, setUnanswerable] = useState(given.unanswerable);
+  const send = () => keep({ good: given.good, note, expected: unanswerable ? "" : expected, unanswerable });
+  return html`<${Form} title=${given.good ? "What is good about it?" : "What is wrong with it?"} send=${send} onClose=${onClose}>
+    <label class="field">Note<textarea rows="2" maxlength="2000" value=${note} onInput=${(event) => setNote(event.target.value)}></textarea></label>
+    <label class="field">What a right answer says, in a few words (optional)
+      <input maxlength="2000" value=${expected} disabled=${unanswerable} onInput=${(event) => setExpected(event.target.value)} /></label>
+    <label class="row"><input type="checkbox" checked=${unanswerable} onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>
+    <p class="muted small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
+}

@@ -1,0 +1,42 @@
+// The checks of this machine and the models, with a button to copy each command.
+import { html } from "/page/html.js";
+import { Hint, Problem } from "/page/parts/problem.js";
+import { Table, useReply } from "/page/parts/reply.js";
+
+const STATES = { ok: ["good", "ok"], note: ["warn", "note"], bad: ["bad", "problem"] };
+const FITS = { yes: ["good", "fits"], tight: ["warn", "tight"], no: ["bad", "too large"], unknown: ["", "not known"] };
+const badge = ([tone, label]) => html`<span class=${`badge ${tone}`}>${label}</span>`;
+const size = (bytes) => (bytes === null ? "–" : `${(bytes / 1e9).toFixed(1)} GB`);
+
+export default function Doctor() {
+  const [doctor, again] = useReply("doctor"), [models, askAgain] = useReply("models");
+  return html`<div class="page">
+    <div class="row"><h1 class="fill">Doctor</h1><button class="button" disabled=${doctor.busy} onClick=${() => (again(), askAgain())}>Check again</button></div>
+    ${[doctor, models].map(({ error }) => error && html`<${Problem} error=${error} />`)}
+    ${doctor.busy && html`<p class="muted" role="status">Checking this machine…</p>`}
+    ${doctor.value && html`<${Checks} checks=${doctor.value.checks} />`}
+    ${models.value && html`<${Models} report=${models.value} />`}</div>`;
+}
+
+function Checks({ checks }) {
+  const well = checks.filter(({ state }) => state === "ok"), wrong = checks.filter(({ state }) => state !== "ok");
+  return html`<p>${wrong.length ? `${wrong.length} of ${checks.length} checks found something.` : `All ${checks.length} checks are well.`}</p>
+    <ul class="list">${[...wrong, ...well].map(({ name, state, found, fix }) => html`<li class="stack-tight">
+      <span class="row">${badge(STATES[state])}<strong>${name}</strong><bdi>${found}</bdi></span>
+      ${fix.split("\n").filter(Boolean).map((line) => html`<${Hint} text=${line} />`)}</li>`)}</ul>`;
+}
+
+function Models({ report: { models, problem, hint, profile, in_use, why, version, server } }) {
+  const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
+  return html`<${Table} title="Models" head=${["Model", "Memory", "", "State", "About"]} numbers=${5}
+      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, size(model.memory), badge(FITS[model.fits]), stateOf(model), model.about])}
+      over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${problem ? "" : ` Ollama ${version} answers at ${server}.`}`} />
+    ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
+    <${Hint} text=${problem ? hint : missing ? "local-rag models pull   installs what is missing" : "local-rag models try   gives the model each of its tasks once"} />`;
+}
+
+function stateOf({ remote_host, refused, loaded, window, installed, download }) {
+  if (remote_host) return `answers from ${remote_host}${refused ? ", not asked" : ""}`;
+  if (loaded) return `loaded${window ? `, ${window} tokens` : ""}`;
+  return installed === null ? `download ${size(download)}` : `installed, ${size(installed)}`;
+}

@@ -1,0 +1,134 @@
+"""Runs, judged answers, evaluations and the checks in a real browser, over a real server with real runs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.evaluation_cases import cases_file
+from support.garden import enter, notes_in
+from support.serving import a_place, served
+
+from local_rag.cli.app import run
+from local_rag.evaluation.cases import read_cases
+from local_rag.runtime.kept_runs import Runs
+from local_rag.server.sessions import new_token
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """Two questions about indexed notes, one of which they do not answer, and a case file."""
+    base = tmp_path_factory.mktemp("asked")
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes_in(base))]) == 0
+        assert run(["ask", GREENHOUSE, "--k", "1"]) == 0
+        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
+        (base / "data/cases").mkdir()
+        cases_file(base / "data/cases")
+    return base
+
+
+@pytest.fixture
+def here(asked, monkeypatch):
+    enter(monkeypatch, asked)
+    return asked
+
+
+@pytest.fixture
+def tab(browser, here):
+    """A tab that is signed in to a server."""
+    place = a_place()
+    session = place.sessions.start(new_token(place.settings.data_folder, place.sessions.port))
+    cookie = {"name": place.sessions.cookie, "value": session, "domain": "127.0.0.1", "path": "/"}
+    cookie |= {"expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}
+    state = {"cookies": [cookie], "origins": []}
+    with served(place) as address, browser.tab(f"{address}/", axe=True, storage_state=state) as opened:
+        yield opened
+    place.close()
+
+
+def show(tab, view, heading):
+    """Go to a view by the navigation."""
+    tab.page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+    tab.page.get_by_role("heading", name=heading, exact=True).wait_for()
+
+
+def test_a_run_is_replayed_on_the_drawing_compared_and_kept_as_a_case(tab, here):
+    show(tab, "Runs", "Runs")
+    tab.page.get_by_role("searchbox").fill("greenhouse")
+    tab.page.get_by_text(CUP).wait_for(state="detached")
+    tab.page.get_by_role("link", name=GREENHOUSE).click()
+    tab.page.get_by_role("heading", name="The way to it").wait_for()
+    drawing = tab.page.get_by_role("img", name=re.compile("way through the graph"))
+    assert "Retrieve" in drawing.get_attribute("aria-label")
+    slider = tab.page.get_by_role("slider", name="Step")
+    slider.fill("1")
+    assert drawing.locator(".running").count() == 1, "the node of that step is lit"
+    tab.page.get_by_role("button", name="Replay").click()
+    tab.page.get_by_role("button", name="Pause").wait_for()
+    tab.page.get_by_role("button", name="notes/plan.md").first.wait_for()
+    assert tab.axe() == []
+    tab.page.get_by_role("button", name="Make a case of it").click()
+    tab.page.get_by_role("textbox", name="Case file").or_(tab.page.get_by_role("combobox", name="Case file")).fill(
+        "from runs"
+    )
+    assert tab.axe() == []
+    tab.page.get_by_role("button", name="Keep").click()
+    tab.page.get_by_role("dialog").wait_for(state="detached")
+    (case,) = read_cases(here / "data/cases/from runs.jsonl")
+    assert (case.question, case.answerable, len(case.relevant)) == (GREENHOUSE, True, 1)
+    show(tab, "Runs", "Runs")
+    for box in tab.page.get_by_role("checkbox").all():
+        box.check()
+    tab.page.get_by_role("button", name="Compare").click()
+    tab.page.get_by_role("heading", name="Two runs").wait_for()
+    tab.page.get_by_text("They differ in").wait_for()
+    tab.page.get_by_role("heading", name="Costs").wait_for()
+    assert tab.axe() == []
+
+
+def test_judged_answers_become_cases_on_which_an_evaluation_is_started_and_read(tab, here):
+    answered = {each.question: each.id for each in Runs.open().list()}[GREENHOUSE]
+    show(tab, "Runs", "Runs")
+    tab.page.get_by_role("link", name=GREENHOUSE).click()
+    tab.page.get_by_role("button", name="Bad answer").click()
+    tab.page.get_by_label("Note", exact=True).fill("the fence is missing")
+    tab.page.get_by_label("What a right answer says").fill("4,200 euros")
+    assert tab.axe() == []
+    tab.page.get_by_role("button", name="Keep").click()
+    tab.page.get_by_role("dialog").wait_for(state="detached")
+    assert tab.page.get_by_role("button", name="Bad answer").get_attribute("aria-pressed") == "true"
+    show(tab, "Evaluation", "Evaluation")
+    tab.see("the fence is missing")
+    tab.page.get_by_role("button", name="Make cases of them").click()
+    tab.see("1 kept; the file has 1 cases now.")
+    (case,) = read_cases(here / "data/cases/my cases.jsonl")
+    assert case.answers == ("4,200 euros",) and answered in case.note
+    tab.page.get_by_role("combobox", name="Case file").first.select_option("mine")
+    tab.page.get_by_role("checkbox", name="self-rag").uncheck()
+    tab.page.get_by_role("checkbox", name="plain").check()
+    assert tab.axe() == []
+    tab.page.get_by_role("button", name="Start").click()
+    tab.page.get_by_role("progressbar").wait_for()
+    tab.page.get_by_role("link", name="Look at what came out").click(timeout=300_000)
+    tab.page.get_by_role("heading", name=re.compile("Retrieval")).first.wait_for()
+    assert tab.axe() == []
+    with tab.page.context.expect_page() as opened:
+        tab.page.get_by_role("link", name="Report").click()
+    report = opened.value
+    report.get_by_role("heading").first.wait_for()
+    assert report.evaluate("self.origin") == "null", "an origin of its own"
+    report.close()
+
+
+def test_checks_come_with_commands_to_copy(tab):
+    show(tab, "Doctor", "Doctor")
+    tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)
+    tab.page.get_by_role("heading", name="Models").wait_for()
+    assert tab.page.get_by_role("button", name="Copy").count() > 0
+    assert tab.axe() == []

@@ -1,0 +1,150 @@
+"""Runs and feedback over the API, on real runs of an index of notes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from support.garden import enter, notes_in
+from support.serving import Client, a_place
+
+from local_rag.cli.app import run
+from local_rag.evaluation.cases import read_cases
+from local_rag.runtime.kept_runs import Runs
+from local_rag.server.file_ids import file_id
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """Two questions about the notes: one in a chat, one that they do not answer."""
+    base = tmp_path_factory.mktemp("asked") / "now"
+    base.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes_in(base))]) == 0
+        assert run(["ask", GREENHOUSE, "--k", "1", "--thread", "garden"]) == 0
+        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
+    shutil.copytree(base, base.parent / "kept")
+    return base
+
+
+@pytest.fixture
+def here(asked, monkeypatch):
+    shutil.rmtree(asked)
+    shutil.copytree(asked.parent / "kept", asked)
+    enter(monkeypatch, asked)
+    monkeypatch.chdir(asked)
+    return asked
+
+
+@pytest.fixture
+def client(here):
+    place = a_place()
+    yield Client(place)
+    place.close()
+
+
+@pytest.fixture
+def ids(here):
+    return {each.question: each.id for each in Runs.open().list()}
+
+
+def got(client, path, status=200):
+    response = client.get(path)
+    assert response.status_code == status, response.text
+    return response.json() if status == 200 else response.json()["error"]
+
+
+def posted(client, path, body=None, status=200):
+    response = client.post(path, body)
+    assert response.status_code == status, response.text
+    return response.json() if status == 200 else response.json()["error"]
+
+
+def test_runs_are_listed_in_pages_by_words_and_status(client, ids):
+    every = got(client, "/api/runs")
+    assert [each["question"] for each in every["runs"]] == [CUP, GREENHOUSE] and every["next"] is None
+    first = got(client, "/api/runs?limit=1")
+    assert (first["next"], first["total"]) == (1, 2)
+    assert got(client, "/api/runs?limit=1&cursor=1")["runs"][0]["id"] == ids[GREENHOUSE]
+    assert got(client, "/api/runs?filter=GREENH")["total"] == 1 == got(client, "/api/runs?status=abstained")["total"]
+    assert got(client, "/api/runs?index=default")["total"] == 2
+    assert got(client, "/api/runs?status=good", 400)["code"] == "usage"
+
+
+def test_a_run_is_shown_with_its_path_verdicts_passages_timings_and_answer(client, ids, here):
+    shown = got(client, f"/api/runs/{ids[CUP]}")
+    nodes = [step["node"] for step in shown["steps"] if step["node"]]
+    assert nodes == shown["path"] == ["retrieve", "grade_documents", "discard_documents", "give_up"]
+    began = [step["at"] for step in shown["steps"]]
+    assert began == sorted(began) and all(step["seconds"] >= 0 for step in shown["steps"][:4])
+    (retrieved,) = [event for event in shown["steps"][0]["events"] if event["kind"] == "retrieved"]
+    assert retrieved["passages"] == [passage["chunk_id"] for passage in shown["passages"]]
+    graded = [event["verdict"] for event in shown["steps"][1]["events"] if event["kind"] == "graded"]
+    assert {verdict["kind"] for verdict in graded} >= {"relevance"} and shown["prompts"] == {}
+    passages = {passage["label"]: passage for passage in shown["passages"]}
+    plan = passages["notes/plan.md"]
+    assert plan["file_id"] == file_id(str(here / "notes/plan.md")) and plan["text"] and plan["why"] == ""
+    assert (shown["answer"]["status"], shown["answer"]["blocks"]) == ("abstained", shown["answer"]["blocks"])
+    assert shown["run"]["engine"] == "extractive" and shown["set"]["graph"] == "crag"
+    answered = got(client, f"/api/runs/{ids[GREENHOUSE]}")
+    assert answered["answer"]["citations"][0]["label"] == "notes/plan.md" and answered["run"]["thread"] == "garden"
+    assert got(client, "/api/runs/zzzz", 404)["code"] == "not_found"
+    assert got(client, "/api/runs/last")["run"]["id"] == ids[CUP]
+    assert got(client, "/api/runs/..%2Fx", 404)
+
+
+def test_two_runs_side_by_side(client, ids):
+    shown = got(client, f"/api/runs/compare?first={ids[GREENHOUSE]}&second={ids[CUP]}")
+    assert set(shown["changed"]) >= {"path", "answer"} and shown["paths"][1][0] == "retrieve"
+    assert {change["name"] for change in shown["conditions"]} >= {"question", "graph", "k"}
+    assert [cost["name"] for cost in shown["costs"]][:4] == ["calls", "prompt tokens", "output tokens", "seconds"]
+    assert all(change["first"] != change["second"] for change in shown["verdicts"])
+    same = got(client, f"/api/runs/compare?first={ids[CUP]}&second={ids[CUP]}")
+    assert same["changed"] == [] and same["common"] == 2
+
+
+def test_a_run_becomes_a_case_in_a_file_of_the_data_folder(client, ids, here):
+    path = f"/api/runs/{ids[GREENHOUSE]}/case"
+    assert posted(client, path, {"cases": "my own"}, 400)["message"].startswith("say what a right answer is")
+    made = posted(client, path, {"cases": "my own", "answers": ["4,200 euros"]})
+    assert (made["question"], made["sources"], made["total"]) == (GREENHOUSE, 1, 1)
+    file = here / "data/cases/my own.jsonl"
+    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+    assert "has that question already" in posted(client, path, {"cases": "my own", "right": True}, 400)["message"]
+    wrong = posted(client, f"/api/runs/{ids[CUP]}/case", {"cases": "my own", "right": True})
+    assert (wrong["answerable"], wrong["total"]) == (False, 2) and len(read_cases(file)) == 2
+    for name in ("../x", "/etc/x", ".hidden", "a/b", "", "x" * 81):
+        assert posted(client, path, {"cases": name, "right": True}, 400)["code"] == "usage"
+    (listed,) = got(client, "/api/cases")["cases"]
+    assert (listed["name"], listed["cases"], listed["answerable"], listed["unanswerable"]) == ("my own", 2, 1, 1)
+
+
+def test_feedback_is_given_listed_made_into_cases_and_taken_back(client, ids):
+    given = posted(
+        client, "/api/feedback", {"run": ids[GREENHOUSE], "good": True, "note": "a \u202ereversed\u202c note"}
+    )
+    assert (given["good"], given["note"], given["question"]) == (True, "a reversed note", GREENHOUSE)
+    posted(client, "/api/feedback", {"run": ids[CUP], "good": False, "note": "it is there"})
+    assert [each["run"] for each in got(client, "/api/feedback")["feedback"]] == [ids[CUP], ids[GREENHOUSE]]
+    assert got(client, "/api/runs")["good"] == {ids[CUP]: False, ids[GREENHOUSE]: True}
+    assert got(client, f"/api/runs/{ids[CUP]}")["feedback"]["note"] == "it is there"
+    made = posted(client, "/api/feedback/cases", {"cases": "judged"})
+    assert (made["kept"], made["known"], made["unlabelled"], made["elsewhere"], made["total"]) == (2, 0, 0, 0, 2)
+    assert posted(client, "/api/feedback/cases", {"cases": "judged"})["known"] == 2
+    assert posted(client, f"/api/feedback/{ids[CUP]}/delete")["deleted"] == [ids[CUP]]
+    assert len(got(client, "/api/feedback")["feedback"]) == 1
+    assert posted(client, "/api/feedback", {"run": "zzzz", "good": True}, 400)["code"] == "usage"
+    assert posted(client, "/api/feedback", {"run": ids[CUP], "good": "maybe"}, 400)["code"] == "usage"
+
+
+def test_a_thread_that_is_renamed_takes_its_feedback_along(client, ids):
+    posted(client, "/api/feedback", {"run": ids[GREENHOUSE], "good": True})
+    posted(client, "/api/threads/garden/rename", {"to": "yard"})
+    posted(client, "/api/threads/yard/delete")
+    assert got(client, "/api/feedback")["feedback"] == []

@@ -1,0 +1,74 @@
+"""The evaluation of a server: one at a time, watched by several or by nobody, stopped by a person or at the end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from local_rag.core import cancel
+from local_rag.core.errors import Stopped, UsageError
+from local_rag.server.errors import ApiError
+from local_rag.server.evaluation_job import EvaluationJobs
+
+
+class Work:
+    """Says how far it is, waits until it is let, and looks whether it is to stop."""
+
+    def __init__(self):
+        self.begun, self.gate = threading.Event(), threading.Event()
+
+    def __call__(self, job):
+        job.say("a note")
+        with job.progress() as show:
+            show(0.5, "1 of 2 steps")
+            self.begun.set()
+            while not self.gate.is_set():
+                cancel.current().wait(0.01)
+            show(1.0, "2 of 2 steps")
+        return "evaluation"
+
+
+def test_one_runs_at_a_time_and_is_watched_from_its_beginning_or_later():
+    jobs, work = EvaluationJobs(), Work()
+    job = jobs.start("mine", work)
+    first = job.events(threading.Event())
+    assert next(first)[0] in ("note", "progress")
+    assert work.begun.wait(60)
+    with pytest.raises(ApiError, match="an evaluation of 'mine' is running") as met:
+        jobs.start("other", work)
+    assert met.value.status == 409 and jobs.running is job and job.view.doing == "1 of 2 steps"
+    later = job.events(threading.Event())
+    assert [name for name, _ in (next(later), next(later))] == ["note", "progress"]
+    work.gate.set()
+    assert [*first][-1][1].share == 1.0 and [*later][-1][1].doing == "2 of 2 steps"
+    job.wait(60)
+    assert (job.evaluation, job.error, jobs.running) == ("evaluation", None, None)
+
+
+def test_it_goes_on_when_who_watches_leaves_and_ends_when_it_is_stopped():
+    jobs, work, left = EvaluationJobs(), Work(), threading.Event()
+    job = jobs.start("mine", work)
+    assert work.begun.wait(60)
+    left.set()
+    assert [*job.events(left)] == [] and jobs.running is job
+    assert jobs.stop()
+    job.wait(60)
+    assert isinstance(job.error, Stopped) and "what it has is kept" in str(job.error)
+    assert not jobs.stop() and jobs.running is None, "another may begin"
+
+
+def test_the_end_of_the_server_stops_it():
+    jobs, work = EvaluationJobs(), Work()
+    job = jobs.start("mine", work)
+    jobs.close()
+    assert job.ended and isinstance(job.error, Stopped)
+
+
+def test_an_error_is_kept_for_who_watches():
+    def fails(job):
+        raise UsageError("no case", hint="make some")
+
+    job = EvaluationJobs().start("mine", fails)
+    assert [name for name, _ in job.events(threading.Event())] == ["progress"]
+    assert isinstance(job.error, UsageError)
