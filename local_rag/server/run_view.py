@@ -258,10 +258,10 @@ def _event(line: Line) -> RunEventView | None:
 
 def _change(change: Change, passages: RunPassages, longest: int = LONGEST) -> ChangeView:
     """Files by their names, as a person knows them."""
-    sides = (change.first, change.second)
+    first, second = change.first, change.second
     if change.name in ("cited", "files"):
-        sides = tuple([*map(passages.label, side or ())] for side in sides)
-    return ChangeView(change.name, *(_text(side, longest) for side in sides))
+        first, second = ([*map(passages.label, side or ())] for side in (first, second))
+    return ChangeView(change.name, _text(first, longest), _text(second, longest))
 
 
 def _verdict(label: str | None, score: float | None) -> str:
