@@ -148,7 +148,8 @@ class Corpus(Protocol):
 
         Metadata: source, page, heading, start, end, chunk_id, score (cosine), rank_score, origin, url; title, author
         and date (ISO 8601) are what the document says of itself, `modified` is when its file was last changed (ISO 8601
-        or ""), `named` the words of the query that name it, or "".
+        or ""), `named` the words of the query that name it, or ""; `sparse`, which a corpus may leave out, is BM25 as a
+        share of the highest possible.
         """
 
     def catalog(self) -> Catalog: ...

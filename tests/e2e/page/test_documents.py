@@ -10,6 +10,7 @@ import pypdfium2
 import pytest
 from support.fakes_index import HashingEmbedder
 from support.hostile import make_pdf
+from support.page_server import passage
 from support.serving import a_place, served
 
 from local_rag.config.settings import Settings
@@ -151,3 +152,55 @@ def test_documents_have_no_serious_findings_of_axe(opened, notes, width, scheme)
         tab.page.locator("rect.spot").wait_for()
         assert tab.axe() == []
         assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, server):
+    damaged = {"label": "a.pdf", "reason": "is damaged", "fix": "local-rag index --retry", "partly": False}
+    state = {
+        "index": "default", "exists": True, "allowed": [{"file_id": "r1", "label": "~/notes"}], "syncing": None,
+        "hint": "", "about": "letters", "files": 2, "pages": 0, "documents": 2, "chunks": 5, "embedded": 3,
+        "seconds_left": 100.0, "bytes": 2_000_000, "embedder": "minilm", "last_sync": "2026-11-23T01:00:00+00:00",
+        "roots": [], "skipped": [damaged],
+    }  # fmt: skip
+    server.answers["index"] = (200, state)
+    server.answers["files"] = (200, {"files": [], "matching": 0, "total": 0, "cursor": None})
+    folder = {"name": "letters", "below": "letters", "indexed": False}
+    server.answers["index/folders"] = (200, {"label": "~/notes", "below": "", "folders": [folder], "more": 0})
+    busy = {"error": {"code": "index_busy", "message": "the index is being changed already", "hint": "wait"}}
+    server.answers["index/sync"] = (409, busy)
+    with browser.tab(f"{server.url}#/index") as tab:
+        tab.expected.append("409")
+        tab.see("3 of 5 passages are embedded")
+        tab.see("local-rag index --retry")
+        tab.page.get_by_role("button", name="Bring up to date").click()
+        tab.see("the index is being changed already")
+        tab.page.get_by_role("button", name="Add a folder").click()
+        tab.page.get_by_role("button", name="letters").click()
+        tab.page.get_by_role("button", name="Index this folder").click()
+        tab.page.get_by_role("dialog").wait_for(state="detached")
+    assert ("index/add", {"root": "r1", "below": "letters"}) in server.posted
+
+
+def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, server):
+    passages = [passage(1), passage(2, "notes.md", "The roof was mended in May.")]
+    server.answers["search"] = (200, {"passages": passages, "notes": ["3 of 9 passages are embedded"]})
+    spread = {
+        "file_id": "f2", "label": "notes.md", "title": "", "kind": "text", "document": 0, "documents": 1, "page": None,
+        "pages": None, "segments": [{"text": "The roof was mended in May.", "mark": True}], "before": None,
+        "after": None, "image": None, "rectangles": [], "placed": True, "changed": False, "original": "text", "why": "",
+    }  # fmt: skip
+    server.answers["documents/f2/place"] = (200, spread)
+    with browser.tab(f"{server.url}#/search", axe=True) as tab:
+        box = tab.page.get_by_role("searchbox", name="Search your files")
+        assert box.evaluate("(box) => box === document.activeElement")
+        box.fill('roof "in May"')
+        box.press("Enter")
+        tab.see("3 of 9 passages are embedded")
+        assert tab.axe() == []
+        tab.page.get_by_role("button", name="notes.md, p. 2").click()
+        assert tab.page.locator(".stored mark").inner_text() == "The roof was mended in May."
+        tab.see("Quote 2 of 2")
+        tab.page.get_by_role("button", name="Close the document").click()
+        tab.page.locator(".stored").wait_for(state="detached")
+        assert "#/search?q=roof+%22in+May%22" in tab.page.url
+    assert server.posted[-1][1]["query"] == 'roof "in May"'

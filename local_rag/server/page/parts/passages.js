@@ -20,5 +20,5 @@ export function Passages({ passages, verdicts = [], onOpen, scores = true }) {
 
 function scoresOf({ score, dense, sparse }) {
   const named = [["score", score], ["dense", dense], ["sparse", sparse]];
-  return named.filter(([, value]) => value != null).map(([name, value]) => `${name} ${value.toFixed(2)}`).join(" · ");
+  return named.filter(([, value]) => value != null).map(([name, value]) => `${name} ${value.toFixed(value < 0.1 ? 4 : 2)}`).join(" · ");
 }

@@ -1,5 +1,7 @@
 // Search without an answer: the passages that fit, and the document beside them.
+import { post } from "/page/api.js";
 import { html, useEffect, useRef, useState } from "/page/html.js";
+import { IndexChoice } from "/page/parts/index_choice.js";
 import { lazy } from "/page/parts/lazy.js";
 import { Passages } from "/page/parts/passages.js";
 import { Problem } from "/page/parts/problem.js";
@@ -11,62 +13,50 @@ const DocumentPane = lazy("/page/parts/document_pane.js");
 const MODES = { hybrid: "meaning and words", dense: "meaning", words: "words" };
 const MOST = 50;
 
-export default function Search({ route, api }) {
-  const [form, setForm] = useState({ mode: "hybrid", within: "", k: 10, index: "", ...route.query, query: route.query.q || "" });
-  const [state, setState] = useState({});
-  const [indexes, setIndexes] = useState([]);
+export default function Search({ route }) {
+  const { q = "", mode = "hybrid", within = "", index = "" } = route.query;
+  const [form, setForm] = useState({ q, mode, within, index });
+  const [{ passages, notes = [], error, busy, k }, setState] = useState({});
   const quotes = useQuotes();
   const going = useRef(null);
   const box = useRef(null);
-  const set = (change) => setForm({ ...form, ...change });
-
-  const search = (next = form) => {
+  const search = (change = {}, k = 10) => {
+    const next = { ...form, ...change };
+    const { q: query, mode, within, index } = next;
     setForm(next);
     quotes.close();
     going.current?.abort();
-    if (!next.query.trim()) return setState({});
-    going.current = new AbortController();
-    const { query, mode, index } = next;
-    const within = next.within.split(",").map((glob) => glob.trim()).filter(Boolean);
-    replace("search", [], { q: query, mode: mode === "hybrid" ? "" : mode, within: next.within, index, k: next.k === 10 ? "" : next.k });
-    setState({ ...state, busy: true, error: null });
-    const signal = going.current.signal;
-    api.post("search", { query, mode, within, k: Number(next.k), ...(index && { index }) }, signal).then(
-      (found) => {
-        setState(found);
-        say(found.passages.length ? `${found.passages.length} passages` : "Nothing matches");
-      },
+    if (!query.trim()) return setState({});
+    replace("search", [], next);
+    const { signal } = (going.current = new AbortController());
+    const globs = within.split(",").map((glob) => glob.trim()).filter(Boolean);
+    setState({ passages, busy: true });
+    post("search", { query, mode, k, within: globs, index: index || null }, signal).then(
+      (found) => (setState({ ...found, k }), say(`${found.passages.length} passages`)),
       (error) => signal.aborted || setState({ error }),
     );
   };
   useEffect(() => {
-    api.get("choices").then(({ indexes }) => setIndexes(indexes), () => {});
     box.current.focus();
-    if (form.query) search();
+    search();
     return () => going.current?.abort();
   }, []);
-
-  const { passages, notes = [], error, busy } = state;
+  const type = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   return html`<div class=${quotes.active ? "ask beside" : "ask"}><div class="conversation"><div class="page">
     <h1>Search</h1>
     <form class="stack" role="search" onSubmit=${(event) => (event.preventDefault(), search())}>
-      <div class="row"><input class="fill" type="search" aria-label="Search your files" placeholder='Words or a question; "exact phrase" -word' ref=${box} value=${form.query} maxlength="4000" onInput=${(event) => set({ query: event.target.value })} />
+      <div class="row"><input class="fill" type="search" aria-label="Search your files" placeholder='Words or a question; "exact phrase" -word' ref=${box} value=${form.q} maxlength="4000" onInput=${type("q")} />
         <button class="button primary">Search</button></div>
-      <div class="row">
-        <label class="choice">by <select value=${form.mode} onChange=${(event) => search({ ...form, mode: event.target.value })}>${Object.entries(MODES).map(([mode, label]) => html`<option key=${mode} value=${mode}>${label}</option>`)}</select></label>
-        ${indexes.length > 1 && html`<label class="choice">in the index <select value=${form.index} onChange=${(event) => search({ ...form, index: event.target.value })}><option value="">as usual</option>${indexes.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`}
-        <label class="choice">only in <input value=${form.within} placeholder="all files, or *.pdf" onInput=${(event) => set({ within: event.target.value })} /></label>
-      </div>
+      <div class="row"><label class="choice">by <select value=${form.mode} onChange=${(event) => search({ mode: event.target.value })}>${Object.entries(MODES).map(([mode, label]) => html`<option value=${mode}>${label}</option>`)}</select></label>
+        <${IndexChoice} value=${form.index} onChange=${(index) => search({ index })} />
+        <label class="choice">only in <input value=${form.within} placeholder="all files, or *.pdf" onInput=${type("within")} /></label></div>
     </form>
     ${error && html`<${Problem} error=${error} retry=${() => search()} />`}
-    ${notes.map((note) => html`<p key=${note} class="muted small">${note}</p>`)}
-    ${busy && html`<p class="muted">Searching…</p>`}
-    ${passages?.length > 0 && html`<${Passages} passages=${passages} onOpen=${(passage, opener) => quotes.open(passages, passage, opener)} />`}
-    ${passages?.length === 0 && !busy && html`<p class="empty">Nothing in these files matches.</p>`}
-    ${passages?.length >= form.k && form.k < MOST && html`<p><button class="button" onClick=${() => search({ ...form, k: MOST })}>More passages</button></p>`}
-    ${!passages && !busy && !error && html`<p class="empty">The passages of your files that fit best, without an answer and without a language model.</p>`}
+    ${notes.map((note) => html`<p class="muted small">${note}</p>`)}
+    ${passages?.length ? html`<${Passages} passages=${passages} onOpen=${(passage, opener) => quotes.open(passages, passage, opener)} />`
+      : !error && html`<p class="empty">${busy ? "Searching…" : passages ? "Nothing in these files matches." : "The passages of your files that fit best, without an answer."}</p>`}
+    ${passages?.length >= k && k < MOST && html`<p><button class="button" onClick=${() => search({}, MOST)}>More passages</button></p>`}
   </div></div>
   ${quotes.active && html`<aside class="doc" ref=${quotes.pane} tabindex="-1" aria-label="Document">
-    <${DocumentPane} api=${api} citation=${quotes.active} position=${quotes.position} onClose=${quotes.close} onPrevious=${quotes.previous} onNext=${quotes.next} /></aside>`}
-  </div>`;
+    <${DocumentPane} citation=${quotes.active} position=${quotes.position} onClose=${quotes.close} onPrevious=${quotes.previous} onNext=${quotes.next} /></aside>`}</div>`;
 }
