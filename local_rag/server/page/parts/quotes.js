@@ -36,7 +36,7 @@ export function useQuotes() {
   return { active, position, pane, open, close, next: () => step(1), previous: () => step(-1) };
 }
 
-function useEscape(quotes, otherwise) {
+export function useEscape(quotes, otherwise) {
   const latest = useRef(null);
   latest.current = () => (quotes.active ? quotes.close() : otherwise());
   useEffect(() => {

@@ -5,7 +5,7 @@ import { asked, Composer, usualSettings } from "/page/parts/composer.js";
 import { lazy } from "/page/parts/lazy.js";
 import { LiveTurn, Stopped } from "/page/parts/live_turn.js";
 import { Problem } from "/page/parts/problem.js";
-import { useQuotes } from "/page/parts/quotes.js";
+import { useEscape, useQuotes } from "/page/parts/quotes.js";
 import { say } from "/page/parts/say.js";
 import { threadsChanged } from "/page/parts/thread_list.js";
 import { quotesOf, Turn } from "/page/parts/turn.js";
