@@ -23,9 +23,6 @@ from local_rag.text.urls import is_url
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-_OFFSETS = {"text"}
-"""The keys of an answer whose strings others count code points of."""
-
 
 @dataclass(frozen=True, slots=True)
 class CitationView(Citation):
@@ -117,8 +114,7 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
         turn=turn,
         at=at,
     )
-    plain: dict[str, Any] = shown(view)
-    return plain
+    return {**shown(view), "text": same_length(answer.text)}  # others count code points of it
 
 
 def citation_view(citation: Citation, label: PathLabel, texts: AnswerTexts) -> CitationView:
@@ -207,12 +203,12 @@ def shown(value: Any) -> Any:
     return harmless(to_plain(value))
 
 
-def harmless(value: Any, key: str = "") -> Any:
-    """Plain values without control characters and bidirectional overrides; the text of an answer keeps its length."""
+def harmless(value: Any) -> Any:
+    """Plain values without control characters and bidirectional overrides."""
     if isinstance(value, str):
-        return same_length(value) if key in _OFFSETS else printable(value)
+        return printable(value)
     if isinstance(value, Mapping):
-        return {name: harmless(item, name) for name, item in value.items()}
+        return {name: harmless(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [harmless(item, key) for item in value]
+        return [harmless(item) for item in value]
     return value

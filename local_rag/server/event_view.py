@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,13 +102,29 @@ class WebQueryView:
     asks: bool
 
 
-def event_view(event: Event, label: PathLabel, *, asks: bool) -> tuple[str, dict[str, Any]] | None:
-    """Name and value of an event that is not the last, as plain values; None for what a client is not sent.
+LOADING = "load"
+"""The node that works while a model is loaded; no event says that it has ended, but that another one begins."""
+
+
+@dataclass
+class EventViews:
+    """Makes names and plain values of the events of one question, but for the last. `label` names files.
 
     `asks`: somebody is asked before a web query leaves.
     """
-    named = _named(event, label, asks)
-    return named and (named[0], shown(named[1]))
+
+    label: PathLabel
+    asks: bool
+    _loads_since: float | None = None
+
+    def __call__(self, event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+        if self._loads_since is not None and isinstance(event, Started | Step):
+            yield "node_ended", shown(NodeEnded(LOADING, time.monotonic() - self._loads_since))
+            self._loads_since = None
+        if isinstance(event, Started) and event.node == LOADING:
+            self._loads_since = time.monotonic()
+        if (named := _named(event, self.label, self.asks)) is not None:
+            yield named[0], shown(named[1])
 
 
 def _named(event: Event, label: PathLabel, asks: bool) -> tuple[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from local_rag.config.values import EngineName, GraphName
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
@@ -98,6 +100,27 @@ class Confirmed:
     done: bool = True
 
 
+EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
+"""An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node and the centre of its box, pixels of a page; `label` is its name for people."""
+
+    id: str
+    label: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    name: str
+    nodes: Sequence[NodeView]
+    edges: Sequence[EdgeView]
+
+
 @dataclass(frozen=True, slots=True)
 class GraphChoice:
     """A graph, and in a line what it does."""
@@ -157,9 +180,10 @@ def _events(place: Place, request: Ask, question: Question, narrowing: Narrowing
 
 
 def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowing) -> Iterator[tuple[str, Any]]:
+    began = time.monotonic()
     yield "node_started", NodeStarted(OPENING, "opening the index")
     rag = place.rag(request.index, **_settings(place, request))
-    yield "node_ended", NodeEnded(OPENING, 0.0)
+    yield "node_ended", NodeEnded(OPENING, time.monotonic() - began)
     label = rag.index.path_labels()
     stream = rag.stream(
         question.text,
@@ -171,6 +195,7 @@ def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowi
         cancel=question.cancel,
     )
     asks = request.caller == "cookie"
+    views = event_view.EventViews(label, asks)
     with closing(cast("Generator[Event]", stream)) as events:
         for event in events:
             if isinstance(event, Done):
@@ -179,8 +204,7 @@ def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowi
                 return
             if isinstance(event, WebQuery) and asks:
                 question.proposed(event)
-            if (view := event_view.event_view(event, label, asks=asks)) is not None:
-                yield view
+            yield from views(event)
 
 
 def _turn(place: Place, thread: str) -> int:
@@ -218,16 +242,20 @@ def consent(place: Place, request: Consent) -> Confirmed:
     return Confirmed()
 
 
-def graph(place: Place, request: GraphOf) -> dict[str, Any]:
+def graph(place: Place, request: GraphOf) -> GraphView:
     """A graph as the settings wire it, laid out in layers."""
     from local_rag.graphs.deps import Options
     from local_rag.graphs.drawing import layout
 
     nodes, edges = layout(request.name, Options.of(place.settings.values, memory=request.memory))
-    drawn = [
-        {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional} for edge in edges
-    ]
-    return {"name": request.name, "nodes": nodes, "edges": drawn}
+    return GraphView(
+        request.name,
+        [NodeView(node.id, node.label, node.x, node.y) for node in nodes],
+        [
+            {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional}
+            for edge in edges
+        ],
+    )
 
 
 def choices(place: Place, request: Nothing) -> Choices:
@@ -297,6 +325,8 @@ ENDPOINTS = (
         "session",
         "let the words of a web query leave, or not",
     ),
-    Endpoint("GET", "/api/graphs/{name}", graph, GraphOf, dict, "both", "the nodes and edges of a graph, laid out"),
+    Endpoint(
+        "GET", "/api/graphs/{name}", graph, GraphOf, GraphView, "both", "the nodes and edges of a graph, laid out"
+    ),
     Endpoint("GET", "/api/choices", choices, Nothing, Choices, "both", "what a question can set, and the defaults"),
 )

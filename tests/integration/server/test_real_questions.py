@@ -27,6 +27,10 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(t
     assert (citation["label"], citation["where"]) == ("notes/lease.md", "§ Lease")
     place_ = client.get(f"/api/documents/{citation['file_id']}/place?start={citation['start']}&end={citation['end']}")
     assert [each["text"] for each in place_.json()["segments"] if each["mark"]] == [citation["quote"]]
+    works, ended = (
+        [value["node"] for name, value in events if name == kind] for kind in ("node_started", "node_ended")
+    )
+    assert works[0] == "open" and set(works) <= set(ended), "whatever begins has ended"
     passages = [each for name, value in events if name == "retrieved" for each in value["passages"]]
     assert passages[0]["file_id"] == citation["file_id"] and passages[0]["dense"] > 0
     page = client.get("/api/threads/flat/turns/1/export?format=html").text
