@@ -3,6 +3,7 @@ import * as api from "/page/api.js";
 import { html, render, useEffect, useRef, useState } from "/page/html.js";
 import { Icon } from "/page/parts/icon.js";
 import { Keys } from "/page/parts/keys.js";
+import { notLoaded } from "/page/parts/lazy.js";
 import { Problem } from "/page/parts/problem.js";
 import { LiveRegion } from "/page/parts/say.js";
 import { SignIn, useToken } from "/page/parts/sign_in.js";
@@ -86,7 +87,7 @@ function View({ route }) {
   const name = VIEWS.has(route.view) ? route.view : "";
   const load = () => {
     setLoaded({});
-    if (name) import(`/page/views/${name}.js`).then((module) => setLoaded({ View: module.default }), (error) => setLoaded({ error }));
+    if (name) import(`/page/views/${name}.js`).then((module) => setLoaded({ View: module.default }), () => setLoaded({ error: notLoaded() }));
   };
   useEffect(load, [name]);
   if (!name) return html`<div class="page"><h1>Not here</h1><p>This address names no view. <a href="#/ask">Ask a question</a></p></div>`;

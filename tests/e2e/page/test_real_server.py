@@ -76,7 +76,7 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     with opened(browser, a_place()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
-            tab.page.get_by_label("Graph").select_option(graph)
+            tab.page.get_by_role("combobox", name="Graph").select_option(graph)
             tab.ask(RENT)
             article = tab.page.locator("article").nth(number)
             article.get_by_role("button", name="How it came about").click()

@@ -17,8 +17,8 @@ export function GraphDrawing({ graph, path = [], running = null, ended = false }
     .map((edge, at) => ({ ...edge, ...drawn(byId.get(edge.from), byId.get(edge.to), nodes, at), taken: isTaken(edge) }))
     .sort((a, b) => a.taken - b.taken);
   const box = frame(nodes, edges);
-  return html`<svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img"
-      aria-label=${`The way through the graph: ${known.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="The way through the graph"><svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img"
+      aria-label=${`${known.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
     <defs>${["", "taken"].map((kind) => html`<marker key=${kind} id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8" refX="7" refY="4"
       markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
     ${edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} d=${edge.d} class=${edge.taken ? "taken" : ""}
@@ -27,7 +27,7 @@ export function GraphDrawing({ graph, path = [], running = null, ended = false }
     ${nodes.map((node) => html`<g key=${node.id} class=${node.id === running ? "running" : way.includes(node.id) && known.length ? "taken" : ""}>
       <rect x=${node.x - node.width / 2} y=${node.y - HEIGHT / 2} width=${node.width} height=${HEIGHT} rx=${node.id in ENDS ? 15 : 8} />
       <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
-  </svg>`;
+  </svg></div>`;
 }
 
 const widths = ({ id, label }) => ({ width: Math.max(64, (ENDS[id] || label || id).length * 6.8 + 24) });

@@ -1,3 +1,6 @@
+// The error of a script that could not be fetched, as when the server is gone.
+export const notLoaded = () => ({ message: "A part of the page could not be loaded.", hint: "Reload the page." });
+
 // A part that is loaded when it is first shown: lazy("/page/parts/feedback.js").
 import { html, useEffect, useState } from "/page/html.js";
 import { Problem } from "/page/parts/problem.js";
@@ -8,7 +11,7 @@ export function lazy(address) {
     const [state, setState] = useState(module && { Part: module.default });
     useEffect(() => {
       if (state) return;
-      import(address).then((loaded) => setState({ Part: (module = loaded).default }), (error) => setState({ error }));
+      import(address).then((loaded) => setState({ Part: (module = loaded).default }), () => setState({ error: notLoaded() }));
     }, []);
     if (!state) return null;
     return state.error ? html`<${Problem} error=${state.error} />` : html`<${state.Part} ...${props} />`;

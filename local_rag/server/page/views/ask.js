@@ -14,6 +14,7 @@ import { replace } from "/page/router.js";
 const DocumentPane = lazy("/page/parts/document_pane.js");
 const EMPTY = { name: "", turns: [], stopped: null, running: null };
 const LOOK_AGAIN_MS = 1000;
+const AT_ONCE = 20;
 
 export default function Ask({ route, api }) {
   const name = route.parts[0] || "";
@@ -21,12 +22,13 @@ export default function Ask({ route, api }) {
   const [thread, setThread, problem, reload] = useThread(api, name);
   const [choices, settings, setSettings] = useChoices(api);
   const quotes = useQuotes();
+  const turns = useGradually(thread);
   const scroller = useRef(null);
   const here = asking.phase !== "none" && asking.thread === name;
   const underWay = isUnderWay(asking);
 
   useFollowing(asking, name, thread, setThread);
-  useScrolling(scroller, thread, asking, here);
+  useScrolling(scroller, thread, asking, here, turns.length);
   useEscape(quotes, () => underWay && here && stop(api));
   useEffect(() => quotes.close(), [name]);
 
@@ -42,7 +44,7 @@ export default function Ask({ route, api }) {
       <div class="turns">
         ${problem && html`<${Problem} error=${problem} retry=${reload} />`}
         ${!name && !here && html`<${Welcome} choices=${choices} onAsk=${send} />`}
-        ${thread.turns.map((answer, at) => html`<${Turn} key=${answer.turn || at} answer=${answer} api=${api} onOpen=${openQuote}
+        ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer} api=${api} onOpen=${openQuote}
           active=${quotesOf(answer).includes(quotes.active) ? quotes.active : null} />`)}
         ${!here && thread.running && html`<article class="turn" aria-busy="true"><h2 class="question" dir="auto">${thread.running}</h2>
           <p class="muted">This question is being worked on, from another tab or program.</p></article>`}
@@ -101,6 +103,18 @@ function useThread(api, name) {
   return [thread, setThread, problem, load];
 }
 
+// The last turns of a thread at once, the others a few at a time while nothing else is to be done.
+function useGradually({ name, turns }) {
+  const [state, setState] = useState({ name, count: 0 });
+  const count = state.name === name ? Math.max(state.count, AT_ONCE) : AT_ONCE;
+  useEffect(() => {
+    if (count >= turns.length) return;
+    const timer = setTimeout(() => setState({ name, count: count + AT_ONCE }), 50);
+    return () => clearTimeout(timer);
+  }, [name, count, turns]);
+  return turns.slice(-count);
+}
+
 // What a question can set; what a person chose stays for the next question.
 let chosen = null;
 
@@ -142,7 +156,7 @@ function useFollowing(asking, name, thread, setThread) {
 }
 
 // The end of the thread is in view when it opens, a new question at once, and what follows while one looks at the end.
-function useScrolling(scroller, thread, asking, here) {
+function useScrolling(scroller, thread, asking, here, count) {
   const last = useRef("");
   const atEnd = useRef(true);
   useEffect(() => {
@@ -155,7 +169,7 @@ function useScrolling(scroller, thread, asking, here) {
     const opened = `${thread.name} ${here && asking.phase === "sent"}`;
     if (opened !== last.current || atEnd.current) toEnd(scroller.current);
     last.current = opened;
-  }, [thread, asking, here]);
+  }, [thread, asking, here, count]);
 }
 
 // Turns out of view have an estimated height until they are drawn, so the end moves once more.
