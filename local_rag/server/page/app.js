@@ -1,16 +1,16 @@
 // The frame of the page: where one can go, the threads, and the view that the address names.
-import * as api from "/page/api.js";
-import { html, render, useEffect, useRef, useState } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
-import { Keys } from "/page/parts/keys.js";
-import { notLoaded } from "/page/parts/lazy.js";
-import { Problem } from "/page/parts/problem.js";
-import { LiveRegion } from "/page/parts/say.js";
-import { SignIn, useToken } from "/page/parts/sign_in.js";
-import { Reconnect } from "/page/parts/reconnect.js";
-import { ThemeButton } from "/page/parts/theme.js";
-import { ThreadList } from "/page/parts/thread_list.js";
-import { to, useRoute } from "/page/router.js";
+import * as api from "./api.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
+import { Icon } from "./parts/icon.js";
+import { Keys } from "./parts/keys.js";
+import { notLoaded } from "./parts/lazy.js";
+import { Problem } from "./parts/problem.js";
+import { LiveRegion } from "./parts/say.js";
+import { SignIn, useToken } from "./parts/sign_in.js";
+import { Reconnect } from "./parts/reconnect.js";
+import { ThemeButton } from "./parts/theme.js";
+import { ThreadList } from "./parts/thread_list.js";
+import { to, useRoute } from "./router.js";
 
 const PLACES = [
   ["ask", "Ask"], ["search", "Search"], ["index", "Index"],

@@ -1,6 +1,6 @@
 // The question that this tab is asking: one reducer from the server's events to what is seen. It lives outside of the
 // views, so that a look at another view does not stop it.
-import { useEffect, useState } from "/page/html.js";
+import { useEffect, useState } from "./html.js";
 
 export const NOTHING = {
   phase: "none",     // none, sent, queued, running, answered, stopped, failed

@@ -1,8 +1,8 @@
 // Preact and htm, and what is missing there: a component that is drawn anew only when a property changes.
-import { Component, h } from "/page/vendor/preact.js";
+import { Component, h } from "./vendor/preact.js";
 export {
   h, html, render, Component, useState, useReducer, useEffect, useLayoutEffect, useRef, useMemo, useCallback,
-} from "/page/vendor/preact.js";
+} from "./vendor/preact.js";
 
 export function memo(inner) {
   return class extends Component {

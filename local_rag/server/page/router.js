@@ -1,5 +1,5 @@
 // Where the page is, as the address's hash says it: #/VIEW/PART/PART?KEY=VALUE, every part URL-encoded.
-import { useEffect, useState } from "/page/html.js";
+import { useEffect, useState } from "./html.js";
 
 export function parsed(hash) {
   const [place, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);

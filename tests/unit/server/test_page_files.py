@@ -43,5 +43,6 @@ def test_nothing_makes_markup_of_strings_or_fetches_from_elsewhere(path):
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PAGE).as_posix())
 def test_every_import_is_a_file_of_the_page(path):
-    for name in re.findall(r"""(?:from|import|lazy)\s*\(?\s*["'](/page/[^"'$]+)["']""", path.read_text()):
-        assert (PAGE / name.removeprefix("/page/")).is_file(), name
+    for name in re.findall(r"""(?:from|import|lazy)\s*\(?\s*["'](\.{0,2}/[^"'$]+\.js)["']""", path.read_text()):
+        imported = PAGE / name.removeprefix("/page/") if name.startswith("/page/") else path.parent / name
+        assert imported.is_file(), name

@@ -1,7 +1,7 @@
 // The server's tree of an answer as elements. Only the kinds of this table are drawn, and nothing is ever markup.
-import { h, html, useState } from "/page/html.js";
-import { CopyButton } from "/page/parts/copy.js";
-import { Dialog } from "/page/parts/dialog.js";
+import { h, html, useState } from "../html.js";
+import { CopyButton } from "./copy.js";
+import { Dialog } from "./dialog.js";
 
 const TAGS = {
   p: "p", ul: "ul", ol: "ol", li: "li", strong: "strong", em: "em", table: "table", tr: "tr", th: "th", td: "td",

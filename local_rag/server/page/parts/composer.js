@@ -1,6 +1,6 @@
 // The question box, and beside it where the question is looked for.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { Icon } from "./icon.js";
 
 const WEB = { off: "not asked", ask: "asks first", on: "asked" };
 

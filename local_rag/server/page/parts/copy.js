@@ -1,7 +1,7 @@
 // Buttons that copy a text, and commands that have one.
-import { html, useEffect, useState } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
-import { say } from "/page/parts/say.js";
+import { html, useEffect, useState } from "../html.js";
+import { Icon } from "./icon.js";
+import { say } from "./say.js";
 
 export function CopyButton({ text, label = "Copy", quiet = true }) {
   const [copied, setCopied] = useState(false);

@@ -1,6 +1,6 @@
 // A dialog over the page. The browser's own element keeps the focus inside, closes on Escape and gives the focus back.
-import { html, useEffect, useRef } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
+import { html, useEffect, useRef } from "../html.js";
+import { Icon } from "./icon.js";
 
 let count = 0;
 

@@ -1,6 +1,6 @@
 // A graph as the server lays it out, with the path that a question took; the node that works is lit.
-import { html } from "/page/html.js";
-import { sentence } from "/page/parts/verdicts.js";
+import { html } from "../html.js";
+import { sentence } from "./verdicts.js";
 
 const HEIGHT = 30;
 const ENDS = { __start__: "question", __end__: "answer" };

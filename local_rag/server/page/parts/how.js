@@ -1,9 +1,9 @@
 // How an answer comes about: the graph with the path taken, every verdict, and every passage with what was said of it.
-import { html, useEffect, useState } from "/page/html.js";
-import { GraphDrawing } from "/page/parts/graph.js";
-import { Passages } from "/page/parts/passages.js";
-import { Verdict } from "/page/parts/verdicts.js";
-import { to } from "/page/router.js";
+import { html, useEffect, useState } from "../html.js";
+import { GraphDrawing } from "./graph.js";
+import { Passages } from "./passages.js";
+import { Verdict } from "./verdicts.js";
+import { to } from "../router.js";
 
 const graphs = new Map();
 

@@ -1,5 +1,5 @@
 // Line drawings of 20 x 20; they say nothing to a screen reader, so what holds one has a label.
-import { html } from "/page/html.js";
+import { html } from "../html.js";
 
 const DRAWINGS = {
   menu: "M3 5h14M3 10h14M3 15h14",

@@ -1,6 +1,6 @@
 // What the keyboard does.
-import { html } from "/page/html.js";
-import { Dialog } from "/page/parts/dialog.js";
+import { html } from "../html.js";
+import { Dialog } from "./dialog.js";
 
 const KEYS = [
   ["Enter", "ask the question"],

@@ -2,8 +2,8 @@
 export const notLoaded = () => ({ message: "A part of the page could not be loaded.", hint: "Reload the page." });
 
 // A part that is loaded when it is first shown: lazy("/page/parts/feedback.js").
-import { html, useEffect, useState } from "/page/html.js";
-import { Problem } from "/page/parts/problem.js";
+import { html, useEffect, useState } from "../html.js";
+import { Problem } from "./problem.js";
 
 export function lazy(address) {
   let module = null;

@@ -1,8 +1,8 @@
 // The question that is being worked on: stages from the first second, drafts as drafts, and what asks for a person.
-import { html, useEffect, useState } from "/page/html.js";
-import { consent, isUnderWay } from "/page/asking.js";
-import { How } from "/page/parts/how.js";
-import { Problem } from "/page/parts/problem.js";
+import { html, useEffect, useState } from "../html.js";
+import { consent, isUnderWay } from "../asking.js";
+import { How } from "./how.js";
+import { Problem } from "./problem.js";
 
 // Whether the details are open is remembered from question to question.
 let detailed = false;

@@ -1,6 +1,6 @@
 // Passages with what the graders say of each; a click opens the document there.
-import { html } from "/page/html.js";
-import { toneOf, Verdict } from "/page/parts/verdicts.js";
+import { html } from "../html.js";
+import { toneOf, Verdict } from "./verdicts.js";
 
 // The place of a passage or citation in words: "lease.pdf, p. 3" or "notes.md § Prices".
 export const placeOf = ({ label, where, page, heading }) =>

@@ -1,6 +1,6 @@
 // An error of the API: what went wrong, what to do about it, and a button to try again.
-import { html } from "/page/html.js";
-import { Command } from "/page/parts/copy.js";
+import { html } from "../html.js";
+import { Command } from "./copy.js";
 
 export function Problem({ error, retry }) {
   return html`<div class="card problem" role="alert">

@@ -1,7 +1,7 @@
 // The document beside a view: which quotes can be stepped through, and which of them is open.
-import { useCallback, useEffect, useRef, useState } from "/page/html.js";
-import { placeOf } from "/page/parts/passages.js";
-import { say } from "/page/parts/say.js";
+import { useCallback, useEffect, useRef, useState } from "../html.js";
+import { placeOf } from "./passages.js";
+import { say } from "./say.js";
 
 // Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it.
 export function useQuotes() {

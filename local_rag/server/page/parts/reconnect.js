@@ -1,7 +1,7 @@
 // Says that the server is gone, looks for it, and says when it is back.
-import { html, useEffect, useState } from "/page/html.js";
-import { Command } from "/page/parts/copy.js";
-import { say } from "/page/parts/say.js";
+import { html, useEffect, useState } from "../html.js";
+import { Command } from "./copy.js";
+import { say } from "./say.js";
 
 const EVERY_MS = 2000;
 

@@ -1,5 +1,5 @@
 // The live region: what a screen reader says while nothing that has the focus changes.
-import { html, useEffect, useState } from "/page/html.js";
+import { html, useEffect, useState } from "../html.js";
 
 let speak = () => {};
 

@@ -1,7 +1,7 @@
 // Shown where the server does not know this page (any more): how to open it, and a field where it takes a password.
-import { html, useEffect, useState } from "/page/html.js";
-import { Command } from "/page/parts/copy.js";
-import { Problem } from "/page/parts/problem.js";
+import { html, useEffect, useState } from "../html.js";
+import { Command } from "./copy.js";
+import { Problem } from "./problem.js";
 
 export function SignIn({ api, onDone }) {
   const [takesPassword, setTakesPassword] = useState(false);

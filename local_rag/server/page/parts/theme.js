@@ -1,6 +1,6 @@
 // Light, dark, or as the system is; the choice stays in this browser.
-import { html, useEffect, useState } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
+import { html, useEffect, useState } from "../html.js";
+import { Icon } from "./icon.js";
 
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
 const ICONS = { auto: "auto", light: "sun", dark: "moon" };

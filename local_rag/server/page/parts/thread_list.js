@@ -1,10 +1,10 @@
 // The threads at the side: the one that was used last first; each can be renamed, saved and deleted.
-import { html, useEffect, useState } from "/page/html.js";
-import { Dialog } from "/page/parts/dialog.js";
-import { Icon } from "/page/parts/icon.js";
-import { Problem } from "/page/parts/problem.js";
-import { say } from "/page/parts/say.js";
-import { go, to } from "/page/router.js";
+import { html, useEffect, useState } from "../html.js";
+import { Dialog } from "./dialog.js";
+import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
+import { say } from "./say.js";
+import { go, to } from "../router.js";
 
 // Told after every question, so that the list shows it.
 export const threadsChanged = () => window.dispatchEvent(new Event("threads"));

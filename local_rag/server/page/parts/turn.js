@@ -1,11 +1,11 @@
 // A question with its answer: status in words, text with marks, quotes, and how it came about.
-import { html, memo, useState } from "/page/html.js";
-import { Blocks } from "/page/parts/blocks.js";
-import { CopyButton } from "/page/parts/copy.js";
-import { How } from "/page/parts/how.js";
-import { Icon } from "/page/parts/icon.js";
-import { lazy } from "/page/parts/lazy.js";
-import { placeOf } from "/page/parts/passages.js";
+import { html, memo, useState } from "../html.js";
+import { Blocks } from "./blocks.js";
+import { CopyButton } from "./copy.js";
+import { How } from "./how.js";
+import { Icon } from "./icon.js";
+import { lazy } from "./lazy.js";
+import { placeOf } from "./passages.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 

@@ -1,5 +1,5 @@
 // What routers and graders say, in words; the labels are those of the graphs.
-import { html } from "/page/html.js";
+import { html } from "../html.js";
 
 const KINDS = {
   relevance: "Relevance", web: "Relevance of a web page", support: "Support by the passages", usefulness: "Answers the question",

@@ -1,15 +1,15 @@
 // Ask and chat: the turns of a thread, the question under way, the question box, and the document beside them.
-import { ask, clear, isUnderWay, stop, useAsking } from "/page/asking.js";
-import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "/page/html.js";
-import { asked, Composer, usualSettings } from "/page/parts/composer.js";
-import { lazy } from "/page/parts/lazy.js";
-import { LiveTurn, Stopped } from "/page/parts/live_turn.js";
-import { Problem } from "/page/parts/problem.js";
-import { useEscape, useQuotes } from "/page/parts/quotes.js";
-import { say } from "/page/parts/say.js";
-import { threadsChanged } from "/page/parts/thread_list.js";
-import { quotesOf, Turn } from "/page/parts/turn.js";
-import { replace } from "/page/router.js";
+import { ask, clear, isUnderWay, stop, useAsking } from "../asking.js";
+import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { asked, Composer, usualSettings } from "../parts/composer.js";
+import { lazy } from "../parts/lazy.js";
+import { LiveTurn, Stopped } from "../parts/live_turn.js";
+import { Problem } from "../parts/problem.js";
+import { useEscape, useQuotes } from "../parts/quotes.js";
+import { say } from "../parts/say.js";
+import { threadsChanged } from "../parts/thread_list.js";
+import { quotesOf, Turn } from "../parts/turn.js";
+import { replace } from "../router.js";
 
 const DocumentPane = lazy("/page/parts/document_pane.js");
 const EMPTY = { name: "", turns: [], stopped: null, running: null };

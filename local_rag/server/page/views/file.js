@@ -1,6 +1,6 @@
 // One document, opened at the place that the address names.
-import { html } from "/page/html.js";
-import { lazy } from "/page/parts/lazy.js";
+import { html } from "../html.js";
+import { lazy } from "../parts/lazy.js";
 
 const DocumentPane = lazy("/page/parts/document_pane.js");
 
