@@ -12,9 +12,10 @@ from local_rag.core.verdicts import Graded
 from local_rag.runtime.kept_run import KeptRun, RunStep, RunSummary
 from local_rag.runtime.run_difference import Change, Cost, RunDifference
 from local_rag.runtime.run_passages import RunPassages
+from local_rag.runtime.trace_lines import call_line
 from local_rag.server.answer_view import AnswerView, answer_view, shown
 from local_rag.server.file_ids import file_id
-from local_rag.text.display import shorten
+from local_rag.text.display import plural, shorten
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class RunPassageView:
 
 @dataclass(frozen=True, slots=True)
 class RunEventView:
-    """Something that happened in a node: one of the fields is set, as `kind` says."""
+    """Something that happened in a node; `text` says it in a line where it is no verdict."""
 
     kind: str
     at: float
@@ -244,13 +245,16 @@ def _event(line: Line) -> RunEventView | None:
     kind, at = str(line["event"]), float(line["at"])
     if kind == "retrieved":
         ids = tuple(str(passage["chunk_id"]) for passage in line["documents"])
-        return RunEventView(kind, at, query=str(line["query"]), passages=ids)
+        text = f'{plural(len(ids), "passage")} for "{line["query"]}"'
+        return RunEventView(kind, at, query=str(line["query"]), passages=ids, text=text)
     if kind == "graded":
         return RunEventView(kind, at, verdict=from_plain(Graded, line))
     if kind == "called":
-        return RunEventView(kind, at, call=from_plain(Call, line["call"]))
+        call = from_plain(Call, line["call"])
+        digest = f", prompt {call.task} {call.prompt}" if call.prompt else ""
+        return RunEventView(kind, at, call=call, text=call_line(call) + digest)
     if kind == "web_query":
-        return RunEventView(kind, at, query=str(line["query"]), text=str(line["engine"]))
+        return RunEventView(kind, at, query=str(line["query"]), text=f"asked {line['engine']}: {line['query']}")
     if kind == "note":
         return RunEventView(kind, at, text=str(line["text"]))
     return None

@@ -2,6 +2,7 @@
 import { get } from "/page/api.js";
 import { html, useEffect, useState } from "/page/html.js";
 import { Problem } from "/page/parts/problem.js";
+import { go } from "/page/router.js";
 
 // [{value, error, busy}, load]: what was there stays until the new value comes.
 export function useReply(path) {
@@ -31,6 +32,14 @@ export function Table({ title, head, rows, over, meanings = [], numbers = 1 }) {
       <thead><tr>${head.map((name, at) => html`<th class=${kind(at)} title=${meanings[at - 1]}>${name}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${row.map((cell, at) => html`<td class=${kind(at)} dir="auto">${cell}</td>`)}</tr>`)}</tbody></table></div>
     ${over && html`<p class="small muted">${over}</p>`}</section>`;
+}
+
+// Two of a list are chosen to be compared: [check(id, label), button].
+export function useTwo(view) {
+  const [two, setTwo] = useState([]), others = (id) => two.filter((each) => each !== id);
+  const choose = (id) => setTwo(two.includes(id) ? others(id) : [...two, id].slice(-2));
+  return [(id, label) => html`<input type="checkbox" aria-label=${`Choose ${label}`} checked=${two.includes(id)} onChange=${() => choose(id)} />`,
+    html`<button class="button" disabled=${two.length < 2} onClick=${() => go(view, [two[0]], { with: two[1] })}>Compare</button>`];
 }
 
 export const Facts = ({ title, facts }) => html`<details><summary>${title}</summary><dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd><bdi>${text}</bdi></dd>`)}</dl></details>`;

@@ -4,9 +4,9 @@ import { html, useEffect, useRef, useState } from "/page/html.js";
 import { CaseFile } from "/page/parts/case_dialog.js";
 import { Icon } from "/page/parts/icon.js";
 import { Problem } from "/page/parts/problem.js";
-import { Facts, Reply, Table, useReply } from "/page/parts/reply.js";
+import { Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
 import { say } from "/page/parts/say.js";
-import { go, to } from "/page/router.js";
+import { to } from "/page/router.js";
 
 const GRAPHS = ["plain", "self-rag", "crag", "adaptive"];
 
@@ -21,15 +21,13 @@ const report = ({ id, report }) => report && html`<a class="button small" href=$
 const notes = (lines) => lines.map((line) => html`<p class="muted"><bdi>${line}</bdi></p>`);
 
 function All() {
-  const [{ value, error }, load] = useReply("evaluations"), [chosen, setChosen] = useState([]);
-  const choose = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id].slice(-2));
+  const [{ value, error }, load] = useReply("evaluations"), [check, compare] = useTwo("evaluation");
   return html`<div class="page"><h1>Evaluation</h1>
     <p class="muted">How good the answers are on your own questions. Nothing leaves this machine, and the web stays off.</p>
     ${error && html`<${Problem} error=${error} retry=${load} />`}
     ${value && html`<${Starting} running=${value.running} onEnd=${load} />
-      <div class="row"><h2 class="fill">Evaluations</h2><button class="button" disabled=${chosen.length < 2} onClick=${() => go("evaluation", [chosen[1]], { with: chosen[0] })}>Compare</button></div>
-      ${value.evaluations.length ? html`<ul class="list">${value.evaluations.map((each) => html`<li key=${each.id} class="row">
-        <input type="checkbox" aria-label=${`Choose ${each.name} of ${each.started}`} checked=${chosen.includes(each.id)} onChange=${() => choose(each.id)} />
+      <div class="row"><h2 class="fill">Evaluations</h2>${compare}</div>
+      ${value.evaluations.length ? html`<ul class="list">${value.evaluations.map((each) => html`<li key=${each.id} class="row">${check(each.id, `${each.name} of ${each.started}`)}
         <span class="fill stack-tight"><a href=${to("evaluation", [each.id])}><bdi>${each.name}</bdi>, ${each.cases} cases</a>${about(each)}
           <span class="row">${each.graphs.map((graph) => html`<span class="badge" title="share of the expected answers that its answers contain">${graph} ${each.contained[graph] == null ? "" : `${Math.round(each.contained[graph] * 100)} %`}</span>`)}
             ${!each.finished && html`<span class="badge warn">not finished</span>`}</span></span>${report(each)}</li>`)}</ul>` : html`<p class="empty">No evaluation yet.</p>`}`}
@@ -38,14 +36,14 @@ function All() {
 
 // The form that starts an evaluation, or the one that runs; it goes on when the page is left.
 function Starting({ running, onEnd }) {
-  const [job, setJob] = useState(running), [said, setSaid] = useState([]), [error, setError] = useState(null), [ended, setEnded] = useState("");
+  const [job, setJob] = useState(running), [error, setError] = useState(null), [ended, setEnded] = useState("");
   const [files, setFiles] = useState(null), [cases, setCases] = useState(""), [graphs, setGraphs] = useState(["self-rag"]);
   const leaving = useRef(new AbortController());
   const watch = async (path, body = {}) => {
-    setError(null), setSaid([]), setEnded("");
+    setError(null), setEnded("");
     const seen = (name, value) => {
-      if (name === "note") return setSaid((before) => [...before, value.text]);
-      if (name !== "evaluated") return setJob(value);
+      if (name === "begun" || name === "progress") setJob(value);
+      if (name !== "evaluated") return;
       setEnded(value.id), setError(value.error);
       say("The evaluation has ended");
     };
@@ -74,7 +72,6 @@ function Starting({ running, onEnd }) {
         <fieldset class="row"><legend class="small muted">Graphs (none: passages alone)</legend>${GRAPHS.map((graph) => html`<label class="row"><input type="checkbox" checked=${graphs.includes(graph)} onChange=${() => toggle(graph)} /> ${graph}</label>`)}</fieldset>
         <button class="button primary" disabled=${!cases}>Start</button></form>`}
     ${files?.cases.length === 0 && html`<p class="muted">There is no case file yet. Judge some answers, make a case of a <a href="#/runs">run</a>, or put a file of cases into <code><bdi>${files.folder}</bdi></code>.</p>`}
-    ${notes(said)}
     ${ended && html`<p><a href=${to("evaluation", [ended])}>Look at what came out</a></p>`}
     ${error && html`<${Problem} error=${error} />`}</section>`;
 }

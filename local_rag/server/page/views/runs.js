@@ -6,10 +6,9 @@ import { CaseDialog } from "/page/parts/case_dialog.js";
 import Feedback from "/page/parts/feedback.js";
 import { GraphDrawing } from "/page/parts/graph.js";
 import { useGraph } from "/page/parts/how.js";
-import { Icon } from "/page/parts/icon.js";
 import { Passages, placeOf } from "/page/parts/passages.js";
 import { Hint, Problem } from "/page/parts/problem.js";
-import { Facts, Reply, Table, useReply } from "/page/parts/reply.js";
+import { Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
 import { sentence, Verdict } from "/page/parts/verdicts.js";
 import { go, to } from "/page/router.js";
 
@@ -26,19 +25,14 @@ const Status = ({ run }) => html`<span class=${`badge ${TONES[run.status] || "wa
 const about = (run) => html`<${Status} run=${run} /> <time datetime=${run.at}>${new Date(run.at).toLocaleString()}</time> · ${run.graph} · ${run.seconds.toFixed(2)} s`;
 
 function List() {
-  const [filter, setFilter] = useState(""), [limit, setLimit] = useState(50), [chosen, setChosen] = useState([]);
+  const [filter, setFilter] = useState(""), [limit, setLimit] = useState(50), [check, compare] = useTwo("runs");
   const [{ value, error }, load] = useReply(path("runs", { filter, limit }));
-  const choose = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id].slice(-2));
-  const judged = ({ id }) => id in value.good && html`<span role="img" aria-label=${value.good[id] ? "judged good" : "judged bad"}><${Icon} name=${value.good[id] ? "good" : "bad"} /></span>`;
   return html`<div class="page"><h1>Runs</h1>
-    <p class="muted">Every question that is recorded on this machine, with the way to its answer. Choose two to compare them.</p>
-    <div class="row"><input class="fill" type="search" aria-label="Filter by question" placeholder="Filter by question" value=${filter} onInput=${(event) => setFilter(event.target.value)} />
-      <button class="button" disabled=${chosen.length < 2} onClick=${() => go("runs", [chosen[0]], { with: chosen[1] })}>Compare</button></div>
+    <p class="muted">The questions that are recorded on this machine. Choose two to compare them.</p>
+    <div class="row"><input class="fill" type="search" aria-label="Filter by question" placeholder="Filter by question" value=${filter} onInput=${(event) => setFilter(event.target.value)} />${compare}</div>
     ${error && html`<${Problem} error=${error} retry=${load} />`}
-    ${value && (value.total ? html`<ul class="list">${value.runs.map((run) => html`<li key=${run.id} class="row">
-        <input type="checkbox" aria-label=${`Choose the run ${run.id}`} checked=${chosen.includes(run.id)} onChange=${() => choose(run.id)} />
-        <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
-          <span class="row small muted">${about(run)}${run.thread && html` · <bdi>${run.thread}</bdi>`} ${judged(run)}</span></span></li>`)}</ul>
+    ${value && (value.total ? html`<ul class="list">${value.runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}<span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
+        <span class="row small muted">${about(run)}${run.id in value.good && ` · judged ${value.good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>
       ${value.next && limit < 200 && html`<p><button class="button" onClick=${() => setLimit(200)}>More of ${value.total}</button></p>`}`
       : html`<p class="empty">${filter ? "No such run." : html`No run yet. <a href="#/ask">Ask a question</a>`}</p>`)}</div>`;
 }
@@ -77,15 +71,9 @@ function Replay({ value, api }) {
       <input class="fill" type="range" min="1" max=${count} value=${at} aria-label="Step" aria-valuetext=${sentence(path.at(-1) || "")} onInput=${(event) => (setPlaying(false), setAt(Number(event.target.value)))} />
       <span class="muted small">${at} of ${count}</span></div>
     <div class="split">${graph && html`<div><${GraphDrawing} graph=${graph} path=${path} running=${now || null} ended=${!now && value.answer} /></div>`}
-      <ol class="stack">${steps.map((step, number) => html`<li class=${number < at ? "stack-tight" : "stack-tight later"} aria-current=${now && number === at - 1 ? "step" : null}>
+      <ol class="stack">${steps.slice(0, at).map((step) => html`<li class="stack-tight">
         <span class="row"><strong>${sentence(step.node)}</strong><span class="muted small">${step.seconds === null ? "not finished" : `${step.seconds.toFixed(2)} s`}, at ${step.at.toFixed(2)} s</span></span>
-        ${step.events.map(happened)}</li>`)}</ol></div>`;
-}
-
-function happened({ kind, verdict, call, query, text, passages }) {
-  if (verdict) return html`<${Verdict} verdict=${verdict} />`;
-  if (call) return html`<span class="small muted"><bdi>${call.role} ${call.model}</bdi>: ${call.prompt_tokens} + ${call.output_tokens} tokens, ${call.seconds.toFixed(2)} s${call.prompt && html`, prompt <bdi>${call.task}</bdi> <code>${call.prompt}</code>`}</span>`;
-  return html`<span class="small"><bdi>${kind === "retrieved" ? `${passages.length} passages for “${query}”` : query ? `Asked ${text}: ${query}` : text}</bdi></span>`;
+        ${step.events.map(({ verdict, text }) => (verdict ? html`<${Verdict} verdict=${verdict} />` : html`<bdi class="small">${text}</bdi>`))}</li>`)}</ol></div>`;
 }
 
 function Drawn({ api, run, path }) {
