@@ -11,6 +11,7 @@ from support.serving import a_place, served
 
 from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
+from local_rag.runtime.feedback import FeedbackFolder
 from local_rag.runtime.kept_runs import Runs
 from local_rag.server.sessions import new_token
 
@@ -43,13 +44,17 @@ def here(asked, monkeypatch):
 def tab(browser, here):
     """A tab that is signed in to a server."""
     place = a_place()
+    with served(place) as address, browser.tab(f"{address}/", axe=True, storage_state=session_of(place)) as opened:
+        yield opened
+    place.close()
+
+
+def session_of(place):
+    """What a browser keeps that is signed in."""
     session = place.sessions.start(new_token(place.settings.data_folder, place.sessions.port))
     cookie = {"name": place.sessions.cookie, "value": session, "domain": "127.0.0.1", "path": "/"}
     cookie |= {"expires": -1, "httpOnly": True, "secure": False, "sameSite": "Strict"}
-    state = {"cookies": [cookie], "origins": []}
-    with served(place) as address, browser.tab(f"{address}/", axe=True, storage_state=state) as opened:
-        yield opened
-    place.close()
+    return {"cookies": [cookie], "origins": []}
 
 
 def show(tab, view, heading):
@@ -132,3 +137,47 @@ def test_checks_come_with_commands_to_copy(tab):
     tab.page.get_by_role("heading", name="Models").wait_for()
     assert tab.page.get_by_role("button", name="Copy").count() > 0
     assert tab.axe() == []
+
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
+
+
+def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkeypatch):
+    enter(monkeypatch, tmp_path)
+    name = "<img src=x onerror=alert(4)>.md"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / name).write_text(f"# Costs {HOSTILE}\n\nThe greenhouse costs 4,200 euros. {HOSTILE}\n")
+    (tmp_path / "data/cases").mkdir(parents=True)
+    question = f"What does the greenhouse cost? {HOSTILE}"
+    case = {"id": HOSTILE, "question": question, "answers": [HOSTILE], "relevant": [name], "note": HOSTILE}
+    cases_file(tmp_path / "data/cases", [case])
+    assert run(["index", str(tmp_path / "notes")]) == 0
+    assert run(["ask", question]) in (0, 3, 4)
+    assert run(["eval", str(tmp_path / "data/cases/mine.jsonl"), "--graph", "plain"]) == 0
+    place = a_place()
+    FeedbackFolder(place.settings).give("last", good=False, note=HOSTILE, expected=HOSTILE)
+    with served(place) as address, browser.tab(f"{address}/", storage_state=session_of(place)) as tab:
+        report_problems = []
+        tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
+        tab.page.context.on("request", lambda request: watch_request(request.url, address, report_problems))
+        show(tab, "Runs", "Runs")
+        tab.page.get_by_role("link", name="What does the greenhouse cost?").click()
+        tab.page.get_by_role("heading", name="The way to it").wait_for()
+        tab.see("<script>alert(2)</script>")
+        show(tab, "Evaluation", "Evaluation")
+        tab.see(f"{HOSTILE} · right:")
+        with tab.page.context.expect_page() as opened:
+            tab.page.get_by_role("link", name="Report").click()
+        opened.value.get_by_role("heading").first.wait_for()
+        assert opened.value.locator("img").count() == 0
+        tab.page.get_by_role("link", name="mine, 1 cases").click()
+        tab.page.get_by_role("heading", name="Retrieval").wait_for()
+        assert tab.page.locator("main img, main script").count() == 0
+        assert report_problems == []
+    place.close()
+
+
+def watch_request(url, address, problems):
+    """Whatever is fetched comes from the server itself."""
+    if not url.startswith((address, "data:")):
+        problems.append(url)

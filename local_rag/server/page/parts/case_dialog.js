@@ -2,9 +2,10 @@
 import { path, post } from "/page/api.js";
 import { html, useState } from "/page/html.js";
 import { Form } from "/page/parts/form.js";
+import { bound } from "/page/parts/reply.js";
 import { say } from "/page/parts/say.js";
 
-export const CaseFile = ({ name, onName }) => html`<label class="field">Case file<input required maxlength="80" value=${name} onInput=${(event) => onName(event.target.value)} /></label>`;
+export const CaseFile = ({ name, onName }) => html`<label class="field">Case file<input required maxlength="80" ...${bound(name, onName)} /></label>`;
 
 export function CaseDialog({ run, onClose }) {
   const silent = run.status === "abstained";
@@ -18,7 +19,7 @@ export function CaseDialog({ run, onClose }) {
     <fieldset class="stack-tight"><legend class="small muted">What is right?</legend>
       ${choice("run", silent ? "It was right not to answer" : "This answer, where its quotes stand")}
       ${choice("answer", "Another answer")}
-      ${right === "answer" && html`<label class="field">What it says, in a few words<input required maxlength="2000" value=${answer} onInput=${(event) => setAnswer(event.target.value)} /></label>`}
+      ${right === "answer" && html`<label class="field">What it says, in a few words<input required maxlength="2000" ...${bound(answer, setAnswer)} /></label>`}
       ${choice("nothing", "My files do not answer it")}</fieldset>
     <${CaseFile} name=${cases} onName=${setCases} /><//>`;
 }

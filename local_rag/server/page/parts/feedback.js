@@ -4,6 +4,7 @@ import { html, useEffect, useState } from "/page/html.js";
 import { Form } from "/page/parts/form.js";
 import { Icon } from "/page/parts/icon.js";
 import { Problem } from "/page/parts/problem.js";
+import { bound } from "/page/parts/reply.js";
 import { say } from "/page/parts/say.js";
 
 let known = null; // every judgement by its run, asked for once however many answers are shown
@@ -27,10 +28,10 @@ export default function Feedback({ run }) {
   };
   const judge = (good) => () => keep(given?.good === good ? null : { good, note: given?.note || "" })
     .then(() => setOpen(!good && given?.good !== good), setError);
-  const thumb = (good, label) => html`<button type="button" class="button quiet small" aria-pressed=${given?.good === good}
+  const thumb = (good, label) => html`<button class="button quiet small" aria-pressed=${given?.good === good}
     aria-label=${label} title=${label} onClick=${judge(good)}><${Icon} name=${good ? "good" : "bad"} /></button>`;
   return html`${thumb(true, "Good answer")}${thumb(false, "Bad answer")}
-    ${given && html`<button type="button" class="button quiet small" onClick=${() => setOpen(true)}>${given.note ? "Change the note" : "Add a note"}</button>`}
+    ${given && html`<button class="button quiet small" onClick=${() => setOpen(true)}>${given.note ? "Change the note" : "Add a note"}</button>`}
     ${error && html`<${Problem} error=${error} />`}
     ${open && html`<${Note} given=${given} onClose=${() => setOpen(false)} keep=${keep} />`}`;
 }
@@ -39,9 +40,9 @@ function Note({ given, keep, onClose }) {
   const [note, setNote] = useState(given.note), [expected, setExpected] = useState(given.expected), [unanswerable, setUnanswerable] = useState(given.unanswerable);
   const send = () => keep({ good: given.good, note, expected: unanswerable ? "" : expected, unanswerable });
   return html`<${Form} title=${given.good ? "What is good about it?" : "What is wrong with it?"} send=${send} onClose=${onClose}>
-    <label class="field">Note<textarea rows="2" maxlength="2000" value=${note} onInput=${(event) => setNote(event.target.value)}></textarea></label>
+    <label class="field">Note<textarea rows="2" maxlength="2000" ...${bound(note, setNote)}></textarea></label>
     <label class="field">What a right answer says, in a few words (optional)
-      <input maxlength="2000" value=${expected} disabled=${unanswerable} onInput=${(event) => setExpected(event.target.value)} /></label>
+      <input maxlength="2000" disabled=${unanswerable} ...${bound(expected, setExpected)} /></label>
     <label class="row"><input type="checkbox" checked=${unanswerable} onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>
     <p class="muted small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
 }

@@ -34,6 +34,8 @@ export function Table({ title, head, rows, over, meanings = [], numbers = 1 }) {
     ${over && html`<p class="small muted">${over}</p>`}</section>`;
 }
 
+export const bound = (value, set) => ({ value, onInput: (event) => set(event.target.value) });
+
 // Two of a list are chosen to be compared: [check(id, label), button].
 export function useTwo(view) {
   const [two, setTwo] = useState([]), others = (id) => two.filter((each) => each !== id);

@@ -4,7 +4,7 @@ import { Hint, Problem } from "/page/parts/problem.js";
 import { Table, useReply } from "/page/parts/reply.js";
 
 const STATES = { ok: ["good", "ok"], note: ["warn", "note"], bad: ["bad", "problem"] };
-const FITS = { yes: ["good", "fits"], tight: ["warn", "tight"], no: ["bad", "too large"], unknown: ["", "not known"] };
+const FITS = { yes: "", tight: ", a tight fit", no: ", too large for this machine", unknown: "" };
 const badge = ([tone, label]) => html`<span class=${`badge ${tone}`}>${label}</span>`;
 const size = (bytes) => (bytes === null ? "–" : `${(bytes / 1e9).toFixed(1)} GB`);
 
@@ -28,15 +28,14 @@ function Checks({ checks }) {
 
 function Models({ report: { models, problem, hint, profile, in_use, why, version, server } }) {
   const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
-  return html`<${Table} title="Models" head=${["Model", "Memory", "", "State", "About"]} numbers=${5}
-      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, size(model.memory), badge(FITS[model.fits]), stateOf(model), model.about])}
+  return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
+      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, size(model.memory) + FITS[model.fits], stateOf(model), model.about])}
       over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${problem ? "" : ` Ollama ${version} answers at ${server}.`}`} />
     ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
     <${Hint} text=${problem ? hint : missing ? "local-rag models pull   installs what is missing" : "local-rag models try   gives the model each of its tasks once"} />`;
 }
 
-function stateOf({ remote_host, refused, loaded, window, installed, download }) {
-  if (remote_host) return `answers from ${remote_host}${refused ? ", not asked" : ""}`;
-  if (loaded) return `loaded${window ? `, ${window} tokens` : ""}`;
-  return installed === null ? `download ${size(download)}` : `installed, ${size(installed)}`;
+function stateOf({ remote_host, loaded, installed, download }) {
+  if (remote_host) return `answers from ${remote_host}`;
+  return loaded ? "loaded" : installed === null ? `download ${size(download)}` : `installed, ${size(installed)}`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "/page/html.js";
 import { CaseFile } from "/page/parts/case_dialog.js";
 import { Icon } from "/page/parts/icon.js";
 import { Problem } from "/page/parts/problem.js";
-import { Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
+import { bound, Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
 import { say } from "/page/parts/say.js";
 import { to } from "/page/router.js";
 
@@ -29,7 +29,7 @@ function All() {
       <div class="row"><h2 class="fill">Evaluations</h2>${compare}</div>
       ${value.evaluations.length ? html`<ul class="list">${value.evaluations.map((each) => html`<li key=${each.id} class="row">${check(each.id, `${each.name} of ${each.started}`)}
         <span class="fill stack-tight"><a href=${to("evaluation", [each.id])}><bdi>${each.name}</bdi>, ${each.cases} cases</a>${about(each)}
-          <span class="row">${each.graphs.map((graph) => html`<span class="badge" title="share of the expected answers that its answers contain">${graph} ${each.contained[graph] == null ? "" : `${Math.round(each.contained[graph] * 100)} %`}</span>`)}
+          <span class="row">${each.graphs.map((graph) => html`<span class="badge" title="answers that contain the expected one">${graph} ${each.contained[graph] == null ? "" : `${Math.round(each.contained[graph] * 100)} %`}</span>`)}
             ${!each.finished && html`<span class="badge warn">not finished</span>`}</span></span>${report(each)}</li>`)}</ul>` : html`<p class="empty">No evaluation yet.</p>`}`}
     <${Judged} /></div>`;
 }
@@ -65,9 +65,9 @@ function Starting({ running, onEnd }) {
   const toggle = (graph) => setGraphs(graphs.includes(graph) ? graphs.filter((each) => each !== graph) : [...graphs, graph]);
   return html`<section class="card stack" aria-label="Start an evaluation">
     ${job ? html`<div class="row"><strong class="fill"><bdi>${job.cases}</bdi></strong><button class="button" onClick=${() => post("evaluations/stop").catch(setError)}><${Icon} name="stop" />Stop</button></div>
-        <progress aria-label="Progress" max="1" value=${job.share ?? undefined}></progress><p class="muted small">${job.doing || "starting"}. It goes on when you leave this page; what it has is kept when you stop it.</p>`
+        <progress aria-label="Progress" max="1" value=${job.share ?? undefined}></progress><p class="muted small">${job.doing || "starting"}. It goes on when you leave this page.</p>`
       : html`<form class="row end" onSubmit=${start}>
-        <label class="field">Case file<select required value=${cases} onChange=${(event) => setCases(event.target.value)}>${files?.cases.map((file) => html`
+        <label class="field">Case file<select required ...${bound(cases, setCases)}>${files?.cases.map((file) => html`
           <option value=${file.name} disabled=${Boolean(file.problem)}>${file.name} (${file.problem || `${file.cases} cases`})</option>`)}</select></label>
         <fieldset class="row"><legend class="small muted">Graphs (none: passages alone)</legend>${GRAPHS.map((graph) => html`<label class="row"><input type="checkbox" checked=${graphs.includes(graph)} onChange=${() => toggle(graph)} /> ${graph}</label>`)}</fieldset>
         <button class="button primary" disabled=${!cases}>Start</button></form>`}
@@ -83,10 +83,9 @@ function Judged() {
     event.preventDefault();
     post("feedback/cases", { cases: name }).then((value) => (setMade(value), setError(null)), setError);
   };
-  const more = (count, what) => (count ? ` ${count} ${what}.` : "");
   return html`<h2>Judged answers</h2>
     ${all.length ? html`<form class="row end" onSubmit=${make}><${CaseFile} name=${name} onName=${setName} /><button class="button">Make cases of them</button></form>` : html`<p class="muted">None yet. The thumbs below an answer keep it as a case.</p>`}
-    ${made && html`<p role="status">${made.kept} kept; the file has ${made.total} cases now.${more(made.known, "were there already")}${more(made.unlabelled, "left out: say what a right answer says")}${more(made.elsewhere, "are of other indexes")}</p>`}
+    ${made && html`<p role="status">${made.kept} kept; the file has ${made.total} cases now.${made.unlabelled ? ` ${made.unlabelled} left out: say what a right answer says.` : ""}${made.elsewhere ? ` ${made.elsewhere} are of other indexes.` : ""}</p>`}
     ${error && html`<${Problem} error=${error} />`}
     <ul class="list">${all.map((each) => html`<li key=${each.run} class="stack-tight"><span class="row"><span role="img" aria-label=${each.good ? "good" : "bad"}><${Icon} name=${each.good ? "good" : "bad"} /></span>
       <a class="fill" href=${to("runs", [each.run])}><bdi>${each.question}</bdi></a></span>

@@ -8,7 +8,7 @@ import { GraphDrawing } from "/page/parts/graph.js";
 import { useGraph } from "/page/parts/how.js";
 import { Passages, placeOf } from "/page/parts/passages.js";
 import { Hint, Problem } from "/page/parts/problem.js";
-import { Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
+import { bound, Facts, Reply, Table, useReply, useTwo } from "/page/parts/reply.js";
 import { sentence, Verdict } from "/page/parts/verdicts.js";
 import { go, to } from "/page/router.js";
 
@@ -25,16 +25,14 @@ const Status = ({ run }) => html`<span class=${`badge ${TONES[run.status] || "wa
 const about = (run) => html`<${Status} run=${run} /> <time datetime=${run.at}>${new Date(run.at).toLocaleString()}</time> · ${run.graph} · ${run.seconds.toFixed(2)} s`;
 
 function List() {
-  const [filter, setFilter] = useState(""), [limit, setLimit] = useState(50), [check, compare] = useTwo("runs");
-  const [{ value, error }, load] = useReply(path("runs", { filter, limit }));
+  const [filter, setFilter] = useState(""), [check, compare] = useTwo("runs");
+  const [{ value, error }, load] = useReply(path("runs", { filter, limit: 200 }));
   return html`<div class="page"><h1>Runs</h1>
     <p class="muted">The questions that are recorded on this machine. Choose two to compare them.</p>
-    <div class="row"><input class="fill" type="search" aria-label="Filter by question" placeholder="Filter by question" value=${filter} onInput=${(event) => setFilter(event.target.value)} />${compare}</div>
+    <div class="row"><input class="fill" type="search" aria-label="Filter by question" placeholder="Filter by question" ...${bound(filter, setFilter)} />${compare}</div>
     ${error && html`<${Problem} error=${error} retry=${load} />`}
     ${value && (value.total ? html`<ul class="list">${value.runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}<span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
-        <span class="row small muted">${about(run)}${run.id in value.good && ` · judged ${value.good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>
-      ${value.next && limit < 200 && html`<p><button class="button" onClick=${() => setLimit(200)}>More of ${value.total}</button></p>`}`
-      : html`<p class="empty">${filter ? "No such run." : html`No run yet. <a href="#/ask">Ask a question</a>`}</p>`)}</div>`;
+        <span class="row small muted">${about(run)}${run.id in value.good && ` · judged ${value.good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>` : html`<p class="empty">${filter ? "No such run." : html`No run yet. <a href="#/ask">Ask a question</a>`}</p>`)}</div>`;
 }
 
 function Run({ value, api }) {
@@ -54,7 +52,7 @@ function Run({ value, api }) {
     <h2>The way to it</h2><${Replay} api=${api} value=${value} />
     <h2>Passages</h2><${Passages} passages=${value.passages.map((each) => ({ ...each, text: each.text || `(${each.why})` }))} verdicts=${value.verdicts} onOpen=${open} />
     ${value.drafts.map((draft) => html`<h2>Rejected draft</h2><p class="draft" dir="auto">${draft.text}</p><p class="muted small" dir="auto">${draft.why}</p>`)}
-    <${Facts} title="Conditions" facts=${[["engine", value.engine], ["index", run.index], ...Object.entries(value.set), ...Object.entries(value.prompts).map(([task, digest]) => [`prompt ${task}`, digest])]} />`;
+    <${Facts} title="Conditions" facts=${[["engine", value.engine], ...Object.entries(value.set), ...Object.entries(value.prompts).map(([task, digest]) => [`prompt ${task}`, digest])]} />`;
 }
 
 // The path on the drawing, node by node, with what happened in each.
