@@ -24,7 +24,9 @@ from local_rag.index.within import matching
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-KEYS = "source title author date modified page heading start end chunk_id named score rank_score origin url".split()
+KEYS = (
+    "source title author date modified page heading start end chunk_id named score sparse rank_score origin url".split()
+)
 
 NOTES = {
     "light.md": "# Lighthouse\n\n## Lamp\n\nThe keeper lights the lamp at dusk and puts it out at dawn.\n\n"
@@ -106,6 +108,7 @@ class TestSearch:
             assert list(about) == KEYS
             assert about["origin"] == "files" and about["url"] == "" and about["page"] is None
             assert Path(about["source"]).is_file() and about["title"]
+            assert about["sparse"] is None or 0 < about["sparse"] <= 1
             assert 0 <= about["start"] < about["end"] and isinstance(about["chunk_id"], str)
             if about["source"].endswith((".md", ".txt")):
                 stored = Path(about["source"]).read_text(encoding="utf-8")
