@@ -83,7 +83,10 @@ def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
         yield "</ul>\n"
     if lines["nearest"]:
         yield f"<h2>{escape(lines['nearest'])}</h2>\n"
-    yield from _sources(place, [*view["nearest"], *view["citations"], *_uncited(view)])
+    for citation in view["nearest"]:
+        yield f'<p class="soft"><bdi>{escape(_where(citation))}</bdi></p>\n'
+        yield f"<blockquote><bdi>{escape(citation['quote'])}</bdi></blockquote>\n"
+    yield from _sources(place, [*view["citations"], *_uncited(view)])
     yield f"<footer>{escape(_made_by(view, at))}</footer>\n"
 
 
@@ -98,12 +101,15 @@ def _sources(place: Place, citations: Sequence[Mapping[str, Any]]) -> Iterator[s
     known = set[int]()
     for citation in sorted(citations, key=lambda citation: citation["number"]):
         number = citation["number"]
-        where = " · ".join(filter(None, (citation["label"], citation["where"], citation["line"], citation["how"])))
-        anchor = f' id="c{number}"' if number and number not in known else ""
+        anchor = f' id="c{number}"' if number not in known else ""
         known.add(number)
-        yield f"<h2{anchor}>{f'[{number}] ' if number else ''}<bdi>{escape(where)}</bdi></h2>\n"
+        yield f"<h2{anchor}>[{number}] <bdi>{escape(_where(citation))}</bdi></h2>\n"
         before, quote, after = passage_of(place, citation)
         yield f"<blockquote><bdi>{escape(before)}<mark>{escape(quote)}</mark>{escape(after)}</bdi></blockquote>\n"
+
+
+def _where(citation: Mapping[str, Any]) -> str:
+    return " · ".join(filter(None, (citation["label"], citation["where"], citation["line"], citation["how"])))
 
 
 def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -213,6 +213,9 @@ class _Builder:
         if start >= self.cursor:
             prefix = _PREFIX.match(self.text, start)
             self.cursor = prefix.end() if prefix else start
+            first = token.content.partition("\n")[0]
+            if not self.text.startswith(first, self.cursor):  # what looked like a prefix is text, such as a bar
+                self.cursor = max(start, self.text.find(first, start))
         self._drop_until(self.cursor - 1)
 
     def _end_of(self, token: Token) -> int:

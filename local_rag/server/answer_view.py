@@ -7,7 +7,7 @@ citation the file's ID, its short name and where in it the quote stands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Citation, Conflict, Position
@@ -104,7 +104,7 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
     texts = texts_in(answer.language)
     own = {each.name: getattr(answer, each.name) for each in fields(Answer)}
     own["citations"] = tuple(citation_view(citation, label, texts) for citation in answer.citations)
-    own["nearest"] = tuple(citation_view(citation, label, texts) for citation in answer.nearest)
+    own["nearest"] = tuple(replace(citation_view(citation, label, texts), how="") for citation in answer.nearest)
     own["conflicts"] = tuple(_conflict_view(conflict, label, texts) for conflict in answer.conflicts)
     view = AnswerView(
         **own,

@@ -100,6 +100,14 @@ def test_highlights_are_code_points_of_the_text(markdown, wanted):
     assert "".join(marked(tree(markdown, {1}, [(start, start + len(wanted))]))) == wanted
 
 
+def test_a_line_that_only_looks_like_a_row_or_an_item_keeps_its_marks_and_highlights():
+    for quote in ("| `a: b` | rewrite it | | [1]", "- [1]", "12) 12 euros [1]", "# 5 [1]"):
+        nodes = answer_tree(Answer("?", quote, "grounded", citations=(citation(1),), engine="extractive"))
+        assert cited(nodes) == [1], quote
+    row = "| the rent is 100 euros | [1]"
+    assert marked(tree(row, {1}, [(row.index("100"), row.index("100") + 3)])) == ["100"]
+
+
 def test_a_highlight_across_nodes_is_marked_in_each():
     nodes = tree("it is **100** euros *a year* then", (), [(6, 27)])
     assert marked(nodes) == ["100", " euros ", "a year"]
