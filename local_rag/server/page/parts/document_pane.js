@@ -71,7 +71,7 @@ const Small = ({ icon, label, ...rest }) => html`<button class="button quiet ico
 function Elsewhere({ citation: { quote, text, url } }) {
   return html`<div class="pane-body stack"><p class="muted">This is not from an indexed file.</p>
     <blockquote class="stored" dir="auto"><mark>${quote || text}</mark></blockquote>
-    ${/^https?:/.test(url) && html`<p>It was read at <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a>. A click leaves this machine.</p>`}</div>`;
+    ${/^https?:/.test(url) && html`<p>A click leaves this machine: <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a></p>`}</div>`;
 }
 
 function Spread({ spread }) {

@@ -11,6 +11,10 @@ import { go, to } from "/page/router.js";
 const AT_ONCE = 200;
 const NAMED = 20;
 const many = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
+const size = (bytes) => {
+  const unit = bytes < 1e3 ? 0 : bytes < 1e6 ? 1 : bytes < 1e9 ? 2 : 3;
+  return `${(bytes / 1000 ** unit).toFixed(unit && 1)} ${["B", "kB", "MB", "GB"][unit]}`;
+};
 const joined = (parts, sign = " · ") => parts.filter(Boolean).join(sign);
 
 // The work that this page has begun goes on while one looks at other views.
@@ -101,13 +105,10 @@ function Work({ job, about, onSync, onAdd }) {
       ${running && html`<button class="button danger" onClick=${() => leaving.abort()}>Stop</button>`}</p>
     ${going && html`<label class="field"><bdi>${line?.line || "Beginning…"}</bdi><progress value=${line?.share ?? undefined}></progress>${note}</label>`}
     ${error && html`<${Problem} error=${error} />`}
-    ${report && html`<${Report} report=${report} />`}`;
+    ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong> <span class="muted">in ${time(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
 }
 
-function Report({ report }) {
-  const counts = ["new", "updated", "moved", "removed", "unchanged"].map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`);
-  return html`<p class="card" role="status"><strong>${joined(counts, ", ") || "Nothing has changed"}</strong> <span class="muted">in ${time(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`;
-}
+const counts = (report) => joined(["new", "updated", "moved", "removed", "unchanged"].map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
 function Root({ root, onForget }) {
   const { file_id, label, files, excludes, there } = root;
@@ -158,8 +159,7 @@ function Files({ index, onForget }) {
     <p class="row small muted"><span class="fill">${total >= 0 && (filter ? `${matching.toLocaleString()} of ` : "") + many(total, "file")}</span>
       ${chosen.size > 0 && html`<button class="button small danger" onClick=${() => onForget({ ids: [...chosen.keys()], label: chosen.size === 1 ? [...chosen.values()][0] : count })}>Forget ${count}</button>`}</p>
     <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>
-    ${cursor && html`<p><button class="button" onClick=${() => load(cursor)}>Show more</button></p>`}
-    ${total > 0 && !matching && html`<p class="empty">No file has these words in its name, title or author.</p>`}`;
+    ${cursor && html`<p><button class="button" onClick=${() => load(cursor)}>Show more</button></p>`}`;
 }
 
 function File({ file, chosen, onChoose }) {
@@ -176,7 +176,7 @@ function Forget({ body, chosen, onDone, onClose }) {
   const forget = () => post("index/forget", { ...body, files: chosen.ids, keep_out: keepOut }).then(onDone, setError);
   return html`<${Dialog} title="Take this out of the index?" onClose=${onClose}>
     <p><strong><bdi>${chosen.label}</bdi></strong></p>
-    <p>Its text leaves the index; the files themselves stay as they are.${chosen.root && " To index the folder again: local-rag index FOLDER."}</p>
+    <p>Its text leaves the index; the files stay as they are.${chosen.root && " To index the folder again: local-rag index FOLDER."}</p>
     ${!chosen.root && html`<label class="row"><input type="checkbox" checked=${keepOut} onChange=${(event) => setKeepOut(event.target.checked)} />Leave it out from now on</label>`}
     ${error && html`<${Problem} error=${error} />`}
     <p class="row"><button class="button danger" onClick=${forget}>Forget</button><button class="button" onClick=${onClose}>Cancel</button></p><//>`;
@@ -200,14 +200,9 @@ function AddFolder({ allowed, index, onAdd, onClose }) {
     <ul class="list folders">${below && enter("The folder above", below.split("/").slice(0, -1).join("/"), "up")}
       ${folders?.map(({ name, below, indexed }) => enter(name, below, "index", indexed && html`<span class="badge good">indexed</span>`))}
       ${more > 0 && html`<li class="muted">and ${more} more</li>`}</ul>
-    <p class="muted small">Nothing is copied. Other places are added at the terminal: local-rag index FOLDER, or local-rag serve --root FOLDER.</p>
+    <p class="muted small">Nothing is copied. At the terminal, other places: local-rag serve --root FOLDER.</p>
     <p class="row"><button class="button primary" disabled=${!folders} onClick=${() => onAdd(place)}>Index this folder</button>
       <button class="button" onClick=${onClose}>Cancel</button></p><//>`;
-}
-
-function size(bytes) {
-  const unit = bytes < 1e3 ? 0 : bytes < 1e6 ? 1 : bytes < 1e9 ? 2 : 3;
-  return `${(bytes / 1000 ** unit).toFixed(unit && 1)} ${["B", "kB", "MB", "GB"][unit]}`;
 }
 
 const time = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} minutes`);
