@@ -9,7 +9,7 @@ export const NOTHING = {
   retrieved: [],     // {query, passages}
   verdicts: [],      // in the order in which they were given
   drafts: [],        // {attempt, candidate, text, withdrawn}
-  notes: [], calls: [], webQuery: null, answer: null, error: null,
+  notes: [], webQuery: null, answer: null, error: null,
 };
 
 const RUNNING = new Set(["sent", "queued", "running"]);
@@ -22,7 +22,6 @@ const EVENTS = {
   node_ended: (state, { node, seconds }) => ({ stages: ended(state.stages, node, seconds) }),
   retrieved: (state, value) => ({ retrieved: [...state.retrieved, value] }),
   graded: (state, verdict) => ({ verdicts: [...state.verdicts, verdict], drafts: graded(state.drafts, verdict) }),
-  called: (state, value) => ({ calls: [...state.calls, value] }),
   note: (state, { text }) => ({ notes: [...state.notes, text] }),
   token: (state, value) => ({ drafts: written(state.drafts, value) }),
   web_query: (state, value) => ({ webQuery: value }),

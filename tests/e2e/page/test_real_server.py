@@ -73,6 +73,29 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
         assert tab.page.locator("article h2").all_inner_texts() == [RENT, "And the deposit of it?"]
 
 
+def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
+    with opened(browser, a_place()) as tab:
+        tab.ask("Which costs and deposits does the flat in Elm Street have?")
+        tab.page.locator("article .status").wait_for()
+        source = tab.page.locator(".source")
+        source.first.focus()
+        tab.page.keyboard.press("Enter")
+        pane = tab.page.get_by_role("complementary", name="Document")
+        marked = pane.locator(".stored mark").first
+        assert marked.inner_text() in source.first.locator(".quote").inner_text()
+        position = pane.get_by_text("Quote 1 of")
+        several = source.count() > 1
+        assert position.count() == several
+        if several:
+            tab.page.keyboard.press("Alt+ArrowDown")
+            pane.get_by_text("Quote 2 of").wait_for()
+            tab.page.keyboard.press("Alt+ArrowUp")
+            position.wait_for()
+        tab.page.keyboard.press("Escape")
+        pane.wait_for(state="detached")
+        assert tab.page.evaluate("document.activeElement.className") == "source"
+
+
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     with opened(browser, a_place()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):

@@ -43,7 +43,7 @@ export default function Ask({ route, api }) {
       <h1 class="unseen">${name || "Ask"}</h1>
       <div class="turns">
         ${problem && html`<${Problem} error=${problem} retry=${reload} />`}
-        ${!name && !here && html`<${Welcome} choices=${choices} onAsk=${send} />`}
+        ${!name && !here && html`<${Welcome} />`}
         ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer} api=${api} onOpen=${openQuote}
           active=${quotesOf(answer).includes(quotes.active) ? quotes.active : null} />`)}
         ${!here && thread.running && html`<article class="turn" aria-busy="true"><h2 class="question" dir="auto">${thread.running}</h2>
@@ -60,12 +60,9 @@ export default function Ask({ route, api }) {
   </div>`;
 }
 
-function Welcome({ choices, onAsk }) {
-  const examples = choices?.examples || [];
+function Welcome() {
   return html`<div class="welcome"><p class="question">What do you want to know?</p>
-    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine.</p>
-    ${examples.length > 0 && html`<p class="row">${examples.map((text) => html`<button key=${text} class="button" onClick=${() => onAsk(text)}>${text}</button>`)}</p>`}
-  </div>`;
+    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine.</p></div>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
