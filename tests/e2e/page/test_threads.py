@@ -73,7 +73,7 @@ def test_a_long_thread_opens_at_its_end_and_goes_on(tab, server):
     tab.page.goto(server.url + "#/ask/lease")
     tab.page.get_by_role("heading", name="Question 200").wait_for()
     tab.in_view("article:last-of-type")
-    tab.page.get_by_text("Question 1", exact=True).wait_for(state="attached")
+    tab.page.locator("article h2").get_by_text("Question 1", exact=True).wait_for(state="attached")
     assert tab.page.locator("article").count() == 200
     tab.in_view("article:last-of-type")
     tab.ask("Question 201")
