@@ -82,7 +82,8 @@ def moments(text: str) -> tuple[Moment, ...]:
     Of a text with several dates, such as "from 3 to 5 May 2021", the first whole one counts.
     """
     plain = " ".join(fold(text).replace(",", ", ").split())
-    weekday = next((_WEEKDAYS[word] for word in re.findall(r"[a-z]+", plain) if word in _WEEKDAYS), None)
+    days = (word if word in _WEEKDAYS else word.removesuffix("s") for word in re.findall(r"[a-z]+", plain))
+    weekday = next((_WEEKDAYS[day] for day in days if day in _WEEKDAYS), None)
     dates = _dates(plain)
     minute = _minute(plain) if not dates or ":" in plain else None
     if dates:
