@@ -128,12 +128,13 @@ def test_nothing_moves_for_those_who_want_no_motion(browser, server):
 def test_the_colours_are_chosen_and_stay(tab):
     background = "getComputedStyle(document.documentElement).backgroundColor"
     seen = [tab.page.evaluate(background)]
-    for name in ("as the system is", "light"):
+    for name, chosen in (("as the system is", "light"), ("light", "dark")):
         tab.page.get_by_role("button", name=f"Colours: {name}").click()
+        tab.page.locator(f"html[data-theme={chosen}]").wait_for()
         seen.append(tab.page.evaluate(background))
     assert seen[0] == seen[1] != seen[2]
     tab.page.reload()
-    tab.page.get_by_role("button", name="Colours: dark").wait_for()
+    tab.page.locator("html[data-theme=dark]").wait_for()
     assert tab.page.evaluate(background) == seen[2]
 
 
