@@ -43,6 +43,11 @@ def delete_chats(settings: Settings, names: Sequence[str]) -> int:
         names = [threads.named(name) for name in names]  # as their runs have them
         for name in names:
             threads.delete(name)
+    return delete_runs_of(settings, names)
+
+
+def delete_runs_of(settings: Settings, names: Sequence[str]) -> int:
+    """Delete the runs of chats, by the names that they are kept under, and the feedback on them; how many runs."""
     feedback = FeedbackFolder(settings)
     feedback.delete_paths(feedback.of_threads(names))
     return len(feedback.runs.delete_paths(feedback.runs.of_threads(names)))
@@ -58,9 +63,14 @@ def rename_chat(settings: Settings, name: str, new: str) -> str:
     with Threads.open(settings.data_folder) as threads:
         name = threads.named(name)
         new = threads.rename(name, new)
+    rename_runs_of(settings, name, new)
+    return new
+
+
+def rename_runs_of(settings: Settings, name: str, new: str) -> None:
+    """Write another name of a chat into its runs and the feedback on them."""
     Runs(settings).rename_thread(name, new)
     FeedbackFolder(settings).rename_thread(name, new)
-    return new
 
 
 def delete_trace(path: Path) -> bool:

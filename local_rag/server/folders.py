@@ -18,16 +18,21 @@ if TYPE_CHECKING:
 
 
 def allowed_roots(place: Place, index: str | None) -> dict[str, Path]:
-    """The folders below which the page may index, by ID: those of `serve --root`, and those that are indexed."""
-    roots = [root.expanduser().resolve() for root in place.roots]
+    """The folders below which the page may index, by ID: those of `serve --root`, and those that are indexed.
+
+    One that has become a link since it was named is none.
+    """
+    roots = [*place.roots]
     with suppress(IndexMissing):
         shelf = shelves_of(place).of(place.settings_of(index).index_path)
         roots += [Path(root.path) for root in shelf.roots]
-    return {file_id(str(root)): root for root in roots if root.is_dir()}
+    return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
 
 
 def folder_below(root: Path, below: str) -> Path:
-    """The folder with this path in a root ("a/b", "" for the root). No link is followed, and none hidden is entered.
+    """The folder with this path in a resolved root ("a/b", "" for the root).
+
+    No link is followed, and none hidden is entered.
 
     Raises NotFound for what is no folder there, ApiError for a path that leads elsewhere.
     """
@@ -38,7 +43,7 @@ def folder_below(root: Path, below: str) -> Path:
         if name not in {entry.name for entry in _entries(folder)}:
             raise NotFound("there is no such folder", "the list of folders says what there is")
         folder = folder / name
-    if not folder.resolve().is_relative_to(root.resolve()):
+    if not folder.resolve().is_relative_to(root):
         raise ApiError(403, "outside", "this folder lies outside of the folders that may be indexed")
     return folder
 

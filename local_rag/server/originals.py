@@ -69,7 +69,8 @@ class Originals:
             raise ApiError(404, "no_original", "this is a page of the web: only its text is stored")
         try:
             real = Path(row.path).resolve(strict=True)
-            if not any(real.is_relative_to(Path(root.path).resolve()) for root in roots):
+            # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
+            if not any(real.is_relative_to(root.path) for root in roots):
                 raise ApiError(403, "outside", OUTSIDE)
             status = real.stat()
             if not stat.S_ISREG(status.st_mode):

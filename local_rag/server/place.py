@@ -57,6 +57,7 @@ class Place:
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
+        self.roots = [root.expanduser().resolve() for root in self.roots]
         self._rags: OrderedDict[Values, Rag] = OrderedDict()
         self._lock = threading.RLock()
         self._kept: dict[str, Closable] = {}

@@ -14,6 +14,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.events import WebQuery
 from local_rag.server.endpoints import Caller
 from local_rag.server.errors import ApiError, NotFound
+from local_rag.text.display import printable
 
 CONSENT_SECONDS = 300.0
 """How long a person may think about a web query; then it does not leave."""
@@ -57,11 +58,13 @@ class Question:
                 self._consent = _Consent(query)
             return self._consent
 
-    def consent(self, send: bool) -> None:
-        """What the person says. Raises ApiError where no query waits for it."""
+    def consent(self, send: bool, query: str) -> None:
+        """What the person says of the words that were shown. Raises ApiError where none, or others, wait for it."""
         with self._lock:
             if self._consent is None or self._consent.given.is_set():
                 raise ApiError(409, "conflict", "no web query waits for a consent", "ask the question again")
+            if query != printable(self._consent.query.query):
+                raise ApiError(409, "conflict", "other words wait for a consent now", "look at the words again")
             self._consent.send = send
             self._consent.given.set()
 

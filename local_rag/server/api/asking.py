@@ -64,10 +64,11 @@ class Named(Request):
 
 
 class Consent(Request):
-    """Whether the words that were shown may leave."""
+    """Whether the words that were shown, `query` of the event, may leave."""
 
     id: str
     send: bool
+    query: str
 
 
 class GraphOf(Request):
@@ -238,7 +239,7 @@ def stop(place: Place, request: Named) -> Confirmed:
 
 
 def consent(place: Place, request: Consent) -> Confirmed:
-    place.questions.get(request.id).consent(request.send)
+    place.questions.get(request.id).consent(request.send, request.query)
     return Confirmed()
 
 

@@ -164,29 +164,43 @@ def labels_of(turns: Sequence[Turn]) -> PathLabels:
 
 
 def rename(place: Place, request: Rename) -> NameOf:
-    from local_rag.runtime.retention import rename_chat
+    """A thread whose first question was stopped is kept by the record of that question alone."""
+    from local_rag.graphs.threads import thread_name
+    from local_rag.runtime.retention import rename_chat, rename_runs_of
 
     _must_be_idle(place, request.thread)
-    name, _ = _turns(place, request.thread)
-    new = rename_chat(place.settings, name, request.to.strip())
+    name, has_turns = _known(place, request.thread)
+    new = thread_name(request.to.strip())
+    if new == name:
+        return NameOf(new)
+    if new in place.threads.names() or place.questions.asked_in(new) or _stopped(place, new) is not None:
+        raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
+    if has_turns:
+        rename_chat(place.settings, name, new)
+    else:
+        rename_runs_of(place.settings, name, new)
     place.questions.forget_stopped(name, renamed=new)
     return NameOf(new)
 
 
 def delete(place: Place, request: Named) -> Deleted:
     """Delete a thread with the runs of its questions."""
-    from local_rag.runtime.retention import delete_chats
+    from local_rag.runtime.retention import delete_chats, delete_runs_of
 
     _must_be_idle(place, request.thread)
-    stopped = request.thread in place.questions.stopped
-    place.questions.forget_stopped(request.thread)
+    name, has_turns = _known(place, request.thread)
+    place.questions.forget_stopped(name)
+    return Deleted((delete_chats if has_turns else delete_runs_of)(place.settings, [name]))
+
+
+def _known(place: Place, name: str) -> tuple[str, bool]:
+    """The stored name of a thread, and whether it is more than a first question that was stopped. Raises NotFound."""
     try:
-        name, _ = _turns(place, request.thread)
-    except NotFound:
-        if stopped:  # its first question was stopped: nothing else is kept
-            return Deleted(0)
-        raise
-    return Deleted(delete_chats(place.settings, [name]))
+        return place.threads.thread(name).name, True
+    except UsageError as error:
+        if _stopped(place, name) is None:
+            raise NotFound(str(error), error.hint) from error
+        return name, False
 
 
 def _must_be_idle(place: Place, name: str) -> None:

@@ -116,9 +116,9 @@ export function stop(api) {
 }
 
 export async function consent(api, send) {
-  const { id } = state;
+  const { id, webQuery: { query } } = state;
   dispatch("consented");
-  await api.post(api.path("questions", id, "web"), { send }).catch((error) => dispatch("failed", error));
+  await api.post(api.path("questions", id, "web"), { send, query }).catch((error) => dispatch("failed", error));
 }
 
 export const clear = () => dispatch("cleared");

@@ -10,6 +10,7 @@ from support.fakes import FakeCorpus, FakeWeb, passage
 from support.remembering import Recalling
 from support.serving import Client, served, signed_in
 
+from local_rag.runtime.kept_runs import Runs
 from local_rag.server.place import Limits
 
 
@@ -156,6 +157,28 @@ def test_a_new_place_still_knows_what_was_stopped_in_a_thread():
     assert again.get("/api/threads/plan").json()["stopped"] is None
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(restarted):
+    engine = Gated()
+    place = place_of(engine)
+    with served(place) as address, signed_in(place, address) as client, streamed(client, thread="plan") as events:
+        until(events, "token")
+    assert eventually(lambda: not place.questions.queue())
+    client = Client(place_of() if restarted else place)
+    assert len(Runs(place.settings).of_threads(["plan"])) == 1
+    engine.gate.set()
+    asked(client, thread="rent")
+    for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "<b>")):
+        assert client.post(f"/api/threads/{name}/rename", {"to": wanted}).status_code == 400
+    assert client.post("/api/threads/plan/rename", {"to": "costs"}).json() == {"name": "costs"}
+    assert client.get("/api/threads/plan").status_code == 404
+    assert client.get("/api/threads/costs").json()["stopped"] == "What does the plan cost?"
+    assert client.post("/api/threads/costs/delete").json() == {"runs": 1}
+    assert client.get("/api/threads/costs").status_code == 404
+    assert client.post("/api/threads/costs/delete").status_code == 404
+    assert len(Runs(place.settings).paths()) == 1, "the record of the other thread"
+
+
 def corrected(**script):
     """CRAG goes to the web: one passage is irrelevant."""
     return Recalling(relevant=["ynyy", "y"], drafts=["It costs 900 euros [1]."], **script)
@@ -170,7 +193,11 @@ def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(send):
             id_ = until(events, "begun")["id"]
             query = until(events, "web_query")
             assert query["asks"] and not web.queries, "nothing has left yet"
-            assert client.post(f"/api/questions/{id_}/web", json={"send": send}).status_code == 200
+            other = client.post(f"/api/questions/{id_}/web", json={"send": send, "query": "other words"})
+            assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")
+            assert not web.queries, "a consent to other words is none"
+            given = client.post(f"/api/questions/{id_}/web", json={"send": send, "query": query["query"]})
+            assert given.status_code == 200
             answer = until(events, "answer")
         assert web.queries == ([query["query"]] if send else [])
         assert answer["used_web"] is send
@@ -181,7 +208,7 @@ def test_a_consent_counts_once_and_only_for_what_is_asked():
     place = place_of(engine)
     with served(place) as address, signed_in(place, address) as client, streamed(client) as events:
         id_ = until(events, "begun")["id"]
-        refused = client.post(f"/api/questions/{id_}/web", json={"send": True})
+        refused = client.post(f"/api/questions/{id_}/web", json={"send": True, "query": "the plan"})
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
         engine.gate.set()
         until(events, "answer")
@@ -207,7 +234,7 @@ def test_a_question_with_the_key_never_searches_the_web(enabled, monkeypatch):
     events = asked(Client(place, "key"), graph="crag", web=True)
     assert not web.queries and events[-1][1]["used_web"] is False
     assert place.opened == [(None, {"web__enabled": "off"} if enabled != "off" else {})]
-    (queue_of_a_page,) = [Client(place, "key").post("/api/questions/x/web", {"send": True})]
+    (queue_of_a_page,) = [Client(place, "key").post("/api/questions/x/web", {"send": True, "query": "x"})]
     assert queue_of_a_page.status_code == 403
 
 

@@ -265,6 +265,20 @@ def test_what_a_link_leads_out_to_is_not_opened(client, notes, tmp_path):
     assert response.status_code == 403
 
 
+def test_a_root_that_has_become_a_link_is_not_followed(notes, tmp_path):
+    """A file is a root, too, where it was indexed by its name."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the password of the safe")
+    plan = notes / "plan.md"
+    with client_of(plan) as client:
+        path = f"/api/documents/{file_id(str(plan))}/original"
+        assert client.get(path).status_code == 200
+        plan.unlink()
+        plan.symlink_to(secret)
+        response = client.get(path)
+        assert response.status_code == 403 and response.json()["error"]["code"] == "outside"
+
+
 def test_what_is_not_in_the_index_is_not_there(there, tmp_path):
     client, notes = there
     (tmp_path / "other.txt").write_text("not indexed")

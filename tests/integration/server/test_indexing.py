@@ -113,6 +113,25 @@ def test_a_link_is_no_folder_and_another_root_is_none(indexed, notes, tmp_path):
         assert response.status_code == 403 and "--root" in response.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_root_that_has_become_a_link_is_none(notes, tmp_path, named):
+    index_files(Settings.load(), Request([notes]), Silent())
+    place = a_place(roots=[notes] if named else [])
+    client = Client(place)
+    try:
+        root = {"root": file_id(str(notes))}
+        assert client.get("/api/index/folders", params=root).status_code == 200
+        (tmp_path / "elsewhere" / "letters").mkdir(parents=True)
+        notes.rename(tmp_path / "moved")
+        notes.symlink_to(tmp_path / "elsewhere")
+        assert client.get("/api/index").json()["allowed"] == []
+        for body in (root, {**root, "below": "letters"}, {"root": file_id(str(tmp_path / "elsewhere"))}):
+            assert client.get("/api/index/folders", params=body).status_code == 403
+            assert client.post("/api/index/add", body).status_code == 403
+    finally:
+        place.close()
+
+
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     letter = file_id(str(notes / "letters" / "tenant.txt"))
     gone = indexed.post("/api/index/forget", {"files": [letter]}).json()
