@@ -123,12 +123,43 @@ def test_no_disagreement(passages, question, evaluator):
             "The captain of the chess team earns 5 million.",
             "How much does the captain earn?",
         ),
+        (
+            "The rent of the garage is 4 million a month.",
+            "The rent of the flat is 5 million a month.",
+            "How much is the rent of the garage?",
+        ),
+        (
+            "The budget of the playground is 4 million.",
+            "We propose a budget of 5 million for the playground.",
+            "How much is the budget of the playground?",
+        ),
+        (
+            "One of the owners paid 4 million for the boat.",
+            "An owner paid 5 million for the boat.",
+            "How much did the owner pay for the boat?",
+        ),
     ],
 )
 def test_two_true_answers_are_about_two_things(first, second, question):
     evaluator = ScriptedEvaluator({"4 million": 0.99, "5 million": 0.99})
     passages = [passage(1, first, title=""), passage(2, second, title="")]
     assert disagreeing(question, passages, evaluator) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("lease-2019.txt", "lease-2023.txt"), ("lease.txt", "lease amended.txt"), ("old.md", "new.md")],
+)
+def test_years_and_versions_in_the_names_of_files_do_not_tell_things_apart(first, second):
+    passages = [lease(1, OLD, source=f"/notes/{first}", title=first), lease(2, NEW, source=f"/notes/{second}")]
+    assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == 2
+
+
+def test_two_documents_in_words_of_their_own_disagree():
+    first = "Either side may end the lease; the notice period is three months to the end of a quarter."
+    second = "Remember: notice period for the lease six months, so write to them in June."
+    sides = disagreeing(QUESTION, [lease(1, first), lease(2, second)], ScriptedEvaluator(ANSWERS))
+    assert [[statement.answer.text for statement in side] for side in sides] == [["three months"], ["six months"]]
 
 
 def test_first_words_of_sentences_are_no_names():
