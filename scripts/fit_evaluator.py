@@ -120,7 +120,7 @@ def read_questions(
 def logistic(rows: Floats, labels: Floats, counts: Floats | None = None) -> tuple[list[float], float]:
     """Weights and bias for features as they are, from a ridge regression on standardised ones.
 
-    No weight is below 0: a better span and a larger class 2 never lower a probability. A feature whose weight would be
+    No weight is below 0: more of a feature never lowers a probability. A feature whose weight would be
     below 0 counts nothing, and the others are fitted without it. `counts`: how often each row counts.
     """
     counts = np.ones(len(rows)) if counts is None else counts

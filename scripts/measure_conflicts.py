@@ -58,8 +58,8 @@ class Cached:
     def __init__(self, evaluator: Evaluator, file: Path | None) -> None:
         self.evaluator, self.file = evaluator, file
         self.fingerprint, self.calibration = evaluator.fingerprint, evaluator.calibration
-        kept = pickle.loads(file.read_bytes()) if file and file.exists() else {}  # noqa: S301  # our own file
-        self._known: dict[tuple[str, ...], Any] = kept.get(self.fingerprint, {})
+        self._kept = pickle.loads(file.read_bytes()) if file and file.exists() else {}  # noqa: S301  # our own file
+        self._known: dict[tuple[str, ...], Any] = self._kept.setdefault(self.fingerprint, {})
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
         return [self._reading(question, document) for document in documents]
@@ -78,7 +78,7 @@ class Cached:
     def close(self) -> None:
         """Keep what was read."""
         if self.file:
-            self.file.write_bytes(pickle.dumps({self.fingerprint: self._known}))
+            self.file.write_bytes(pickle.dumps(self._kept))
 
 
 def reading_of(
@@ -101,14 +101,14 @@ def pair_documents(pair: Pair) -> list[Document]:
     ]
 
 
-def pairs_of(file: Path) -> Iterator[tuple[str, list[Document], bool]]:
-    """Questions with two documents each, and whether these disagree."""
-    for pair in json.loads(file.read_text("utf-8")):
+def pairs_of(file: Path | None) -> Iterator[tuple[str, list[Document], bool, str]]:
+    """Questions with two documents each, whether these disagree, and how they differ."""
+    for pair in json.loads(file.read_text("utf-8")) if file else ():
         documents = [
             Document(part["text"], metadata={"source": f"/files/{part['name']}", "title": "", "origin": "files"})
             for part in (pair["first"], pair["second"])
         ]
-        yield pair["question"], documents, pair["kind"] == "disagree"
+        yield pair["question"], documents, pair["kind"] == "disagree", pair["why"].partition(":")[0]
 
 
 def squad(file: Path) -> tuple[list[Document], list[str]]:
@@ -233,7 +233,10 @@ def measure(options: argparse.Namespace, opened_evaluator: Evaluator, embedder: 
             for question, documents in cases
         ]
     written, unseen = (
-        [reading_of(*pair[:2], evaluator, pair[2]) for pair in pairs_of(file)] if file else []
+        [
+            reading_of(question, documents, evaluator, disagree, sort)
+            for question, documents, disagree, sort in pairs_of(file)
+        ]
         for file in (WRITTEN, options.pairs)
     )
     evaluator.close()

@@ -42,7 +42,7 @@ def compared_files(state: State, deps: Deps) -> tuple[Update, list[Graded], list
             deps.cancel.check()
             sides = disagreeing(standalone_of(state), state.get("documents", []), deps.evaluator)
     except DeadlineExceeded:
-        return {}, [], []
+        return {}, [], [Note("whether your files disagree is not known: the time was up")]
     except Stopped:
         raise
     except LocalRagError as error:

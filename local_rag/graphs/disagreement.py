@@ -133,7 +133,7 @@ def evidence_of(question: str, first: Statement, second: Statement) -> Evidence 
 def _sides(
     question: str, stated: Sequence[Statement], opposed: Sequence[tuple[Statement, Statement]]
 ) -> list[list[Statement]]:
-    """The statements that take part, those that agree with each other together."""
+    """The statements that take part, those that agree with each other together, and those that agree with one side."""
     sides: list[list[Statement]] = []
     for statement in stated:
         if any(statement in pair for pair in opposed):
@@ -141,7 +141,7 @@ def _sides(
                 side
                 for side in sides
                 if all(
-                    compared(question, statement.answer, other.answer).same is True
+                    _agree(question, statement, other)
                     and (statement, other) not in opposed
                     and (other, statement) not in opposed
                     for other in side
@@ -152,7 +152,16 @@ def _sides(
                 sides.append([statement])
             else:
                 side.append(statement)
+    for statement in stated:
+        if not any(statement in pair for pair in opposed):
+            agreeing_sides = [side for side in sides if all(_agree(question, statement, other) for other in side)]
+            if len(agreeing_sides) == 1:
+                agreeing_sides[0].append(statement)
     return sides
+
+
+def _agree(question: str, first: Statement, second: Statement) -> bool:
+    return compared(question, first.answer, second.answer).same is True
 
 
 def _statement(number: int, document: Document, passage: Document, reading: Reading) -> Statement:

@@ -71,13 +71,17 @@ _UNDECIDED = re.compile(
     re.IGNORECASE,
 )
 """What a sentence says that tells of a proposal or of the past."""
-_ONE_OF_SEVERAL = re.compile(r"\bone of (?:the|our|its|their|two|three|several|many)\b|\bco-\w+", re.IGNORECASE)
+_ONE_OF_SEVERAL = re.compile(
+    r"\bone of (?:the|our|its|their|two|three|several|many)\b"
+    r"|\bco-?(?:owner|founder|author|chair|director|signatory)\w*",
+    re.IGNORECASE,
+)
 _LEAST_ASKED = 0.2
 """Least share of what the question asks for in each of two sentences that are not alike."""
 
 
 def about_two_things(question: str, first: Statement, second: Statement) -> bool:
-    """Whether two statements are for certain about two things, so that both can be true.
+    """Whether something says that two statements are about two things, so that both can be true.
 
     Two passages that are alike are of one template; they are about two things where one lacks a name or number of the
     question, or where each header has a name that the other passage lacks. One sentence may tell of a proposal or of
@@ -222,12 +226,14 @@ def _complements_by_head(text: str, *, numbers: bool = False) -> dict[str, set[s
     return complements
 
 
-_COMPLEMENT = re.compile(r"\b(\w+) (?:of|for|at|in) (?:(?:the|a|an|our|their|his|her)\s)?(\w+(?: \w+)?)")
+_COMPLEMENT = re.compile(
+    r"\b(\w+) (?:of|for|at|in) (?=(?:(?:the|a|an|our|their|his|her)\s)?(\w+(?: (?!(?:of|for|at|in)\b)\w+)?))"
+)
 
 
 def _figures(text: str) -> set[str]:
     """The numbers of a text by value: 1,200 is 1200, two is 2."""
-    return {f"{value:f}" for amount in amounts(text) for value in amount.readings}
+    return {f"{value.normalize():f}" for amount in amounts(text) for value in amount.readings}
 
 
 def _titles(header: str) -> set[str]:
@@ -245,6 +251,7 @@ def _answer_stems(statement: Statement) -> set[str]:
 
 def holds_answer(answer: ShortAnswer, text: str) -> bool:
     """Whether a text has the words of an answer, one after the other."""
-    wanted = [stem(word) for word in words(answer.text) if word not in STOP_WORDS]
-    held = [stem(word) for word in words(text)]
-    return any(held[place : place + len(wanted)] == wanted for place in range(len(held) - len(wanted) + 1))
+    wanted, held = ([stem(word) for word in words(part)] for part in (answer.text, text))
+    return bool(wanted) and any(
+        held[place : place + len(wanted)] == wanted for place in range(len(held) - len(wanted) + 1)
+    )

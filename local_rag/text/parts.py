@@ -39,7 +39,11 @@ def heading_at(document: Document, position: int) -> str:
 
 
 def stored(document: Document) -> list[Document]:
-    """The stored passages that a wider one is made of, each with its own place; the passage itself if it is none."""
+    """The stored passages that a wider one is made of, each with its own place; the passage itself if it is none, and
+    if text was taken out of it (`pieces`).
+    """
+    if document.metadata.get("pieces"):
+        return [document]
     offset = int(document.metadata.get("start", 0))
     return [
         document.model_copy(

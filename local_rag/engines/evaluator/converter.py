@@ -40,6 +40,7 @@ PAIRS = (
 
 def convert(model: Path, longest: int, folder: Path, base: Path | None = None) -> dict[str, Any]:
     """Convert the evaluator whose weights lie in `model`: from tokens to the logits of all heads."""
+    import numpy as np
     import torch
 
     from local_rag.engines.evaluator.model import load
@@ -61,7 +62,7 @@ def convert(model: Path, longest: int, folder: Path, base: Path | None = None) -
         for computed, exact in zip(converted.compute(given), expected, strict=True):
             apart = abs(computed - exact.numpy())
             apart = apart[used] if apart.ndim == 3 else apart  # what is computed of padding is never read
-            difference = max(difference, float(apart.max()))
+            difference = max(difference, float(apart.max()) if np.isfinite(apart).all() else float("inf"))
     if not difference <= NEAR:
         return {"why": f"converted, its logits differ by {difference:.2g}"}
     return record | {"difference": difference}

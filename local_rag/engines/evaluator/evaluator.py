@@ -144,6 +144,8 @@ class TrainedEvaluator:
                     computed = model.compute(inputs)
             except Exception as error:  # whatever a library raises, too little memory for one
                 raise EngineError(f"the evaluator '{self.name}' cannot compute: {error}", hint=WITHOUT) from error
+            if not all(_finite(logits) for logits in computed):
+                raise EngineError(f"the evaluator '{self.name}' computes what is no number", hint=WITHOUT)
             for number, *rows in zip(numbers, *computed, strict=True):
                 outputs[number] = (rows[0], rows[1], rows[2])
         return [output for output in outputs if output is not None]
@@ -172,6 +174,12 @@ class TrainedEvaluator:
         loaded = load(self.name, self.files, self._cache, self._on_load)
         cancel.current().extend(time.monotonic() - began)  # loading is no part of answering
         return loaded
+
+
+def _finite(logits: Any) -> bool:
+    import numpy as np
+
+    return bool(np.isfinite(logits).all())
 
 
 def _softmax(logits: Any) -> Any:

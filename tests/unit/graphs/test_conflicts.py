@@ -13,6 +13,9 @@ from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.disagreement import disagreeing
+from local_rag.graphs.statements import holds_answer
+from local_rag.text.answer_values import ShortAnswer
+from local_rag.text.parts import stored
 from local_rag.text.short_answers import highlights_of
 
 QUESTION = "How long is the notice period of the lease?"
@@ -226,3 +229,27 @@ def test_the_answers_of_all_sides_are_highlighted_in_the_text():
     state = state_of()
     places = highlights_of(state["generation"], state["conflicts"])
     assert [state["generation"][place.start : place.end] for place in places] == ["six months", "three months"]
+
+
+def test_a_file_that_agrees_with_one_side_stands_there_though_it_opposes_nobody():
+    note = lease(3, "Summary for the landlord: six months, no dogs.", "2024-03-01")
+    sides = disagreeing(QUESTION, [*VERSIONS, note], ScriptedEvaluator(ANSWERS))
+    assert [[statement.source for statement in side] for side in sides] == [
+        ["/notes/lease 1.md"],
+        ["/notes/lease 2.md", "/notes/lease 3.md"],
+    ]
+
+
+@pytest.mark.parametrize("answer", ["3 May 2021", "Bank of England"])
+def test_an_answer_with_a_function_word_is_seen_in_a_text(answer):
+    assert holds_answer(ShortAnswer(answer, answer), f"They wrote to the {answer} twice.")
+    assert not holds_answer(ShortAnswer(answer, answer), "They wrote to the Bank in 2021.")
+
+
+def test_a_passage_that_text_was_taken_out_of_is_read_as_it_is():
+    parts = (
+        {"chunk_id": "a", "start": 0, "end": 20, "heading": ""},
+        {"chunk_id": "b", "start": 20, "end": 99, "heading": ""},
+    )
+    refined = passage(1, "What is left of two.", parts=parts, pieces=[(0, 8), (60, 72)])
+    assert stored(refined) == [refined]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from support.shipped_evaluator import document, shipped_evaluator
 
+from local_rag.config.settings import Settings
 from local_rag.core import cancel, question_memory
 from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.question_memory import QuestionMemory
 from local_rag.core.readings import NOTHING
 from local_rag.engines.evaluator import evaluator as evaluator_module
 from local_rag.engines.evaluator import loading
+from local_rag.engines.evaluator.evaluator import TrainedEvaluator
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -183,3 +187,23 @@ def test_support_is_a_probability_per_pair(evaluator):
 def test_any_question_and_any_text_is_read(evaluator, question):
     for reading in evaluator.read(question, [document(ANSWER), document("\x00 \u202e�"), document("a" * 20_000)]):
         assert 0 <= reading.answerable <= 1
+
+
+class NoNumbers:
+    """A model whose logits are no numbers."""
+
+    def compute(self, inputs):
+        shape = inputs["input_ids"].shape
+        return [np.full(size, np.nan, np.float32) for size in ((*shape, 2), (shape[0], 3), (shape[0], 2))]
+
+
+class Broken(TrainedEvaluator):
+    @property
+    def loaded(self):
+        return replace(super().loaded, model=NoNumbers())
+
+
+def test_logits_that_are_no_numbers_are_an_error(evaluator):
+    broken = Broken("minilm", evaluator.files, Settings.load().cache_folder)
+    with pytest.raises(EngineError, match="what is no number"):
+        broken.read(QUESTION, [document(ANSWER)])
