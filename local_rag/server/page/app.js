@@ -18,11 +18,11 @@ const PLACES = [
 ];
 const VIEWS = new Set([...PLACES.map(([view]) => view), "file"]);
 
-function App() {
+function App({ problem }) {
   const route = useRoute();
   const [drawer, setDrawer] = useState(false);
   const [keys, setKeys] = useState(false);
-  const [signedOut, setSignedOut] = useState(false);
+  const [signedOut, setSignedOut] = useState(false), [refused, setRefused] = useState(problem);
   const menu = useRef(null);
   useEffect(() => {
     const leave = () => setSignedOut(true);
@@ -31,8 +31,14 @@ function App() {
   }, []);
   const enter = () => {
     setSignedOut(false);
+    setRefused(null);
     window.dispatchEvent(new Event("server-back"));
   };
+  useEffect(() => {
+    const follow = () => useToken(api).then((used) => used && enter(), setRefused);
+    window.addEventListener("hashchange", follow);
+    return () => window.removeEventListener("hashchange", follow);
+  }, []);
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => {
     document.title = `${title(route)} · local-rag`;
@@ -65,7 +71,7 @@ function App() {
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}
     <main id="main" tabindex="-1">
       <${Reconnect} api=${api} />
-      ${signedOut ? html`<${SignIn} api=${api} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
+      ${signedOut ? html`<${SignIn} api=${api} refused=${refused} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
     </main>
     ${keys && html`<${Keys} onClose=${() => setKeys(false)} />`}
     <${LiveRegion} />`;
@@ -95,7 +101,7 @@ function View({ route }) {
   return loaded.View ? html`<${loaded.View} route=${route} api=${api} />` : html`<div class="page" aria-busy="true"></div>`;
 }
 
-await useToken(api);
+const problem = await useToken(api).then(() => null, (error) => error);
 const root = document.getElementById("app");
 root.replaceChildren();
-render(html`<${App} />`, root);
+render(html`<${App} problem=${problem} />`, root);

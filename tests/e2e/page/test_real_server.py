@@ -165,10 +165,15 @@ def test_an_address_opens_the_page_once(browser):
             tab.see("What do you want to know?")
         with browser.tab(address) as stranger:
             stranger.expected.append("status of 401")
-            stranger.page.goto(used)
-            stranger.page.reload()
             stranger.see("This page is not signed in")
+            stranger.page.goto(used)
+            stranger.see("this address was used or is too old")
             assert "token" not in stranger.page.url
             stranger.page.goto(with_token(place, address))
-            stranger.page.reload()
             stranger.see("What do you want to know?")
+            stranger.page.goto(used)
+            stranger.see("What do you want to know?")
+            assert "token" not in stranger.page.url
+        with browser.tab(used) as late:
+            late.expected.append("status of 401")
+            late.see("this address was used or is too old")

@@ -2,8 +2,9 @@
 import { html, useEffect, useState } from "../html.js";
 import { Command } from "./copy.js";
 import { Problem } from "./problem.js";
+import { replace } from "../router.js";
 
-export function SignIn({ api, onDone }) {
+export function SignIn({ api, refused, onDone }) {
   const [takesPassword, setTakesPassword] = useState(false);
   const [password, setPassword] = useState("");
   const [error, setError] = useState(null);
@@ -23,14 +24,18 @@ export function SignIn({ api, onDone }) {
     ${takesPassword && html`<form class="row" onSubmit=${submit}>
       <label class="field">Password<input type="password" autocomplete="current-password" value=${password} onInput=${(event) => setPassword(event.target.value)} /></label>
       <button class="button primary" disabled=${!password}>Sign in</button></form>`}
-    ${error && html`<${Problem} error=${error} />`}
+    ${(error || refused) && html`<${Problem} error=${error || refused} />`}
   </div>`;
 }
 
-// An address with a token opens the page once. The token leaves the address before anything else happens.
+// An address with a token opens the page once. The token leaves the address before anything else happens. Whether there
+// was one; an error is thrown where it was refused, and the page has no session either.
 export async function useToken(api) {
   const [, token] = location.hash.match(/^#token=([\w-]+)$/) || [];
-  if (!token) return;
-  history.replaceState(null, "", "#/ask");
-  await api.post("session/start", { token }).catch(() => {});
+  if (!token) return false;
+  replace("ask");
+  await api.post("session/start", { token }).catch((error) => api.get("health").catch(() => {
+    throw error;
+  }));
+  return true;
 }
