@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { Icon } from "./icon.js";
 
-const WEB = { off: "not asked", ask: "asks first", on: "asked" };
+const WEB = { off: "not asked", ask: "asks first" };
 
 export function Composer({ choices, settings, onSettings, underWay, elsewhere, onAsk, onStop, follow }) {
   const [question, setQuestion] = useState("");
@@ -67,7 +67,7 @@ function Choices({ choices, settings, onSettings }) {
       title="A pattern of file names, such as *.pdf or contracts/**; several with commas" /></label>
     ${select("graph", "Graph", graphs)}
     ${select("model", "Model", models, (value) => value || usual)}
-    ${select("web", "Web", choices.web, (value) => WEB[value] || value)}`;
+    ${select("web", "Web", choices.web, (value) => WEB[value])}`;
 }
 
 // The index that is asked by default, empty where several are asked as one.
