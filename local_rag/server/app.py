@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, get_origin
 from urllib.parse import quote
@@ -15,12 +17,13 @@ import anyio.to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from local_rag.core.serialization import to_plain
+from local_rag.index.sync.regular_file import open_regular
 from local_rag.server import api, shell
 from local_rag.server.endpoints import FROM_GUARD, Endpoint, File, Request, SignedIn
-from local_rag.server.errors import ApiError, error_body, invalid, log_unknown, status_of
+from local_rag.server.errors import ApiError, NotFound, error_body, invalid, log_unknown, status_of
 from local_rag.server.guard import Allowed, Guard, GuardedRoute
 from local_rag.server.sse import Events, send_events
 
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 
     from local_rag.server.place import Place
     from local_rag.server.sessions import Sessions
+
+CHUNK = 1 << 16
+"""Bytes of a file that are sent at once."""
 
 
 def endpoints() -> list[Endpoint]:
@@ -108,7 +114,7 @@ class _Served:
     async def _request(self, http: HttpRequest, allowed: Allowed) -> Request:
         """What the handler is asked. Raises ApiError for what does not fit its model."""
         model = self.endpoint.request
-        given = _query(http, model) if self.endpoint.method == "GET" else await _body(http)
+        given = await self._given(http)
         own = {name: getattr(allowed, name) for name in FROM_GUARD if name in model.model_fields}
         for name in (*http.path_params, *FROM_GUARD):
             if name in given:
@@ -117,6 +123,12 @@ class _Served:
             return model.model_validate({**given, **http.path_params, **own})
         except ValidationError as error:
             raise invalid(error) from error
+
+    async def _given(self, http: HttpRequest) -> dict[str, Any]:
+        """The parameters besides those of the path. The files of the page take none, whatever a link adds to them."""
+        if self.endpoint.access == "shell":
+            return {}
+        return _query(http, self.endpoint.request) if self.endpoint.method == "GET" else await _body(http)
 
 
 def _query(http: HttpRequest, model: type[Request]) -> dict[str, Any]:
@@ -136,6 +148,9 @@ async def _body(http: HttpRequest) -> dict[str, Any]:
     """The JSON object of a POST; nothing stands for an empty one."""
     try:
         value = json.loads(await http.body() or b"{}")
+        json.dumps(value, ensure_ascii=False).encode()  # JSON can write half of a character, and text cannot
+    except UnicodeError as error:
+        raise ApiError(400, "usage", "the body holds text that is not UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise ApiError(400, "usage", "the body is not JSON") from error
     if not isinstance(value, dict):
@@ -164,4 +179,28 @@ def _file(file: File) -> Response:
         headers["Content-Security-Policy"] = file.policy
     if isinstance(file.content, bytes):
         return Response(file.content, media_type=file.media_type, headers=headers)
-    return FileResponse(file.content, media_type=file.media_type, headers=headers)
+    return OpenFile(file.content, media_type=file.media_type, headers=headers)
+
+
+class OpenFile(Response):
+    """A file of this machine, opened now: what happens to its name until it is sent does not matter.
+
+    Raises NotFound for what is gone, is a link, or is no regular file.
+    """
+
+    def __init__(self, path: Path, media_type: str, headers: Mapping[str, str]) -> None:
+        try:
+            self._file = open_regular(path)
+        except OSError as error:
+            raise NotFound(f"the file cannot be opened any more ({error.strerror or error})") from error
+        self._size = os.fstat(self._file.fileno()).st_size
+        super().__init__(media_type=media_type, headers={**headers, "Content-Length": str(self._size)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            left = self._size
+            while chunk := await anyio.to_thread.run_sync(self._file.read, min(left, CHUNK)):
+                left -= len(chunk)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})

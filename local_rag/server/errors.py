@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -42,11 +43,13 @@ INTERNAL = ("internal", "the server met an error that it does not know; its term
 
 
 class ApiError(LocalRagError):
-    """An error with a code and a status of its own."""
+    """An error with a code and a status of its own, and maybe headers."""
 
-    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+    def __init__(
+        self, status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message, hint)
-        self.status, self.code = status, code
+        self.status, self.code, self.headers = status, code, headers
 
 
 class NotFound(ApiError):

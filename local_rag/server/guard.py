@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -50,9 +50,19 @@ AGAIN = "local-rag serve --print-url   prints a new address for the running serv
 
 
 class GuardedRoute(Route):
-    """A route that the guard lets through: one with an endpoint."""
+    """A route that the guard lets through: one with an endpoint.
+
+    It is matched with the path as it was sent, whose parameters are decoded afterwards: a `/` in a name is sent as %2F.
+    """
 
     about: Endpoint
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        sent = scope.get("raw_path") or quote(scope["path"]).encode()
+        match, about = super().matches({**scope, "path": sent.decode("latin-1")})
+        if match != Match.NONE:
+            about["path_params"] = {name: unquote(value) for name, value in about["path_params"].items()}
+        return match, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +111,12 @@ class Guard:
         except Exception as error:
             log_unknown(error, "a request")
             if not response.started:
-                await JSONResponse(error_body(error), status_of(error))(scope, receive, response)
+                answer = JSONResponse(error_body(error), status_of(error), getattr(error, "headers", None))
+                await answer(scope, receive, response)
 
     def check(self, scope: Scope, headers: Headers) -> Allowed:
         """What is to be answered, and to whom. Raises ApiError for what is not."""
         host = self._host(headers)
-        if scope["method"] not in ("GET", "POST"):
-            raise ApiError(405, "method", f"there is no {scope['method']} here, only GET and POST")
         endpoint = self._endpoint(scope)
         allowed_origin = self._same_origin(scope, headers, host, endpoint)
         if scope["method"] == "POST":
@@ -131,14 +140,13 @@ class Guard:
         return hosts[0].casefold()
 
     def _endpoint(self, scope: Scope) -> Endpoint:
-        methods = set()
-        for route in self.routes:
-            if route.matches(scope)[0] == Match.FULL and isinstance(route, GuardedRoute):
-                return route.about
-            if route.matches(scope)[0] == Match.PARTIAL:
-                methods |= route.methods or set()
-        if methods:
-            raise ApiError(405, "method", f"this path takes {' and '.join(sorted(methods - {'HEAD'}))}")
+        matching = [route.about for route in self.routes if _is_for(route, scope)]
+        for endpoint in matching:
+            if endpoint.method == scope["method"]:
+                return endpoint
+        if methods := sorted({endpoint.method for endpoint in matching}):
+            allow = {"Allow": ", ".join(methods)}
+            raise ApiError(405, "method", f"this path takes {' and '.join(methods)}", headers=allow)
         raise ApiError(404, "not_found", "there is nothing at this address", "docs/api.md lists what there is")
 
     def _same_origin(self, scope: Scope, headers: Headers, host: str, endpoint: Endpoint) -> bool:
@@ -184,6 +192,11 @@ class Guard:
             return False
         self._host(headers)
         return True
+
+
+def _is_for(route: Route, scope: Scope) -> bool:
+    """Whether a route with an endpoint has this path, with any method."""
+    return isinstance(route, GuardedRoute) and route.matches(scope)[0] != Match.NONE
 
 
 class _Response:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import Values
-from local_rag.core.errors import LocalRagError
+from local_rag.core.errors import ConfigError, LocalRagError, UsageError
 from local_rag.server.errors import NotFound
 from local_rag.server.questions import Questions
 
@@ -77,7 +77,11 @@ class Place:
         given = {name: value for name, value in values.items() if value is not None}
         if index is None and not given:
             return self.settings
-        return Settings.load(**{**self.flags, **given, **({} if index is None else {"index": index})})
+        try:
+            return Settings.load(**{**self.flags, **given, **({} if index is None else {"index": index})})
+        except ConfigError as error:
+            Settings.load(**self.flags)  # raises what is wrong with the settings themselves
+            raise UsageError(str(error), hint=error.hint) from error
 
     def indexes(self) -> list[str]:
         """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
@@ -118,12 +122,6 @@ class Place:
         idle = [key for key, rag in list(self._rags.items())[:-1] if not rag.is_busy]
         for key in idle[: max(0, len(self._rags) - self.limits.rags)]:
             self._rags.pop(key).close()
-
-    def forget(self) -> None:
-        """Close what is open and busy with no question, because what it was opened from has changed."""
-        with self._lock:
-            for key in [key for key, rag in self._rags.items() if not rag.is_busy]:
-                self._rags.pop(key).close()
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """What `make` makes on first use, under a name; it is closed with the place."""

@@ -40,7 +40,8 @@ class Client:
         return self.request("GET", path, headers, **options)
 
     def post(self, path, body=None, headers=None, **options):
-        return self.request("POST", path, headers, json={} if body is None else body, **options)
+        sent = {} if "content" in options else {"json": {} if body is None else body}
+        return self.request("POST", path, headers, **sent, **options)
 
     def request(self, method, path, headers=None, **options):
         """The response, whole: also that of a stream, which must end by itself."""

@@ -27,6 +27,9 @@ PARTS = 2_000
 LONGEST_TEXT = 20_000
 """Code points of a document that are given at once."""
 
+MOST = 2**53
+"""Of a number: SQLite and a page can count that far."""
+
 ORIGINAL_POLICY = "sandbox; default-src 'none'"
 PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'"
 """What the viewers of browsers need to show a PDF that is opened by itself."""
@@ -39,7 +42,7 @@ class Filter(Request):
 
     index: str | None = None
     filter: str = Field("", max_length=500)
-    cursor: int = Field(0, ge=0)
+    cursor: int = Field(0, ge=0, le=MOST)
     limit: int = Field(100, ge=1, le=1000)
 
 
@@ -88,10 +91,10 @@ class Document:
 class Quote(Named):
     """A quote: its document by number or page, its code points there, and its text, by which they are checked."""
 
-    document: int | None = Field(None, ge=0)
-    page: int | None = Field(None, ge=1)
-    start: int = Field(0, ge=0)
-    end: int = Field(0, ge=0)
+    document: int | None = Field(None, ge=0, le=MOST)
+    page: int | None = Field(None, ge=1, le=MOST)
+    start: int = Field(0, ge=0, le=MOST)
+    end: int = Field(0, ge=0, le=MOST)
     quote: str = Field("", max_length=20_000)
 
 
@@ -136,15 +139,15 @@ class Spread:
 class Text(Named):
     """Code points [start, end) of a document of a file."""
 
-    document: int = Field(ge=0)
-    start: int = Field(0, ge=0)
-    end: int = Field(LONGEST_TEXT, ge=0)
+    document: int = Field(ge=0, le=MOST)
+    start: int = Field(0, ge=0, le=MOST)
+    end: int = Field(LONGEST_TEXT, ge=0, le=MOST)
 
 
 class Page(Named):
     """A page of a PDF, counted from 1."""
 
-    page: int = Field(ge=1)
+    page: int = Field(ge=1, le=MOST)
 
 
 def files(place: Place, request: Filter) -> FileList:
@@ -218,6 +221,8 @@ def spread(place: Place, request: Quote) -> Spread:
 
 def text(place: Place, request: Text) -> Window:
     shelf, path = _file(place, request)
+    if request.document >= len(shelf.library.documents(path)):
+        raise NotFound("this file has no such part in the index")
     whole = shelf.library.text(path, request.document)
     return part(whole, request.start, min(request.end, request.start + LONGEST_TEXT))
 

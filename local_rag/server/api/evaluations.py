@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field
 
-from local_rag.config.values import GraphName
+from local_rag.config.values import EngineName, GraphName
 from local_rag.server import evaluation_view as views
 from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, CaseFileView, case_files, open_case_file
@@ -54,7 +54,7 @@ class Start(Request):
     graphs: tuple[GraphName, ...] = ()
     retrieval_only: bool = False
     limit: int | None = Field(None, ge=1)
-    engine: str | None = None
+    engine: EngineName | None = None
     model: str | None = None
     k: int | None = Field(None, ge=1, le=100)
     partial: bool = False

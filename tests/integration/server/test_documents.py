@@ -121,6 +121,24 @@ def test_files_are_listed_by_name_and_filtered_as_one_types(client, notes):
     assert client.get("/api/files", params={"filter": "new"}).json()["matching"] == 1
 
 
+def test_numbers_that_nothing_counts_to_are_refused(there):
+    client, notes = there
+    plan = f"/api/documents/{file_id(str(notes / 'plan.md'))}"
+    for path, name, more in (
+        *(("/api/files", name, {}) for name in ("cursor", "limit")),
+        *((f"{plan}/place", name, {}) for name in ("document", "page", "start", "end")),
+        (f"{plan}/text", "document", {}),
+        *((f"{plan}/text", name, {"document": 0}) for name in ("start", "end")),
+        *((f"{plan}/place", "start", {"end": 5, "quote": "x"}),),
+    ):
+        response = client.get(path, params={name: 2**64, **more})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "usage"), (path, name)
+    assert client.get(f"{plan}/pages/{2**64}").status_code == 400
+    assert client.get(f"{plan}/place", params={"document": 2**53, "start": 1, "end": 2}).status_code == 404
+    assert client.get(f"{plan}/text", params={"document": 0}).status_code == 200
+    assert client.get(f"{plan}/text", params={"document": 99_999}).status_code == 404
+
+
 def test_a_file_names_its_documents_and_how_it_opens(there):
     client, notes = there
 

@@ -65,7 +65,9 @@ def test_case_files_are_listed_with_what_is_wrong_with_them(client, here):
     assert broken["name"] == "broken" and "line 1 is not JSON" in broken["problem"]
     assert client.post("/api/evaluations", {"cases": "none"}).status_code == 404
     assert client.post("/api/evaluations", {"cases": "away"}).status_code == 404
-    assert client.post("/api/evaluations", {"cases": "mine", "graphs": ["none"]}).status_code == 400
+    for wrong in ({"graphs": ["none"]}, {"engine": "none"}):
+        response = client.post("/api/evaluations", {"cases": "mine", **wrong})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "usage"), wrong
 
 
 def test_an_evaluation_is_started_shown_and_compared_with_another(client):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html.parser
 import re
+import sqlite3
+from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 from support.asking import asked, place_of
@@ -11,6 +14,7 @@ from support.fakes import FakeCorpus, passage
 from support.remembering import Recalling
 from support.serving import Client
 
+from local_rag.graphs.threads import FILE
 from local_rag.runtime.kept_runs import Runs
 
 
@@ -61,6 +65,22 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     assert talked.get("/api/threads").json() == {"threads": []}
     assert Runs(talked.place.settings).paths() == []
     assert talked.post("/api/threads/costs/delete").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
+def test_a_thread_of_any_name_is_reached(name):
+    """A program may have named it."""
+    client = Client(place_of())
+    asked(client, thread="plan")
+    with closing(sqlite3.connect(client.place.settings.data_folder / FILE)) as database, database:
+        for table in ("checkpoints", "writes"):
+            database.execute(f"UPDATE {table} SET thread_id = ?", (name,))
+    path = f"/api/threads/{quote(name, safe='')}"
+    assert [each["name"] for each in client.get("/api/threads").json()["threads"]] == [name]
+    assert client.get(path).json()["name"] == name
+    assert client.get(f"{path}/export").status_code == 200
+    assert client.get(f"{path}/turns/1/export").status_code == 200
+    assert client.post(f"{path}/rename", {"to": "costs"}).json() == {"name": "costs"}
 
 
 def test_a_name_that_is_taken_or_none_is_refused(talked):
