@@ -135,9 +135,11 @@ def _serve(place: Place, listening: Listening, *, browser: bool) -> None:
         if browser and not open_browser(one_time_address(data_folder, listening.address, listening.port)):
             say.print("No browser could be opened here: open the address yourself.")
 
+    place.sessions.forget_tokens()  # of a server that was killed
     note = note_running(data_folder, listening)
     try:
         serve(place, listening, started)
     finally:
         note.unlink(missing_ok=True)
+        place.sessions.forget_tokens()
     say.print("stopped")

@@ -379,11 +379,6 @@ class Rag:
 
         return tool_of(self, name, graph)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a question is running."""
-        return bool(self._running)
-
     def stop(self) -> None:
         """Stop every question that is running."""
         for cancel in list(self._running):

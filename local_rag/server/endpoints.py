@@ -30,8 +30,9 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-FROM_GUARD = ("caller", "session")
-"""Fields of a request that the guard fills: how it was allowed (`Caller`), and the session of the page, or ""."""
+FROM_GUARD = ("caller", "session", "client")
+"""Fields of a request that the guard fills: how it was allowed (`Caller`), the session of the page, or "", and the
+address of the machine that signs in."""
 
 
 class Nothing(Request):

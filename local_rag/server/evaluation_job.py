@@ -141,9 +141,10 @@ class EvaluationJobs:
                 raise ApiError(
                     409, "conflict", f"an evaluation of {running.cases!r} is running", "wait for it, or stop it"
                 )
-            self._job = EvaluationJob(cases, work)
-            self._job.start()
-            return self._job
+            job = EvaluationJob(cases, work)
+            job.start()
+            self._job = job  # only now: a job whose thread cannot be started would never end
+            return job
 
     def stop(self) -> bool:
         """Stop the one that runs; whether there was one."""

@@ -67,11 +67,15 @@ class GuardedRoute(Route):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What the guard has found about a request. `session` is empty where there is none."""
+    """What the guard has found about a request. `session` is empty where there is none.
+
+    `client` is the address that a request without a session comes from.
+    """
 
     endpoint: Endpoint
     caller: Caller | None
     session: str = ""
+    client: str = ""
 
 
 class Guard:
@@ -121,8 +125,10 @@ class Guard:
         allowed_origin = self._same_origin(scope, headers, host, endpoint)
         if scope["method"] == "POST":
             self._json(headers)
+        if endpoint.access == "open" and allowed_origin:
+            raise ApiError(403, "forbidden", "a page of another origin does not sign in, it needs the key")
         if endpoint.access in ("shell", "open"):
-            return Allowed(endpoint, None)
+            return Allowed(endpoint, None, client=(scope.get("client") or ("",))[0])
         caller, session = self._caller(headers)
         if endpoint.access == "session" and caller == "key":
             raise ApiError(403, "forbidden", "this is for a person at the page; the key cannot do it")

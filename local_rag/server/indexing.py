@@ -67,7 +67,11 @@ class Indexing:
         """
         self._begin()
         self._job = job = _Job(work, self._end)
-        job.start()
+        try:
+            job.start()
+        except BaseException:  # no thread can be started: another job may
+            self._end()
+            raise
         return Events(job.events(), job.stop)
 
     @contextmanager
@@ -79,10 +83,14 @@ class Indexing:
         finally:
             self._end()
 
+    def stop(self) -> None:
+        """Stop the job; it ends soon."""
+        if job := self._job:
+            job.stop()
+
     def close(self) -> None:
         """Stop the job, and wait for it: what is stored is whole at every moment."""
-        job = self._job
-        if job:
+        if job := self._job:
             job.stop()
             job.join()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import Values
@@ -26,6 +26,13 @@ class Closable(Protocol):
     """What is closed with the place."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """What works on a thread of its own until it is stopped; it does not wait for the end of that."""
+
+    def stop(self) -> object: ...
 
 
 T = TypeVar("T", bound=Closable)
@@ -59,6 +66,7 @@ class Place:
     def __post_init__(self) -> None:
         self.roots = [root.expanduser().resolve() for root in self.roots]
         self._rags: OrderedDict[Values, Rag] = OrderedDict()
+        self._uses: Counter[Rag] = Counter()
         self._lock = threading.RLock()
         self._kept: dict[str, Closable] = {}
         self._keeping = threading.RLock()
@@ -94,7 +102,7 @@ class Place:
     def rag(self, index: str | Sequence[str] | None = None, **values: Any) -> Rag:
         """What answers questions about an index under these settings; opened once, and kept for the next question.
 
-        Raises what `Rag.open` raises. Nobody but the place closes it.
+        Raises what `Rag.open` raises. Nobody but the place closes it; work with it in a block of `using`.
         """
         from local_rag.runtime.rag import Rag
 
@@ -106,20 +114,34 @@ class Place:
             self._close_oldest()
             return self._rags[settings.values]
 
+    @contextmanager
+    def using(self, index: str | Sequence[str] | None = None, **values: Any) -> Iterator[Rag]:
+        """What `rag` returns, kept open until the block is left. Raises what `Rag.open` raises."""
+        with self._lock:
+            rag = self.rag(index, **values)
+            self._uses[rag] += 1
+        try:
+            yield rag
+        finally:
+            with self._lock:
+                self._uses[rag] -= 1
+                self._close_oldest()
+
     def warm(self) -> None:
         """Open what the first question needs, on a thread; what fails is left to that question."""
 
         def first() -> None:
-            with suppress(LocalRagError):
-                self.rag().graph(self.settings.values.graph)
+            with suppress(LocalRagError), self.using() as rag:
+                rag.graph(self.settings.values.graph)
 
         with self._lock:
             if not self._rags:
                 threading.Thread(target=first, name="local-rag-warm", daemon=True).start()
 
     def _close_oldest(self) -> None:
-        """Close what was used longest ago and is busy with no question, as far as there are more than the limit."""
-        idle = [key for key, rag in list(self._rags.items())[:-1] if not rag.is_busy]
+        """Close what was opened or taken longest ago and nobody uses, as far as there are more than the limit."""
+        self._uses = +self._uses  # those alone that somebody uses
+        idle = [key for key, rag in list(self._rags.items())[:-1] if not self._uses[rag]]
         for key in idle[: max(0, len(self._rags) - self.limits.rags)]:
             self._rags.pop(key).close()
 
@@ -138,17 +160,25 @@ class Place:
         return self.kept("threads", lambda: Threads.open(self.settings.data_folder))
 
     def stop(self) -> None:
-        """Stop every question, those that wait first."""
+        """Stop every question, those that wait first, and whatever else works; what ends is not waited for."""
         for question in reversed(self.questions.queue()):
             self.questions.stop(question)
         for rag in list(self._rags.values()):
             rag.stop()
+        for part in list(self._kept.values()):
+            if isinstance(part, Stoppable):
+                part.stop()
 
     def close(self) -> None:
-        """Stop every question and close what is open; what fails to close keeps nothing else open."""
+        """Stop every question and close what is open; what fails to close keeps nothing else open.
+
+        It is closed outside of the locks: a job that is waited for may need them for its last step.
+        """
         self.stop()
-        with self._lock, self._keeping, ExitStack() as opened:
-            for part in (*self._rags.values(), *self._kept.values()):
-                opened.callback(part.close)
+        with self._lock, self._keeping:
+            parts: list[Closable] = [*self._rags.values(), *self._kept.values()]
             self._rags.clear()
             self._kept.clear()
+        with ExitStack() as opened:
+            for part in parts:
+                opened.callback(part.close)

@@ -6,13 +6,17 @@ indexes, too. Of a token only its SHA-256 is kept. Sessions end with the process
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
+from collections import OrderedDict
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from local_rag.core.private_files import make_folder, replace_file
+from local_rag.server.errors import ApiError
 
 FOLDER = "server"
 TOKEN_BYTES = 32
@@ -24,7 +28,10 @@ SESSIONS = 64
 
 FAILURES = 5
 FAILURE_SECONDS = 30.0
-"""After so many wrong passwords none is looked at for so many seconds."""
+"""After so many wrong passwords from an address none from there is looked at for so many seconds."""
+
+ADDRESSES = 1_000
+"""Addresses whose wrong passwords are counted; the one that failed longest ago is forgotten for another."""
 
 
 class Sessions:
@@ -36,7 +43,7 @@ class Sessions:
     def __init__(self, data_folder: Path, port: int, password: str = "") -> None:
         self.folder, self.port, self._password = data_folder / FOLDER, port, password
         self._sessions: dict[str, None] = {}
-        self._failures, self._closed_until = 0, 0.0
+        self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # how many, and closed until when
         self._lock = threading.Lock()
 
     @property
@@ -58,19 +65,34 @@ class Sessions:
             return ""
         return self._new() if age < TOKEN_SECONDS else ""
 
-    def start_with_password(self, password: str) -> str:
-        """A new session for the password; empty for a wrong one, and while too many wrong ones have come."""
+    def start_with_password(self, password: str, client: str = "") -> str:
+        """A new session for the password that a client of this address gives; empty for a wrong one.
+
+        Raises ApiError while too many wrong ones have come from there.
+        """
+        if not self._password:
+            return ""
         with self._lock:
             now = time.monotonic()
-            if not self._password or now < self._closed_until:
+            failures, closed_until = self._failures.get(client, (0, 0.0))
+            if now < closed_until:
+                seconds = math.ceil(closed_until - now)
+                raise ApiError(429, "busy", f"too many wrong passwords: none is looked at for {seconds} seconds")
+            if not secrets.compare_digest(_digest(password), _digest(self._password)):
+                failures += 1
+                self._failures[client] = (failures, now + FAILURE_SECONDS if failures % FAILURES == 0 else 0.0)
+                self._failures.move_to_end(client)
+                while len(self._failures) > ADDRESSES:
+                    self._failures.popitem(last=False)
                 return ""
-            if not secrets.compare_digest(sha256(password.encode()).digest(), sha256(self._password.encode()).digest()):
-                self._failures += 1
-                if self._failures % FAILURES == 0:
-                    self._closed_until = now + FAILURE_SECONDS
-                return ""
-            self._failures = 0
+            self._failures.pop(client, None)
         return self._new()
+
+    def forget_tokens(self) -> None:
+        """Delete the tokens for this port that nobody has used: they belong to a server that has ended."""
+        with suppress(OSError):
+            for path in self.folder.glob(f"token-{self.port}-*"):
+                path.unlink(missing_ok=True)
 
     def holds(self, session: str) -> bool:
         """Whether a session goes on."""

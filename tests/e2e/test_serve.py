@@ -14,6 +14,8 @@ from support.garden import notes_in
 from support.namespaces import NO_ROUTE, namespaces
 from support.serve_process import free_port, printed, serving
 
+from local_rag.server.sessions import new_token
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 
 UNPLUGGED = """
@@ -47,11 +49,13 @@ def test_one_address_until_ctrl_c(by, home):
             assert page.post("/api/session/start", json={"token": server.token}).status_code == 401
             page.get("/api/threads", params={"secret": "my question"})
             page.post("/api/ask", json={"question": "my secret question", "index": "none"})
+        new_token(home / "data", port)
         code, shown = server.ended(by)
     assert code == 0 and shown.rstrip().endswith("stopped")
     assert "Only programs of this machine can reach it" in shown
     assert "secret" not in shown and server.token not in shown and "Traceback" not in shown
-    assert not list((home / "data" / "server").glob("running-*"))
+    left = [path.name for path in (home / "data" / "server").iterdir()]
+    assert not [name for name in left if name.startswith(("running-", "token-"))]
 
 
 def test_a_further_address_and_the_key():

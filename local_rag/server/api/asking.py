@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -183,21 +183,22 @@ def _events(place: Place, request: Ask, question: Question, narrowing: Narrowing
 def _answered(place: Place, request: Ask, question: Question, narrowing: Narrowing) -> Iterator[tuple[str, Any]]:
     began = time.monotonic()
     yield "node_started", NodeStarted(OPENING, "opening the index")
-    rag = place.rag(request.index, **_settings(place, request))
-    yield "node_ended", NodeEnded(OPENING, time.monotonic() - began)
-    label = rag.index.path_labels()
-    stream = rag.stream(
-        question.text,
-        graph=question.graph,
-        k=request.k,
-        within=narrowing,
-        thread=question.thread or None,
-        may_search=question.may_search,
-        cancel=question.cancel,
-    )
-    asks = request.caller == "cookie"
-    views = event_view.EventViews(label, asks)
-    with closing(cast("Generator[Event]", stream)) as events:
+    with ExitStack() as using:
+        rag = using.enter_context(place.using(request.index, **_settings(place, request)))
+        yield "node_ended", NodeEnded(OPENING, time.monotonic() - began)
+        label = rag.index.path_labels()
+        stream = rag.stream(
+            question.text,
+            graph=question.graph,
+            k=request.k,
+            within=narrowing,
+            thread=question.thread or None,
+            may_search=question.may_search,
+            cancel=question.cancel,
+        )
+        asks = request.caller == "cookie"
+        views = event_view.EventViews(label, asks)
+        events = using.enter_context(closing(cast("Generator[Event]", stream)))
         for event in events:
             if isinstance(event, Done):
                 question.answered = True

@@ -35,6 +35,7 @@ class Start(Request):
 
     token: str = Field("", max_length=200)
     password: str = Field("", max_length=1000)
+    client: str
 
 
 class End(Request):
@@ -60,9 +61,13 @@ def door(place: Place, request: Nothing) -> Door:
 
 
 def start(place: Place, request: Start) -> SignedIn:
-    """Raises ApiError for a token or a password that opens nothing."""
+    """Raises ApiError for a token or a password that opens nothing, and where too many wrong ones have come."""
     sessions = place.sessions
-    session = sessions.start(request.token) if request.token else sessions.start_with_password(request.password)
+    session = (
+        sessions.start(request.token)
+        if request.token
+        else sessions.start_with_password(request.password, request.client)
+    )
     if not session:
         wrong = "this address was used or is too old" if request.token else "this is not the password"
         raise ApiError(401, "unauthorized", wrong, AGAIN)

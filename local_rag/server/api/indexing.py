@@ -269,13 +269,14 @@ def _synced(place: Place, name: str | None, paths: list[Path]) -> Events:
     from local_rag.runtime.indexing import index_files
 
     settings = place.settings_of(name)
+    shelves, pictures = shelves_of(place), pictures_of(place)  # the place may be closing when the work ends
     if not paths:
-        shelves_of(place).of(settings.index_path)  # raises IndexMissing before anything is made
+        shelves.of(settings.index_path)  # raises IndexMissing before anything is made
 
     def work(display: Display) -> Report:
         report, _ = index_files(settings, Wanted(paths), display)
-        pictures_of(place).forget()
-        return _report(report, shelves_of(place).of(settings.index_path))
+        pictures.forget()
+        return _report(report, shelves.of(settings.index_path))
 
     return indexing_of(place).events(work)
 

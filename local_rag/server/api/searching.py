@@ -70,7 +70,7 @@ def _index(place: Place, name: str | None, opened: ExitStack) -> Any:
     from local_rag.runtime.opening import open_indexes
 
     try:
-        return place.rag(name).index
+        return opened.enter_context(place.using(name)).index
     except (EngineError, NotLocal):  # a search asks no model
         return opened.enter_context(open_indexes(place.settings_of(name)))
 

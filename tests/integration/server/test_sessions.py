@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
 
+import httpx
 import pytest
-from support.serving import Client, a_place
+from support.serving import HOST, Client, a_place
 
+from local_rag.server.app import application
+from local_rag.server.errors import ApiError
 from local_rag.server.sessions import FAILURES, SESSIONS, TOKEN_SECONDS, Sessions, new_token, read_key
 
 PASSWORD = "correct horse battery"
@@ -78,7 +82,8 @@ def test_the_password(tmp_path):
     sessions = sessions_of(tmp_path, password=PASSWORD)
     assert sessions.holds(sessions.start_with_password(PASSWORD))
     assert not any(sessions.start_with_password("wrong") for _ in range(FAILURES))
-    assert sessions.start_with_password(PASSWORD) == ""  # none is looked at for a while
+    with pytest.raises(ApiError, match="none is looked at for 30 seconds"):
+        sessions.start_with_password(PASSWORD)
     assert sessions_of(tmp_path).start_with_password("") == ""
 
 
@@ -91,6 +96,30 @@ def test_a_page_signs_in_with_the_password():
     usual = Client(a_place(), "")
     assert usual.get("/api/session").json() == {"password": False}
     assert usual.post("/api/session/start", {"password": ""}).status_code == 401
+
+
+def test_wrong_passwords_count_for_the_address_that_they_come_from():
+    place = a_place(password=PASSWORD)
+
+    def signing_in(address, password):
+        async def ask():
+            transport = httpx.ASGITransport(application(place), client=(address, 1234))
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+                return await client.post("/api/session/start", json={"password": password})
+
+        return asyncio.run(ask())
+
+    assert [signing_in("10.0.0.2", "wrong").status_code for _ in range(FAILURES)] == [401] * FAILURES
+    refused = signing_in("10.0.0.2", PASSWORD)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "busy")
+    assert signing_in("10.0.0.3", PASSWORD).status_code == 200
+
+
+def test_unused_tokens_of_a_port_are_forgotten(tmp_path):
+    tokens = {port: new_token(tmp_path, port) for port in (8321, 8322, 83210)}
+    sessions_of(tmp_path).forget_tokens()
+    assert sessions_of(tmp_path).start(tokens[8321]) == ""
+    assert all(Sessions(tmp_path, port).start(tokens[port]) for port in (8322, 83210))
 
 
 def test_the_cookie_is_out_of_reach():

@@ -65,6 +65,22 @@ def test_the_end_of_the_server_stops_it():
     assert job.ended and isinstance(job.error, Stopped)
 
 
+def test_one_that_cannot_begin_is_in_nobodys_way(monkeypatch):
+    jobs, work = EvaluationJobs(), Work()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(RuntimeError):
+            jobs.start("mine", work)
+    work.gate.set()
+    job = jobs.start("mine", work)
+    job.wait(60)
+    assert job.evaluation == "evaluation"
+
+
+def no_thread(self):
+    raise RuntimeError("can't start new thread")
+
+
 def test_an_error_is_kept_for_who_watches():
     def fails(job):
         raise UsageError("no case", hint="make some")

@@ -198,6 +198,9 @@ def test_a_listed_origin_uses_the_key(monkeypatch):
     assert answered.status_code == 200 and answered.headers["access-control-allow-origin"] == ORIGIN
     assert "access-control-allow-credentials" not in answered.headers
     assert code(page.get("/api/health", elsewhere)) == (403, "forbidden")
+    for client in (program, page, Client(place, "")):
+        assert code(client.get("/api/session", elsewhere)) == (403, "forbidden")
+        assert code(client.post("/api/session/start", {"token": "x"}, elsewhere)) == (403, "forbidden")
     preflight = program.request("OPTIONS", "/api/health", elsewhere | {"authorization": None})
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-headers"] == "authorization, content-type"
