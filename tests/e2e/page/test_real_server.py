@@ -11,6 +11,7 @@ from support.garden import enter
 from support.serving import a_place, served
 
 from local_rag.cli.app import run
+from local_rag.runtime.kept_runs import Runs
 from local_rag.server.sessions import new_token
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egpj.md"
@@ -177,3 +178,21 @@ def test_an_address_opens_the_page_once(browser):
         with browser.tab(used) as late:
             late.expected.append("status of 401")
             late.see("this address was used or is too old")
+
+
+def test_runs_are_listed_to_the_last(browser):
+    place = place_of()
+    with opened(browser, place) as tab:
+        tab.ask("What does the plan cost?")
+        tab.see("Grounded in your files")
+        (record,) = Runs(place.settings).paths()
+        for number in range(119):
+            shutil.copyfile(record, record.with_name(f"{number:08}{record.name[8:]}"))
+        tab.page.get_by_role("link", name="Runs").click()
+        rows = tab.page.locator("main ul.list > li")
+        for shown in (50, 100):
+            rows.nth(shown - 1).wait_for()
+            assert rows.count() == shown
+            tab.page.get_by_role("button", name="Show more").click()
+        rows.nth(119).wait_for()
+        assert tab.page.get_by_role("button", name="Show more").count() == 0

@@ -26,13 +26,21 @@ const about = (run) => html`<${Status} run=${run} /> <time datetime=${run.at}>${
 
 function List() {
   const [filter, setFilter] = useState(""), [check, compare] = useTwo("runs");
-  const [{ value, error }, load] = useReply(path("runs", { filter, limit: 200 }));
   return html`<div class="page"><h1>Runs</h1>
     <p class="muted">The questions that are recorded on this machine. Choose two to compare them.</p>
     <div class="row"><input class="fill" type="search" aria-label="Filter by question" placeholder="Filter by question" ...${bound(filter, setFilter)} />${compare}</div>
-    ${error && html`<${Problem} error=${error} retry=${load} />`}
+    <${Listed} filter=${filter} check=${check} /></div>`;
+}
+
+// The runs from a cursor on, and below them those that follow, once they are wanted.
+function Listed({ filter, cursor, check }) {
+  const [more, setMore] = useState(false);
+  const [{ value, error }, load] = useReply(path("runs", { filter, cursor, limit: 50 }));
+  return html`${error && html`<${Problem} error=${error} retry=${load} />`}
     ${value && (value.total ? html`<ul class="list">${value.runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}<span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
-        <span class="row small muted">${about(run)}${run.id in value.good && ` · judged ${value.good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>` : html`<p class="empty">${filter ? "No such run." : html`No run yet. <a href="#/ask">Ask a question</a>`}</p>`)}</div>`;
+        <span class="row small muted">${about(run)}${run.id in value.good && ` · judged ${value.good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>` : html`<p class="empty">${filter ? "No such run." : html`No run yet. <a href="#/ask">Ask a question</a>`}</p>`)}
+    ${value?.next && (more ? html`<${Listed} filter=${filter} cursor=${value.next} check=${check} />`
+      : html`<p><button class="button" onClick=${() => setMore(true)}>Show more</button></p>`)}`;
 }
 
 function Run({ value, api }) {
