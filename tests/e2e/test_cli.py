@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +95,8 @@ def test_search_status_doctor_graph_config_as_processes(world):
     assert "graph TD;" in process(["graph", "crag"], env).stdout
     assert "limits.seconds" in process(["config", "show"], env).stdout
     assert process(["--version"], env).stdout.startswith("local-rag ")
-    assert "local-rag" in process(["--show-completion", "bash"], env | {"SHELL": "/bin/bash"}).stdout
+    shell = ["bash", "-c", f"{shlex.quote(sys.executable)} -m local_rag --show-completion; true"]
+    assert "local-rag" in subprocess.run(shell, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def test_demo_answers_one_question_and_abstains_from_the_other(world):

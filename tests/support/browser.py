@@ -102,16 +102,24 @@ class Browser:
     @contextmanager
     def open(cls) -> Iterator[Browser]:
         """Start it, or skip the test with the reason why it cannot be."""
-        playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        if path is None:
-            pytest.skip("there is no chromium on this machine")
-        with playwright.sync_playwright() as running:
+        path = cls.path()
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as running:
             chromium = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
             try:
                 yield cls(chromium)
             finally:
                 chromium.close()
+
+    @staticmethod
+    def path() -> str:
+        """Where Chromium lies; skips the test where it or Playwright is not there."""
+        pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        if path is None:
+            pytest.skip("there is no chromium on this machine")
+        return path
 
     @contextmanager
     def tab(self, url: str, *, beside: Tab | None = None, axe: bool = False, **options: Any) -> Iterator[Tab]:
@@ -120,7 +128,7 @@ class Browser:
         if axe:
             context.add_init_script(path=AXE)
         tab = Tab(context.new_page(), urlsplit(url).netloc)
-        tab.page.set_default_timeout(15_000)
+        tab.page.set_default_timeout(120_000)  # a busy machine takes its time
         tab.watch()
         tab.page.goto(url)
         yield tab

@@ -88,6 +88,7 @@ def test_a_run_is_replayed_on_the_drawing_compared_and_kept_as_a_case(tab, here)
     (case,) = read_cases(here / "data/cases/from runs.jsonl")
     assert (case.question, case.answerable, len(case.relevant)) == (GREENHOUSE, True, 1)
     show(tab, "Runs", "Runs")
+    tab.page.get_by_role("checkbox").nth(1).wait_for()
     for box in tab.page.get_by_role("checkbox").all():
         box.check()
     tab.page.get_by_role("button", name="Compare").click()
