@@ -96,7 +96,7 @@ def test_a_run_is_shown_with_its_path_verdicts_passages_timings_and_answer(clien
     assert answered["answer"]["citations"][0]["label"] == "notes/plan.md" and answered["run"]["thread"] == "garden"
     assert got(client, "/api/runs/zzzz", 404)["code"] == "not_found"
     assert got(client, "/api/runs/last")["run"]["id"] == ids[CUP]
-    assert got(client, "/api/runs/..%2Fx", 404)
+    assert got(client, "/api/runs/..%2Fx", 400)
 
 
 def test_two_runs_side_by_side(client, ids):
