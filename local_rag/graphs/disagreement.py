@@ -134,29 +134,26 @@ def _sides(
     question: str, stated: Sequence[Statement], opposed: Sequence[tuple[Statement, Statement]]
 ) -> list[list[Statement]]:
     """The statements that take part, those that agree with each other together, and those that agree with one side."""
+
+    def stands_with(statement: Statement, side: Sequence[Statement]) -> bool:
+        return all(
+            _agree(question, statement, other)
+            and (statement, other) not in opposed
+            and (other, statement) not in opposed
+            for other in side
+        )
+
     sides: list[list[Statement]] = []
+    opposing = [statement for statement in stated if any(statement in pair for pair in opposed)]
+    for statement in opposing:
+        if side := next((side for side in sides if stands_with(statement, side)), None):
+            side.append(statement)
+        else:
+            sides.append([statement])
     for statement in stated:
-        if any(statement in pair for pair in opposed):
-            agreeing = (
-                side
-                for side in sides
-                if all(
-                    _agree(question, statement, other)
-                    and (statement, other) not in opposed
-                    and (other, statement) not in opposed
-                    for other in side
-                )
-            )
-            side = next(agreeing, None)
-            if side is None:
-                sides.append([statement])
-            else:
-                side.append(statement)
-    for statement in stated:
-        if not any(statement in pair for pair in opposed):
-            agreeing_sides = [side for side in sides if all(_agree(question, statement, other) for other in side)]
-            if len(agreeing_sides) == 1:
-                agreeing_sides[0].append(statement)
+        agreeing = [side for side in sides if stands_with(statement, side)]
+        if statement not in opposing and len(agreeing) == 1:
+            agreeing[0].append(statement)
     return sides
 
 
