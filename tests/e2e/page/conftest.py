@@ -7,7 +7,7 @@ from support.browser import Browser
 from support.page_server import PageServer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, an event loop of Playwright's runs, beside which asyncio.run fails
 def browser():
     with Browser.open() as chromium:
         yield chromium

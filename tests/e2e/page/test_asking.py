@@ -109,7 +109,7 @@ def test_a_reload_in_mid_answer_shows_the_question_as_stopped(tab, server):
     tab.ask(QUESTION)
     tab.see("Writing the answer")
     tab.page.reload()
-    tab.page.get_by_role("heading", name=QUESTION).wait_for()
+    tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
     tab.see("Stopped")
     tab.page.get_by_role("button", name="Ask again").click()
     tab.see("Grounded in your files")

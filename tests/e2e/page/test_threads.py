@@ -60,9 +60,9 @@ def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):
         tab.page.goto(server.url + "#/ask/lease")
         tab.see("Answer 1")
         tab.ask(QUESTION)
-        tab.page.get_by_role("heading", name=QUESTION).wait_for()
+        tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
         second.page.evaluate("window.dispatchEvent(new Event('focus'))")
-        second.page.get_by_role("heading", name=QUESTION).wait_for()
+        second.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
         second.ask("And the deposit?")
         second.page.get_by_role("heading", name="And the deposit?").wait_for()
         assert len(server.threads["lease"]["turns"]) >= 2
