@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from local_rag.index.embed.weights import sha256
 from local_rag.index.store import reads, texts
-from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Root
+from local_rag.index.store.schema import Failure, FileName, FileRow, IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.index.store.texts import StoredDocument
 from local_rag.index.sync.file_state import looks_unchanged
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All files of an index; `generation` changes with every commit."""
+    """The names of all files of an index; `generation` changes with every commit."""
 
     generation: str
-    files: tuple[IndexedFile, ...]
+    files: tuple[FileName, ...]
     roots: tuple[Root, ...]
 
 
@@ -40,17 +40,20 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._listing: Listing | None = None
+
+    def generation(self) -> str:
+        """What changes with every commit."""
+        return self._read(reads.meta)["generation"]
 
     def listing(self) -> Listing:
-        """All files, as of the last commit."""
+        """All files. A commit meanwhile is of a later generation, so the listing is not taken for its."""
         with closing(Store(self.folder)) as store:
             generation = store.read(reads.meta)["generation"]
-            listing = self._listing
-            if listing is None or listing.generation != generation:
-                roots = tuple(store.read(reads.roots))
-                listing = self._listing = Listing(generation, tuple(store.read(reads.indexed_files)), roots)
-            return listing
+            return Listing(generation, tuple(store.read(reads.file_names)), tuple(store.read(reads.roots)))
+
+    def files(self, numbers: Collection[int]) -> list[IndexedFile]:
+        """The files with these numbers; those that have left the index are left out."""
+        return self._read(reads.indexed_files, numbers)
 
     def row(self, path: str) -> FileRow | None:
         """A file as it was when it was indexed."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.index.library import Library
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.folder import DATABASE
+from local_rag.index.sync.roots import nearest
 from local_rag.runtime import second_source
 from local_rag.server.errors import NotFound
 from local_rag.server.file_ids import file_id
@@ -20,7 +24,8 @@ from local_rag.text.display import for_terminal, on_one_line
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
-    from local_rag.index.store.schema import IndexedFile, Root
+    from local_rag.index.status import IndexStatus
+    from local_rag.index.store.schema import FileName, IndexedFile, Root
     from local_rag.server.place import Place
 
 
@@ -50,48 +55,76 @@ class FileView:
 
 @dataclass(frozen=True)
 class Shelf:
-    """All files of an index as of one commit, in the order of their names."""
+    """All files of an index as of one commit, by their paths and in the order of these; what else is asked for is read.
+
+    What a page of a list does not show is computed when it is asked for, and kept until the next commit.
+    """
 
     library: Library
     generation: str
-    files: tuple[FileView, ...]
-    paths: Mapping[str, str]
+    files: Mapping[str, FileName]
     roots: tuple[Root, ...]
-    haystacks: tuple[str, ...]
     label: PathLabels
 
     @classmethod
     def of(cls, library: Library) -> Shelf:
         listing = library.listing()
+        files = sorted(listing.files, key=lambda file: file.path.casefold())
         label = PathLabels(root.path for root in listing.roots)
-        views = sorted((_view(file, label) for file in listing.files), key=lambda view: view.label.casefold())
-        haystacks = (f"{view.label}\n{view.title}\n{view.author}".casefold() for view in views)
-        known = [*(file.path for file in listing.files), *(root.path for root in listing.roots)]
-        paths = {file_id(path): path for path in known}
-        return cls(library, listing.generation, tuple(views), paths, listing.roots, tuple(haystacks), label)
+        return cls(library, listing.generation, {file.path: file for file in files}, listing.roots, label)
 
-    def filtered(self, typed: str) -> list[FileView]:
+    @cached_property
+    def paths(self) -> Mapping[str, str]:
+        """The path of every file and root by its ID."""
+        return {file_id(path): path for path in (*self.files, *(root.path for root in self.roots))}
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many files lie below each root and below no other in between, by the path of the root."""
+        roots = {root.path for root in self.roots}
+        of_folder = cache(lambda folder: nearest(folder, roots))
+        return Counter(path if path in roots else of_folder(path.rpartition(os.sep)[0]) for path in self.files)
+
+    @cached_property
+    def status(self) -> IndexStatus:
+        """That of the index, with its summary."""
+        from local_rag.index.index import Index
+
+        return Index.inspect(self.library.folder, outlined=True)
+
+    @cached_property
+    def _haystacks(self) -> Sequence[str]:
+        return [
+            shown(f"{self.label(path)} {title} {author}").casefold() for _, path, title, author in self.files.values()
+        ]
+
+    def filtered(self, typed: str) -> Sequence[FileName]:
         """The files whose name, title or author holds every word that was typed."""
-        words = typed.casefold().split()
-        pairs = zip(self.files, self.haystacks, strict=True)
+        words, files = typed.casefold().split(), [*self.files.values()]
+        if not words:
+            return files
+        pairs = zip(files, self._haystacks, strict=True)
         return [file for file, haystack in pairs if all(word in haystack for word in words)]
+
+    def views(self, files: Sequence[FileName]) -> list[FileView]:
+        """These files as a client sees them, in their order; those that have left the index are left out."""
+        rows = {row.path: row for row in self.library.files([file.id for file in files])}
+        return [_view(rows[file.path], self.label) for file in files if file.path in rows]
 
 
 class Shelves:
     """The shelf of every index folder that was looked into. Serves several threads."""
 
     def __init__(self) -> None:
-        self._libraries: dict[Path, Library] = {}
         self._shelves: dict[Path, Shelf] = {}
         self._lock = threading.Lock()
 
     def of(self, folder: Path) -> Shelf:
         """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
         with self._lock:
-            library = self._libraries.setdefault(folder, Library(folder))
             known = self._shelves.get(folder)
-            if known is None or library.listing().generation != known.generation:
-                known = self._shelves[folder] = Shelf.of(library)
+            if known is None or known.library.generation() != known.generation:
+                known = self._shelves[folder] = Shelf.of(Library(folder))
             return known
 
     def close(self) -> None:
@@ -134,7 +167,7 @@ def _folders(place: Place, index: str | None) -> Iterator[Path]:
 
 def shown(text: str) -> str:
     """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
-    return on_one_line(for_terminal(text))
+    return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
 
 
 def _view(file: IndexedFile, label: PathLabels) -> FileView:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from local_rag.index.store import schema, shapes
 from local_rag.index.store.arrays import IN, array
-from local_rag.index.store.schema import Failure, FileRow, IndexedFile, Passage, Recipe, Root
+from local_rag.index.store.schema import Failure, FileName, FileRow, IndexedFile, Passage, Recipe, Root
 from local_rag.text.urls import is_page
 
 if TYPE_CHECKING:
@@ -144,15 +144,31 @@ def addresses(db: Connection, paths: Collection[str]) -> dict[str, str]:
     return dict(db.execute(sql, (array(paths),)))
 
 
-def indexed_files(db: Connection) -> list[IndexedFile]:
+def file_names(db: Connection) -> list[FileName]:
+    """Every file with what its first document says of itself; no row of a chunk is read."""
+    author = shapes.column(db, "documents", "author", "''")
+    rows = db.execute(
+        "SELECT files.id, path, first.title, first.author FROM files"
+        f" LEFT JOIN (SELECT min(id), file, title, {author} FROM documents GROUP BY file) AS first"
+        " ON first.file = files.id ORDER BY path"
+    )
+    return [FileName(number, path, title or "", author or "") for number, path, title, author in rows]
+
+
+def indexed_files(db: Connection, files: Collection[int] | None = None) -> list[IndexedFile]:
+    """These files by their ids, or all of them."""
     stated = ", ".join(["title", *(shapes.column(db, "documents", name, "''") for name in ("author", "date"))])
+    chosen, values = ("", ()) if files is None else (IN, (array(files),))  # type: str, tuple[str, ...]
     rows = db.execute(
         "SELECT path, size, count(DISTINCT documents.id), count(chunks.id), indexed_at, warnings,"
         " first.title, mtime_ns, first.author, first.date, count(seen.chunk) FROM files"
-        f" LEFT JOIN (SELECT min(id), file, {stated} FROM documents GROUP BY file) AS first ON first.file = files.id"
+        f" LEFT JOIN (SELECT min(id), file, {stated} FROM documents {chosen and f'WHERE file {chosen}'}"
+        " GROUP BY file) AS first ON first.file = files.id"
         " LEFT JOIN documents ON documents.file = files.id"
         " LEFT JOIN chunks ON chunks.document = documents.id"
-        f" LEFT JOIN {shapes.embedded(db)} AS seen ON seen.chunk = chunks.id GROUP BY files.id ORDER BY path"
+        f" LEFT JOIN {shapes.embedded(db)} AS seen ON seen.chunk = chunks.id"
+        f" {chosen and f'WHERE files.id {chosen}'} GROUP BY files.id ORDER BY path",
+        values * 2,
     )
     return [
         IndexedFile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 OLDEST, VERSION = 1, 3
 """The schemas that open, and that of a new index. The next command that writes to an older one adds what it lacks."""
@@ -239,6 +240,15 @@ class Passage:
     author: str = ""
     date: str = ""
     modified: str = ""
+
+
+class FileName(NamedTuple):
+    """A file by its number and path, and what its first document says of itself, empty where it does not."""
+
+    id: int
+    path: str
+    title: str
+    author: str
 
 
 @dataclass(frozen=True, slots=True)

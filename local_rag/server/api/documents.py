@@ -34,6 +34,7 @@ ORIGINAL_POLICY = "sandbox; default-src 'none'"
 PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'"
 """What the viewers of browsers need to show a PDF that is opened by itself."""
 
+GONE = "this file has just left the index"
 CHANGED = "This file has changed since it was indexed: what stands there now may not be what was quoted."
 
 
@@ -151,21 +152,25 @@ class Page(Named):
 
 
 def files(place: Place, request: Filter) -> FileList:
-    found: list[FileView] = []
-    total = 0
-    for shelf in shelves(place, request.index):
-        found += shelf.filtered(request.filter)
-        total += len(shelf.files)
+    asked = shelves(place, request.index)
+    matching = [(shelf, file) for shelf in asked for file in shelf.filtered(request.filter)]
     end = request.cursor + request.limit
-    return FileList(found[request.cursor : end], len(found), total, end if end < len(found) else None)
+    shown = matching[request.cursor : end]
+    views = [view for shelf in asked for view in shelf.views([file for own, file in shown if own is shelf])]
+    return FileList(
+        views, len(matching), sum(len(shelf.files) for shelf in asked), end if end < len(matching) else None
+    )
 
 
 def document(place: Place, request: Named) -> Document:
     shelf, path = _file(place, request)
     parts = shelf.library.documents(path)
     original, why = _original(place, shelf, path)
+    file = next(iter(shelf.views([shelf.files[path]])), None)
+    if file is None:
+        raise NotFound(GONE)
     return Document(
-        file=next(file for file in shelf.files if file.file_id == request.file_id),
+        file=file,
         documents=[Part(each.number, each.page, shown(each.title), each.characters) for each in parts[:PARTS]],
         parts=len(parts),
         original=original.opens_as if original else "",
@@ -249,7 +254,7 @@ def original(place: Place, request: Named) -> File:
 def _file(place: Place, request: Named) -> tuple[Shelf, str]:
     """The shelf and the path of a file. Raises NotFound, also for a root."""
     shelf, path = shelved(place, request.file_id, request.index)
-    if all(file.file_id != request.file_id for file in shelf.files):
+    if path not in shelf.files:
         raise NotFound("this is a folder, not a file")
     return shelf, path
 
@@ -257,7 +262,7 @@ def _file(place: Place, request: Named) -> tuple[Shelf, str]:
 def _open(place: Place, shelf: Shelf, path: str) -> Original:
     row = shelf.library.row(path)
     if row is None:
-        raise NotFound("this file has just left the index")
+        raise NotFound(GONE)
     return place.kept("originals", Originals).of(row, shelf.roots)
 
 

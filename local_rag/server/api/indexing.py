@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from local_rag.core.errors import IndexMissing
-from local_rag.index.sync.roots import nearest
 from local_rag.server.endpoints import Endpoint, Request
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_ids import file_id
@@ -185,15 +183,13 @@ class Forgotten:
 
 
 def index(place: Place, request: Of) -> IndexView:
-    from local_rag.index.index import Index
-
     settings = place.settings_of(request.index)
     name = shown(short_path(settings.values.index))
     allowed = [Allowed(key, shown(short_path(root))) for key, root in allowed_roots(place, request.index).items()]
     syncing = indexing_of(place).how
     try:
         shelf = shelves_of(place).of(settings.index_path)
-        status = Index.inspect(settings.index_path, outlined=True)
+        status = shelf.status
     except IndexMissing:
         return IndexView(name, False, allowed, syncing, "local-rag index FOLDER")
     return IndexView(
@@ -301,13 +297,11 @@ def _known(place: Place, name: str | None) -> Sequence[Root]:
 
 
 def _roots(shelf: Shelf) -> list[RootView]:
-    roots = [Path(root.path) for root in shelf.roots]
-    counts = Counter(nearest(path, {str(root) for root in roots}) for path in shelf.paths.values())
     return [
         RootView(
             file_id(root.path),
             shown(short_path(root.path)),
-            counts[root.path] - Path(root.path).is_dir(),
+            shelf.counts.get(root.path, 0),
             tuple(map(shown, root.excludes)),
             root.follow_links,
             root.secrets,
@@ -319,24 +313,24 @@ def _roots(shelf: Shelf) -> list[RootView]:
 
 def _skipped(shelf: Shelf) -> list[SkippedView]:
     """What the last syncs reported, by reason and name."""
-    indexed = set(shelf.paths.values())
     views = [
-        _skipped_view(shelf, path, reason, path in indexed) for path, reason in shelf.library.not_indexed().reported
+        _skipped_view(shelf, path, reason, path in shelf.files) for path, reason in shelf.library.not_indexed().reported
     ]
     return sorted(views, key=lambda view: (view.reason, view.label.casefold()))
 
 
 def _skipped_view(shelf: Shelf, path: str, reason: str, partly: bool) -> SkippedView:
     fix = next((fix for sign, fix in FIXES if sign in reason), "")
-    folder = shlex.quote(next((root.path for root in shelf.roots if Path(path).is_relative_to(root.path)), "FOLDER"))
-    return SkippedView(shown(shelf.label(path)), shown(reason), shown(fix.format(folder=folder)), partly)
+    if "{folder}" in fix:
+        folders = (root.path for root in shelf.roots if Path(path).is_relative_to(root.path))
+        fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
+    return SkippedView(shown(shelf.label(path)), shown(reason), shown(fix), partly)
 
 
 def _report(report: SyncReport, shelf: Shelf) -> Report:
     def views(files: Sequence[Skipped]) -> list[SkippedView]:
-        return [_skipped_view(shelf, file.path, file.reason, file.path in indexed) for file in files]
+        return [_skipped_view(shelf, file.path, file.reason, file.path in shelf.files) for file in files]
 
-    indexed = set(shelf.paths.values())
     return Report(
         new=len(report.new),
         updated=len(report.updated),
