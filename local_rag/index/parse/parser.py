@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import errno
 import json
+import os
 import queue
 import re
 import shlex
@@ -39,7 +41,10 @@ _POLL = 0.05
 
 
 class Parser:
-    """A warm worker process, started by the first file. For one thread at a time; close it, or use it in `with`."""
+    """A warm worker process, started by the first file. For one thread at a time; close it, or use it in `with`.
+
+    Starting a worker takes a fifth of a second of a processor, so the worker of a closed parser waits for the next one.
+    """
 
     def __init__(self, seconds: float = SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
         """`seconds` is the wall clock that one file may take; `loaders` as `loaders.names_of` gives them."""
@@ -55,10 +60,15 @@ class Parser:
         self.close()
 
     def close(self) -> None:
-        """End the worker, if there is one. The next file would start another."""
+        """Let go of the worker, if there is one: it ends by itself when nothing is to be parsed for a while.
+
+        One that imported somebody's loaders or was given a password ends at once.
+        """
         worker, self._worker = self._worker, None
-        if worker:
+        if worker and (self._loaders or self._stopped.is_set()):
             worker.end()
+        elif worker:
+            _keep(worker)
 
     def stop(self) -> None:
         """From another thread: whatever is being parsed is skipped at once, and so is all that would come after it."""
@@ -78,8 +88,7 @@ class Parser:
         A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
         """
         own = self._loaders.get(path.suffix.lower())
-        more = {"password": password} if password else {}
-        reply = self._reply(path.absolute(), more | ({"loader": own} if own else {}))
+        reply = self._reply(path.absolute(), {"password": password} | ({"loader": own} if own else {}))
         return _PARSED.validate_python(_unless_skipped(reply))
 
     def is_locked(self, path: Path, password: str = "") -> bool:
@@ -100,28 +109,30 @@ class Parser:
 
     def _reply(self, path: Path, more: Mapping[str, Any]) -> dict[str, Any]:
         _refuse(path)
-        fresh = self._worker is None
-        request = {"path": str(path), "seconds": self.seconds, **more}
         try:
-            reply = self._ask(request)
-            if reply.get("exhausted") and not reply.get("late") and not fresh:
-                reply = self._ask(request)
+            return self._ask({"path": str(path), "seconds": self.seconds, **more})
         except BaseException:
-            self.close()  # a reply that comes later would be taken for the next file's
+            self._end()  # a reply that comes later would be taken for the next file's
             raise
-        return reply
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        if self._stopped.is_set():
-            return {"skipped": "was not read any more", "hint": "", "passing": True}
-        if self._worker is None:
-            self._worker = _Worker()
+        while not self._stopped.is_set():
+            worker = self._worker = self._worker or _waiting() or _Worker()
             if self._stopped.is_set():  # while the worker was starting
-                self._worker.process.kill()
-        reply = self._worker.ask(request, self.seconds)
-        if reply.get("exhausted"):
-            self.close()
-        return reply
+                worker.process.kill()
+            others = worker.replies
+            reply = worker.ask(request, self.seconds)
+            if not reply.get("exhausted"):
+                return reply
+            self._end()
+            if reply.get("late") or not others:
+                return reply
+        return {"skipped": "was not read any more", "hint": "", "passing": True}
+
+    def _end(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker:
+            worker.end()
 
 
 def _unless_skipped(reply: dict[str, Any]) -> dict[str, Any]:
@@ -157,9 +168,11 @@ def too_large(path: Path) -> str:
 
 
 class _Worker:
-    """One worker process and the thread that reads its replies."""
+    """One worker process and the thread that reads its replies. `replies` counts them."""
 
     def __init__(self) -> None:
+        self.replies, self.has_secret = 0, False
+        self.started_as = _circumstances()
         self.process = subprocess.Popen(
             child_process.command("local_rag.index.parse.worker"),
             stdin=subprocess.PIPE,
@@ -177,6 +190,7 @@ class _Worker:
         Raises Stopped.
         """
         assert self.process.stdin
+        self.has_secret |= bool(request.get("password"))
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
@@ -192,9 +206,14 @@ class _Worker:
             if not line.endswith(b"\n"):
                 return self._crashed()
             reply: dict[str, Any] = json.loads(line)
+            self.replies += 1
             return reply
         late = f"took longer than {seconds:g} s to read"
         return {"skipped": late, "hint": "", "passing": True, "exhausted": True, "late": True}
+
+    def may_wait(self) -> bool:
+        """Whether another parser of this process can go on with it."""
+        return not self.has_secret and self.process.poll() is None and self.started_as == _circumstances()
 
     def end(self) -> None:
         process = self.process
@@ -208,6 +227,40 @@ class _Worker:
         code = self.process.wait()
         how = f"signal {-code}, {_signal_name(-code)}" if code < 0 else f"exit code {code}"
         return {"skipped": f"the parser crashed ({how})", "hint": "", "passing": True, "exhausted": True}
+
+
+_WAITING: list[_Worker] = []
+"""At most one worker without a parser."""
+
+
+def _keep(worker: _Worker) -> None:
+    if _WAITING or not worker.may_wait():
+        worker.end()
+    else:
+        _WAITING.append(worker)
+
+
+def _waiting() -> _Worker | None:
+    try:
+        worker = _WAITING.pop()
+    except IndexError:
+        return None
+    if worker.may_wait():
+        return worker
+    if worker.started_as[0] == os.getpid():  # else it is the worker of the process that this one was forked from
+        worker.end()
+    return None
+
+
+def _circumstances() -> tuple[int, str, str]:
+    """What a worker has from the process that starts it: which one, the path of its imports, the time zone."""
+    return os.getpid(), child_process.environment()["PYTHONPATH"], os.environ.get("TZ", "")
+
+
+@atexit.register
+def _end_waiting() -> None:
+    while worker := _waiting():
+        worker.end()
 
 
 def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:

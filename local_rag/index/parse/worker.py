@@ -33,15 +33,22 @@ MEMORY = 2 << 30
 all that stops a parser."""
 
 
+IDLE_SECONDS = 60.0
+"""Without a request for so long the process ends."""
+
+
 def main() -> None:
-    """Answer requests until the pipe closes, which it does when the parent dies."""
+    """Answer requests until none comes for a while or the pipe closes, which it does when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = channel()
     limit_memory(MEMORY)
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_receive, args=(requests, lines), daemon=True).start()
     while True:
-        request = json.loads(lines.get())
+        try:
+            request = json.loads(lines.get(timeout=IDLE_SECONDS))
+        except queue.Empty:
+            os._exit(0)  # the other thread reads
         end_after(request["seconds"])
         reply = answer(request)
         end_after(0)

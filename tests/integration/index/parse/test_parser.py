@@ -118,7 +118,8 @@ def test_a_slow_file_is_given_up_and_the_next_gets_a_fresh_worker(slow, note):
 
 @POSIX
 def test_a_crash_is_a_skipped_file(slow, note):
-    with Parser() as parser:
+    with Parser() as other, Parser() as parser:
+        other.parse(note)  # with a worker that waited, if there was one; a crash after other files is not believed
         timer = threading.Timer(1.0, lambda: os.kill(pid(parser), signal.SIGSEGV))
         timer.start()
         assert reason(parser, slow) == "the parser crashed (signal 11, SIGSEGV)"
@@ -254,14 +255,49 @@ def test_names_that_are_no_utf8_are_read(parser, tmp_path):
     assert parser.parse(path).documents[0].text == SENTENCE
 
 
+def test_the_worker_of_a_closed_parser_serves_the_next(note):
+    with Parser() as first:
+        first.parse(note)
+        process = pid(first)
+    first.close()
+    assert first.pid is None
+    with Parser() as second:
+        second.parse(note)
+        assert pid(second) == process
+
+
+@POSIX
+def test_a_worker_that_died_while_it_waited_is_no_fault_of_the_next_file(note):
+    with Parser() as first:
+        first.parse(note)
+        process = pid(first)
+    os.kill(process, signal.SIGKILL)
+    with Parser() as second:
+        assert second.parse(note).documents[0].text == SENTENCE
+
+
 @LINUX
-def test_close_ends_the_worker_and_may_be_called_again(note):
-    parser = Parser()
-    parser.parse(note)
-    process = pid(parser)
-    parser.close()
-    parser.close()
-    assert parser.pid is None and gone(process)
+def test_a_worker_that_has_a_password_loaders_or_an_older_path_ends(tmp_path, monkeypatch, note):
+    def worker_of(parser: Parser, path: Path, password: str = "") -> int:
+        with parser:
+            parser.parse(path, password)
+            return pid(parser)
+
+    locked = make_pdf(tmp_path / "locked.pdf", [SENTENCE], password="secret")
+    assert gone(worker_of(Parser(), locked, "secret"))
+    assert gone(worker_of(Parser(loaders={".xyz": "support.loaders:load"}), note))
+    before = worker_of(Parser(), note)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert worker_of(Parser(), note) != before and gone(before)
+
+
+def test_a_worker_that_waits_in_vain_ends():
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", "from local_rag.index.parse import worker; worker.IDLE_SECONDS = 0.1; worker.main()"],
+        stdin=subprocess.PIPE,
+    )
+    with waiting:
+        assert waiting.wait(60) == 0
 
 
 def test_the_worker_draws_pages_and_places_quotes(parser, tmp_path):
