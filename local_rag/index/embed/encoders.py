@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from local_rag.core import process
 from local_rag.text.display import shorten
@@ -29,6 +30,9 @@ _LOADING = Lock()
 """OpenVINO sets the locale of the process to "C" while it loads a model, and back to what it was: two threads at once
 would leave it there, and every file that is then opened without an encoding would be read as ASCII.
 """
+
+_COMPILED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+"""The models that something in this process computes with: a second index or Rag shares them, and their memory."""
 
 BLOBS = "compiled"
 """The folder beside a converted model in which OpenVINO keeps it as compiled for this processor: .1 s less to load.
@@ -70,9 +74,9 @@ class OpenVinoEncoder:
         tokenizer.enable_truncation(conversion.longest)
         tokenizer.enable_padding(pad_id=conversion.pad_id, pad_token=conversion.pad_token)
         self._tokenizer = tokenizer
-        model = compiled(conversion.model(precision), precision, keep, device)
-        self._inputs = {port.any_name: _INPUTS[port.any_name] for port in model.inputs}
-        self._requests = [model.create_infer_request() for _ in range(2)]
+        self._model = compiled(conversion.model(precision), precision, keep, device)
+        self._inputs = {port.any_name: _INPUTS[port.any_name] for port in self._model.inputs}
+        self._requests = [self._model.create_infer_request() for _ in range(2)]
 
     def encode(self, batches: Iterable[Batch]) -> Generator[Vectors, None, None]:
         """The next batch is tokenized while one is computed."""
@@ -106,7 +110,8 @@ class OpenVinoModel:
 
     def __init__(self, conversion: Conversion, precision: Precision = "f32", *, keep: bool = True) -> None:
         """Load it; `keep` as for `compiled`."""
-        self._request = compiled(conversion.model(precision), precision, keep).create_infer_request()
+        self._model = compiled(conversion.model(precision), precision, keep)
+        self._request = self._model.create_infer_request()
 
     def compute(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The outputs of the model, in their order, as arrays of their own."""
@@ -130,14 +135,19 @@ def import_openvino() -> Any:
 
 
 def compiled(model: Path, precision: Precision, keep: bool, device: str = "CPU") -> Any:
-    """OpenVINO's CompiledModel; `keep` stores what was compiled in float32 for the next time.
+    """OpenVINO's CompiledModel, one for all who compute with it; `keep` stores what was compiled in float32 for the next time.
 
     An accelerator ("GPU") computes in the precision that it is made for; see `devices` for how near that is.
 
     The properties: https://docs.openvino.ai, "CPU Device", supported properties.
     """
+    status = model.stat()
+    key = (str(model), status.st_size, status.st_mtime_ns, precision, device)
     with _LOADING:
-        return _compiled(model, precision, keep, device)
+        shared = _COMPILED.get(key)
+        if shared is None:
+            shared = _COMPILED[key] = _compiled(model, precision, keep, device)
+        return shared
 
 
 def _compiled(model: Path, precision: Precision, keep: bool, device: str) -> Any:
