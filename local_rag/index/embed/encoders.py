@@ -135,7 +135,9 @@ def import_openvino() -> Any:
 
 
 def compiled(model: Path, precision: Precision, keep: bool, device: str = "CPU") -> Any:
-    """OpenVINO's CompiledModel, one for all who compute with it; `keep` stores what was compiled in float32 for the next time.
+    """OpenVINO's CompiledModel, which all who compute with it share.
+
+    `keep` stores what was compiled in float32 for the next time.
 
     An accelerator ("GPU") computes in the precision that it is made for; see `devices` for how near that is.
 
