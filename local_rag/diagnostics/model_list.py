@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from local_rag.config.machine import total_memory
-from local_rag.config.models import FITS, Models, OllamaModelSpec, Profile, load_models
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
 from local_rag.engines.ollama.model_names import is_cloud_name, same_model
-from local_rag.engines.ollama.server import Installed, Loaded
-from local_rag.runtime.engine_choice import open_server, roles
 from local_rag.text.display import format_bytes
+
+if TYPE_CHECKING:
+    from local_rag.config.models import Models, OllamaModelSpec, Profile
+    from local_rag.engines.ollama.server import Installed, Loaded
 
 Fits = Literal["yes", "tight", "no", "unknown"]
 """Whether a model fits into the memory of this machine."""
@@ -24,7 +25,7 @@ TIGHT = 0.7
 
 _GB = 1_000_000_000
 
-Model = TypeVar("Model", Installed, Loaded)
+Model = TypeVar("Model", "Installed", "Loaded")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class ModelReport:
 
 def model_report(settings: Settings, patience: float | None = None) -> ModelReport:
     """The models of models.yaml first, then what else is installed. A server that is down is no error here."""
+    from local_rag.runtime.engine_choice import open_server, roles
+
     memory = total_memory()
     profile, specs = roles(settings)
     in_use = tuple(dict.fromkeys(spec.name for spec in specs.values()))
@@ -124,6 +127,8 @@ def _entries(
     in_use: Sequence[str],
     memory: int | None,
 ) -> Iterator[ModelEntry]:
+    from local_rag.config.models import load_models
+
     models, allowed = load_models(settings), settings.values.ollama.allow_cloud
     offered = _offered(models, in_use)
     for name in offered + [model.name for model in installed if not _find(model.name, offered)]:
@@ -165,6 +170,8 @@ def fits_memory(need: int, memory: int | None) -> Fits:
 
 def _why(settings: Settings, profile: Profile, memory: int | None) -> str:
     """Why this profile is in force."""
+    from local_rag.config.models import FITS
+
     if settings.values.profile:
         origin = settings.origin["profile"]
         return f"named by {'--profile' if origin == 'flag' else origin}"

@@ -10,20 +10,21 @@ import hashlib
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local_rag.config.index_folders import index_path
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
-from local_rag.core.documents import SyncReport
 from local_rag.core.errors import IndexMismatch, UsageError
-from local_rag.core.progress import Display
-from local_rag.core.protocols import Embedder
-from local_rag.index.index import Index
-from local_rag.index.parse.loaders import SHOWN
 from local_rag.index.store.folder import has_database
-from local_rag.runtime.indexing import sync_progress
 from local_rag.text.display import joined, plural, short_path
-from local_rag.web.second_source import SecondSource
+
+if TYPE_CHECKING:
+    from local_rag.core.documents import SyncReport
+    from local_rag.core.progress import Display
+    from local_rag.core.protocols import Embedder
+    from local_rag.index.index import Index
+    from local_rag.web.second_source import SecondSource
 
 FOLDER = "second-sources"
 """Below the data folder: an index for each folder that was ever a source."""
@@ -67,6 +68,9 @@ def place(settings: Settings) -> tuple[Path, bool]:
 
 
 def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSource:
+    from local_rag.index.index import Index
+    from local_rag.web.second_source import SecondSource
+
     if any(asked.exists() and path.samefile(asked) for asked in settings.index_paths.values()):
         raise UsageError(
             f"the second source is the index that is asked, {short_path(path)}",
@@ -85,6 +89,10 @@ def _of_index(settings: Settings, path: Path, embedder: Embedder) -> SecondSourc
 
 
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> SecondSource:
+    from local_rag.index.index import Index
+    from local_rag.index.parse.loaders import SHOWN
+    from local_rag.web.second_source import SecondSource
+
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
@@ -109,6 +117,7 @@ def index_of_folder(settings: Settings, folder: Path, embedder: Embedder) -> Pat
 
 def _synced(index: Index, folder: Path, display: Display) -> SyncReport:
     """Bring the index up to date with its folder, pruned: what is gone is gone. Ctrl-C is answered at once."""
+    from local_rag.runtime.indexing import sync_progress
 
     def work() -> SyncReport:
         with sync_progress(display) as progress:

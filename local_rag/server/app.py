@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -22,6 +24,7 @@ from starlette.responses import JSONResponse, Response
 from local_rag.core.serialization import to_plain
 from local_rag.index.sync.regular_file import open_regular
 from local_rag.server import api, shell
+from local_rag.server.api import health
 from local_rag.server.endpoints import FROM_GUARD, Endpoint, File, Request, SignedIn
 from local_rag.server.errors import ApiError, NotFound, error_body, invalid, log_unknown, status_of
 from local_rag.server.guard import Allowed, Guard, GuardedRoute
@@ -58,6 +61,31 @@ def application(place: Place, *, hosts: Collection[str] = (), served: Sequence[E
         origins=place.settings.values.api.allow_origins,
         body_limit=place.limits.body,
     )
+
+
+class PageFirst:
+    """A server's application that serves the page and signs in at once; a request to the rest of the API waits for it.
+
+    What the rest imports takes half a second of a processor, and a page is seen without.
+    """
+
+    def __init__(self, place: Place, hosts: Collection[str] = ()) -> None:
+        self._make = partial(application, place, hosts=hosts)
+        self._page = self._make(served=[*health.ENDPOINTS, *shell.ENDPOINTS])
+        self._whole: Guard | None = None
+        self._loading = threading.Lock()
+
+    def load(self) -> Guard:
+        """The application with every endpoint."""
+        with self._loading:
+            if self._whole is None:
+                self._whole = self._make()
+            return self._whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_of_page = scope["type"] != "http" or any(self._page.at(scope))
+        whole = self._whole or (None if is_of_page else await anyio.to_thread.run_sync(self.load))
+        await (whole or self._page)(scope, receive, send)
 
 
 def _route(endpoint: Endpoint, place: Place, streams: _Streams) -> GuardedRoute:

@@ -146,7 +146,7 @@ class Guard:
         return hosts[0].casefold()
 
     def _endpoint(self, scope: Scope) -> Endpoint:
-        matching = [route.about for route in self.routes if _is_for(route, scope)]
+        matching = self.at(scope)
         for endpoint in matching:
             if endpoint.method == scope["method"]:
                 return endpoint
@@ -154,6 +154,10 @@ class Guard:
             allow = {"Allow": ", ".join(methods)}
             raise ApiError(405, "method", f"this path takes {' and '.join(methods)}", headers=allow)
         raise ApiError(404, "not_found", "there is nothing at this address", "docs/api.md lists what there is")
+
+    def at(self, scope: Scope) -> Sequence[Endpoint]:
+        """The endpoints with the path of a request, whatever its method."""
+        return [route.about for route in self.routes if _is_for(route, scope)]
 
     def _same_origin(self, scope: Scope, headers: Headers, host: str, endpoint: Endpoint) -> bool:
         """Whether the origin is one of `api.allow_origins`. Raises ApiError for any other foreign one."""

@@ -8,13 +8,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from local_rag.core import cancel as cancellation
 from local_rag.core.cancel import Cancel
-from local_rag.core.events import WebQuery
 from local_rag.server.endpoints import Caller
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.text.display import printable
+
+if TYPE_CHECKING:
+    from local_rag.core.events import WebQuery
 
 CONSENT_SECONDS = 300.0
 """How long a person may think about a web query; then it does not leave."""

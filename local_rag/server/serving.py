@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import uvicorn
 
-from local_rag.server.app import application
+from local_rag.server.app import PageFirst
 
 if TYPE_CHECKING:
     from socket import socket
@@ -30,8 +30,9 @@ CLOSING = 2
 def serve(place: Place, listening: Listening, started: Callable[[], None]) -> None:
     """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. The place is closed at the end."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests
+    served = PageFirst(place, listening.names)
     config = uvicorn.Config(
-        application(place, hosts=listening.names),
+        served,
         http="h11",
         ws="none",
         loop="asyncio",
@@ -47,19 +48,22 @@ def serve(place: Place, listening: Listening, started: Callable[[], None]) -> No
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
     try:
         with suppress(KeyboardInterrupt):
-            _Server(config, place, started).run(list(listening.sockets))
+            _Server(config, place, started, served.load).run(list(listening.sockets))
     finally:
         place.close()
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, place: Place, started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, place: Place, started: Callable[[], None], load: Callable[[], object]
+    ) -> None:
         super().__init__(config)
-        self._place, self._on_start = place, started
+        self._place, self._on_start, self._load = place, started, load
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
         await anyio.to_thread.run_sync(self._on_start)
+        threading.Thread(target=self._load, name="local-rag-api", daemon=True).start()
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
         """Stop the questions first: a stream ends by itself then, and nobody is waited for."""

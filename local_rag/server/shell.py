@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,10 +45,16 @@ def page_file(place: Place, request: PageFile) -> File:
 
 
 def _file(name: str) -> File:
-    known = {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in KINDS}
-    if name not in known:
+    file = _files().get(name)
+    if file is None:
         raise NotFound("the page has no such file")
-    return File(known[name].read_bytes(), KINDS[known[name].suffix], inline=True)
+    return File(file.read_bytes(), KINDS[file.suffix], inline=True)
+
+
+@cache
+def _files() -> Mapping[str, Path]:
+    """The files of the page by their paths in its folder."""
+    return {path.relative_to(PAGE).as_posix(): path for path in PAGE.rglob("*") if path.suffix in KINDS}
 
 
 ENDPOINTS = (

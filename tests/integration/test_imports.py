@@ -62,6 +62,11 @@ def test_a_command_imports_no_other_command_and_nothing_heavy():
         assert not loaded & HEAVY
 
 
+def test_a_server_prints_its_address_before_it_imports_what_answers():
+    loaded = loaded_by("import local_rag.server.place, local_rag.server.serving")
+    assert not loaded & (HEAVY | {"httpx", "local_rag.server.answer_view", "local_rag.index.store.store"})
+
+
 @pytest.mark.usefixtures("converted")
 def test_a_search_loads_what_embeds_and_nothing_that_answers(monkeypatch, tmp_path):
     enter(monkeypatch, tmp_path)

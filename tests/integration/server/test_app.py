@@ -6,6 +6,7 @@ import pytest
 from support.serving import Client, a_place
 
 from local_rag.core.errors import ConfigError, UsageError
+from local_rag.server.app import PageFirst
 from local_rag.server.endpoints import Endpoint, File
 
 
@@ -28,6 +29,20 @@ def test_signing_in_and_out():
     assert nobody.post("/api/session/start", {"token": token}).status_code == 401
     assert nobody.post("/api/session/end", {}, {"cookie": cookie}).status_code == 200
     assert nobody.get("/api/health", {"cookie": cookie}).status_code == 401
+
+
+def test_the_page_is_served_before_the_api_is_imported_and_the_guard_is_the_same(home):
+    asked = (
+        ("GET", "/", {}), ("GET", "/page/app.js", {}), ("GET", "/api/health", {}), ("GET", "/api/session", {}),
+        ("GET", "/api/threads", {}), ("GET", "/api/threads", {"cookie": None}), ("GET", "/api/nothing", {}),
+        ("GET", "/api/threads", {"host": "evil.example"}), ("GET", "/", {"host": "evil.example"}),
+        ("GET", "/api/threads", {"origin": "http://evil.example"}), ("POST", "/api/health", {}),
+    )  # fmt: skip
+    whole, first = Client(a_place()), Client(a_place())
+    first.app = PageFirst(first.place)
+    for method, path, headers in asked * 2:  # the API is imported by the first request to it
+        responses = [client.request(method, path, headers) for client in (whole, first)]
+        assert len({(response.status_code, response.content) for response in responses}) == 1, (path, headers)
 
 
 def error_of(response):
