@@ -18,17 +18,20 @@ from urllib.parse import quote
 import anyio.to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
+from local_rag.core.cancel import Cancel, scope
+from local_rag.core.errors import Stopped
 from local_rag.core.serialization import to_plain
 from local_rag.index.sync.regular_file import open_regular
 from local_rag.server import api, shell
 from local_rag.server.api import health
 from local_rag.server.endpoints import FROM_GUARD, Endpoint, File, Request, SignedIn
-from local_rag.server.errors import ApiError, NotFound, error_body, invalid, log_unknown, status_of
-from local_rag.server.guard import Allowed, Guard, GuardedRoute
-from local_rag.server.sse import Events, send_events
+from local_rag.server.errors import ApiError, NotFound, invalid
+from local_rag.server.guard import Allowed, Guard, GuardedRoute, error_response
+from local_rag.server.sse import Events, send_events, while_connected
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -57,9 +60,9 @@ def application(place: Place, *, hosts: Collection[str] = (), served: Sequence[E
         Starlette(routes=routes),
         routes,
         place.sessions,
+        place.limits,
         hosts=hosts,
         origins=place.settings.values.api.allow_origins,
-        body_limit=place.limits.body,
     )
 
 
@@ -119,6 +122,7 @@ class _Served:
 
     def __init__(self, endpoint: Endpoint, place: Place, streams: _Streams) -> None:
         self.endpoint, self.place, self.streams = endpoint, place, streams
+        self._heavy = anyio.CapacityLimiter(place.limits.heavy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed: Allowed | None = scope.get("local_rag.allowed")
@@ -130,14 +134,32 @@ class _Served:
                 with self.streams.one_more(allowed.session or str(allowed.caller)):
                     await send_events(await self._handled(request), self.place.limits, receive, send)
                 return
-            response = _response(await self._handled(request), self.place.sessions)
+            value = await (self._handled_if_wanted(request, receive) if self.endpoint.heavy else self._handled(request))
+            response = _response(value, self.place.sessions)
         except Exception as error:
-            log_unknown(error, f"{self.endpoint.method} {self.endpoint.path}")
-            response = JSONResponse(error_body(error), status_of(error))
+            response = error_response(error, f"{self.endpoint.method} {self.endpoint.path}")
         await response(scope, receive, send)
 
     async def _handled(self, request: Request) -> Any:
         return await anyio.to_thread.run_sync(self.endpoint.handler, self.place, request)
+
+    async def _handled_if_wanted(self, request: Request, receive: Receive) -> Any:
+        """As `_handled`, on one of the few threads of a heavy endpoint, while the client waits for it.
+
+        Raises ApiError where too many wait already, Stopped where the client has left.
+        """
+        limits = self.place.limits
+        if self._heavy.statistics().tasks_waiting >= limits.heavy_waiting:
+            raise ApiError(429, "busy", f"{limits.heavy_waiting} requests like this are waiting already", "try again")
+        cancel = Cancel()
+
+        def work() -> Any:
+            with scope(cancel):
+                return self.endpoint.handler(self.place, request)
+
+        async with while_connected(receive, cancel.stop):
+            return await anyio.to_thread.run_sync(work, limiter=self._heavy)
+        raise Stopped("the client has left")
 
     async def _request(self, http: HttpRequest, allowed: Allowed) -> Request:
         """What the handler is asked. Raises ApiError for what does not fit its model."""
@@ -154,6 +176,10 @@ class _Served:
 
     async def _given(self, http: HttpRequest) -> dict[str, Any]:
         """The parameters besides those of the path. The files of the page take none, whatever a link adds to them."""
+        try:
+            await http.body()
+        except ClientDisconnect as error:
+            raise Stopped("the client has left") from error
         if self.endpoint.access == "shell":
             return {}
         return _query(http, self.endpoint.request) if self.endpoint.method == "GET" else await _body(http)

@@ -66,6 +66,8 @@ class Endpoint:
 
     What it returns is written as JSON; `sse.Events` are streamed, a `File` is sent as it is. `response` is the type of
     what it returns, and `events` those of a stream by the name of the event: the documentation is made of them.
+    `heavy`: it works for long and changes nothing, so few requests do at the same time, and one is given up when its
+    client leaves.
     """
 
     method: Literal["GET", "POST"]
@@ -76,3 +78,4 @@ class Endpoint:
     access: Access = "both"
     summary: str = ""
     events: Mapping[str, Any] = field(default_factory=dict)
+    heavy: bool = False

@@ -1,6 +1,6 @@
 """Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
 
-usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · conflict 409 · too_large 413 ·
+usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 · too_large 413 ·
 media_type 415 · misdirected 421 · busy 429 · internal 500, and one code for each class of `core.errors` (`STATUS`).
 """
 

@@ -6,7 +6,7 @@ It looks up the endpoint of a request and calls nothing without one. What it ref
 - a method other than GET and POST, an unknown path: 405, 404;
 - a request from another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
 - data without a session or the key: 401; what only a page may do, with the key: 403;
-- a POST that is not JSON: 415; one with more than 1 MiB: 413.
+- a POST that is not JSON: 415; a request with more than 1 MiB: 413; one whose body does not come in time: 408.
 
 Each response gets the headers of `HEADERS`. No response has CORS headers, but those to an origin of
 `api.allow_origins`, whose pages need the key.
@@ -15,12 +15,14 @@ Each response gets the headers of `HEADERS`. No response has CORS headers, but t
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, Response
@@ -32,6 +34,7 @@ from local_rag.server.errors import ApiError, error_body, log_unknown, status_of
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from local_rag.server.place import Limits
     from local_rag.server.sessions import Sessions
 
 POLICY = (
@@ -86,15 +89,14 @@ class Guard:
         app: ASGIApp,
         routes: Sequence[GuardedRoute],
         sessions: Sessions,
+        limits: Limits,
         *,
         hosts: Collection[str] = (),
         origins: Collection[str] = (),
-        body_limit: int = 1 << 20,
     ) -> None:
-        self.app, self.routes, self.sessions = app, routes, sessions
+        self.app, self.routes, self.sessions, self.limits = app, routes, sessions, limits
         self.hosts = {name.casefold() for name in hosts}
         self.origins = frozenset(origins) - {"*"}
-        self.body_limit = body_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -111,11 +113,10 @@ class Guard:
                 await Response(status_code=204)(scope, receive, response)
                 return
             scope["local_rag.allowed"] = self.check(scope, headers)
-            await self.app(scope, _Body(receive, self.body_limit), response)
+            await self.app(scope, _Body(receive, self.limits), response)
         except Exception as error:
-            log_unknown(error, "a request")
+            answer = error_response(error, "a request")
             if not response.started:
-                answer = JSONResponse(error_body(error), status_of(error), getattr(error, "headers", None))
                 await answer(scope, receive, response)
 
     def check(self, scope: Scope, headers: Headers) -> Allowed:
@@ -177,8 +178,8 @@ class Guard:
         if kind != "application/json":
             raise ApiError(415, "media_type", "a POST is JSON here: Content-Type: application/json")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.body_limit:
-            raise too_large(self.body_limit)
+        if not length.isdecimal() or int(length) > self.limits.body:
+            raise too_large(self.limits.body)
 
     def _caller(self, headers: Headers) -> tuple[Caller, str]:
         """How the request shows that it may, and its session. A header that names a key is conclusive."""
@@ -229,21 +230,40 @@ class _Response:
 
 
 class _Body:
-    """Receives a request up to a number of bytes, whatever it says of its length. Raises ApiError for more."""
+    """Receives a request whose body is small and comes in time, whatever it says of its length. Raises ApiError."""
 
-    def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive, self._limit, self._bytes = receive, limit, 0
+    def __init__(self, receive: Receive, limits: Limits) -> None:
+        self._receive, self._limits, self._bytes = receive, limits, 0
+        self._deadline = anyio.current_time() + limits.request
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        try:
+            with anyio.fail_after(self._deadline - anyio.current_time()):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise too_late(self._limits.request) from error
+        if not message.get("more_body", False):
+            self._deadline = math.inf
         self._bytes += len(message.get("body", b""))
-        if self._bytes > self._limit:
-            raise too_large(self._limit)
+        if self._bytes > self._limits.body:
+            raise too_large(self._limits.body)
         return message
+
+
+def error_response(error: Exception, what: str) -> JSONResponse:
+    """The response that says what went wrong; an error that is none of ours is logged as one of `what`."""
+    log_unknown(error, what)
+    return JSONResponse(error_body(error), status_of(error), getattr(error, "headers", None))
 
 
 def too_large(limit: int) -> ApiError:
     return ApiError(413, "too_large", f"a request has at most {limit:,} bytes")
+
+
+def too_late(seconds: float) -> ApiError:
+    """The rest of the body may come later; the connection is closed, for it cannot be told from the next request."""
+    message = f"the body of this request did not come within {seconds:g} seconds"
+    return ApiError(408, "too_late", message, "send the request again, whole", {"Connection": "close"})
 
 
 def host_name(host: str) -> str:

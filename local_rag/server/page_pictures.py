@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local_rag.core import cancel
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.index.sync.file_state import file_state
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
 SECONDS = 20.0
 """That a page may take; then the worker is ended."""
+
+POLL = 0.1
+"""Seconds between two looks whether somebody still waits for a page."""
 
 KEPT = 32_000_000
 """Bytes of pictures that are kept."""
@@ -29,7 +35,10 @@ def pictures_of(place: Place) -> PagePictures:
 
 
 class PagePictures:
-    """Draws a page at a time. Serves several threads; close it."""
+    """Draws a page at a time. Serves several threads; close it.
+
+    What is stopped by the `core.cancel` of its caller raises Stopped: while it waits, and in the middle of a page, too.
+    """
 
     def __init__(self) -> None:
         self._parser = Parser(SECONDS)
@@ -43,8 +52,8 @@ class PagePictures:
             if key in self._pictures:
                 self._pictures.move_to_end(key)
                 return self._pictures[key]
-        with self._working:
-            picture = self._parser.picture(path, page)
+        with self._alone() as parser:
+            picture = parser.picture(path, page)
         with self._lock:
             self._pictures[key] = picture
             while len(self._pictures) > 1 and sum(len(kept.png) for kept in self._pictures.values()) > KEPT:
@@ -53,8 +62,17 @@ class PagePictures:
 
     def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
         """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped."""
-        with self._working:
-            return self._parser.placed(path, page, text, start, end)
+        with self._alone() as parser:
+            return parser.placed(path, page, text, start, end)
+
+    @contextmanager
+    def _alone(self) -> Iterator[Parser]:
+        while not self._working.acquire(timeout=POLL):
+            cancel.check()
+        try:
+            yield self._parser
+        finally:
+            self._working.release()
 
     def forget(self) -> None:
         """Let go of all pictures: a file may have left the index."""

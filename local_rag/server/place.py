@@ -40,11 +40,18 @@ T = TypeVar("T", bound=Closable)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds the work of one server. Seconds and bytes."""
+    """What bounds the work of one server. Seconds and bytes.
+
+    `heavy` requests of a heavy endpoint work at the same time, `heavy_waiting` wait behind them. `request` is how
+    long the head of a request may take, and then its body.
+    """
 
     waiting: int = 8
     streams: int = 8
+    heavy: int = 4
+    heavy_waiting: int = 16
     body: int = 1 << 20
+    request: float = 20.0
     heartbeat: float = 10.0
     slow_reader: float = 30.0
     rags: int = 4

@@ -10,30 +10,47 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 import uvicorn
 
 from local_rag.server.app import PageFirst
+from local_rag.server.connection import Connection
 
 if TYPE_CHECKING:
     from socket import socket
 
     from local_rag.server.listening import Listening
-    from local_rag.server.place import Place
+    from local_rag.server.place import Limits, Place
 
 CLOSING = 2
 """Seconds that open responses are waited for at the end; questions are stopped before."""
+
+CONNECTIONS = 200
+"""With so many open at the same time a request is refused (503)."""
 
 
 def serve(place: Place, listening: Listening, started: Callable[[], None]) -> None:
     """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. The place is closed at the end."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests
     served = PageFirst(place, listening.names)
-    config = uvicorn.Config(
-        served,
-        http="h11",
+    config = configured(served, place.limits)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
+    try:
+        with suppress(KeyboardInterrupt):
+            _Server(config, place, started, served.load).run(list(listening.sockets))
+    finally:
+        place.close()
+
+
+def configured(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
+    """How uvicorn serves an application."""
+    return uvicorn.Config(
+        app,
+        http=cast("Any", partial(Connection, limits=limits)),  # uvicorn calls it as it does a class
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -42,15 +59,8 @@ def serve(place: Place, listening: Listening, started: Callable[[], None]) -> No
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=CLOSING,
-        limit_concurrency=200,
+        limit_concurrency=CONNECTIONS,
     )
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
-    try:
-        with suppress(KeyboardInterrupt):
-            _Server(config, place, started, served.load).run(list(listening.sockets))
-    finally:
-        place.close()
 
 
 class _Server(uvicorn.Server):

@@ -1,14 +1,15 @@
 """Server-Sent Events from an iterator that works on a thread (WHATWG HTML, section 9.2).
 
-The iterator is read on a thread of its own. Where the client leaves, or reads too slowly, the iterator is told to stop,
-and closed once it has: a generator that is at work on a thread cannot be closed from another.
+The iterator is read on a thread of its own. Where the client leaves, or is left because it reads too slowly
+(`connection`), the iterator is told to stop, and closed once it has: a generator that is at work on a thread cannot be
+closed from another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from local_rag.server.errors import error_object, log_unknown
 
 if TYPE_CHECKING:
     from anyio.abc import ObjectReceiveStream, ObjectSendStream
-    from starlette.types import Message, Receive, Send
+    from starlette.types import Receive, Send
 
     from local_rag.server.place import Limits
 
@@ -55,41 +56,37 @@ def event_bytes(name: str, value: Any) -> bytes:
 
 
 async def send_events(events: Events, limits: Limits, receive: Receive, send: Send) -> None:
-    """Answer a request with the events, and with a comment after each `limits.heartbeat` seconds without one.
-
-    A client that takes nothing for `limits.slow_reader` seconds is left; its connection is then closed.
-    """
+    """Answer a request with the events, and with a comment after each `limits.heartbeat` seconds without one."""
     sender, receiver = anyio.create_memory_object_stream[bytes](WAITING)
     async with anyio.create_task_group() as reading:
         reading.start_soon(_read, events, sender)
         try:
-            async with anyio.create_task_group() as connection:
-                connection.start_soon(_until_gone, receive, connection.cancel_scope)
-                await _forward(receiver, send, limits)
-                connection.cancel_scope.cancel()
+            async with while_connected(receive):
+                await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+                while (chunk := await _next(receiver, limits.heartbeat)) is not None:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             receiver.close()
             events.end()
 
 
-async def _until_gone(receive: Receive, connected: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    connected.cancel()
+@asynccontextmanager
+async def while_connected(receive: Receive, left: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+    """Cancel the block when the client leaves, and call `left` then. The body of the request was received before."""
+    async def until_gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left()
+        connection.cancel_scope.cancel()
 
-
-async def _forward(receiver: ObjectReceiveStream[bytes], send: Send, limits: Limits) -> None:
-    """Send what comes until the iterator has ended, or the client reads no more."""
-
-    async def within_time(message: Message) -> None:
-        with anyio.fail_after(limits.slow_reader):
-            await send(message)
-
-    with suppress(TimeoutError):
-        await within_time({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        while (chunk := await _next(receiver, limits.heartbeat)) is not None:
-            await within_time({"type": "http.response.body", "body": chunk, "more_body": True})
-        await within_time({"type": "http.response.body", "body": b"", "more_body": False})
+    try:
+        async with anyio.create_task_group() as connection:
+            connection.start_soon(until_gone)
+            yield
+            connection.cancel_scope.cancel()
+    except ExceptionGroup as errors:  # the group's way to say what the block raised
+        raise errors.exceptions[0] from None
 
 
 async def _next(receiver: ObjectReceiveStream[bytes], seconds: float) -> bytes | None:

@@ -12,6 +12,7 @@ import uvicorn
 from local_rag.config.settings import Settings
 from local_rag.server.app import application
 from local_rag.server.place import Place
+from local_rag.server.serving import configured
 from local_rag.server.sessions import Sessions, new_token, read_key
 
 HOST = "127.0.0.1:8321"
@@ -66,19 +67,26 @@ def events_of(text):
     ]
 
 
+class Served(str):
+    """The address of a server that runs here. `state` has the connections and the tasks of uvicorn."""
+
+    state: uvicorn.server.ServerState
+
+
 @contextmanager
 def served(place, **options):
     """An application over uvicorn on a free port of loopback: its address. Sign in by `signed_in`."""
-    config = uvicorn.Config(
-        application(place, **options), port=0, lifespan="off", log_config=None, timeout_graceful_shutdown=2
-    )
+    config = configured(application(place, **options), place.limits)
+    config.port = 0
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="served")
     thread.start()
     try:
         while not server.started:
             thread.join(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        address = Served(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+        address.state = server.server_state
+        yield address
     finally:
         server.should_exit = True
         thread.join()

@@ -41,6 +41,6 @@ def models(place: Place, request: OfIndex) -> Any:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/doctor", doctor, OfIndex, Checks, "both", "the checks of this machine"),
+    Endpoint("GET", "/api/doctor", doctor, OfIndex, Checks, summary="the checks of this machine", heavy=True),
     Endpoint("GET", "/api/models", models, OfIndex, ModelReport, "both", "the language models"),
 )

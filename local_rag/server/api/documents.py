@@ -303,10 +303,22 @@ def _unplaced(request: Quote, has_quote: bool, on_page: PlacedQuote | None) -> s
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/files", files, Filter, FileList, summary="the indexed files"),
-    Endpoint("GET", "/api/documents/{file_id}", document, Named, Document, summary="a file and its documents"),
-    Endpoint("GET", "/api/documents/{file_id}/place", spread, Quote, Spread, summary="where a quote stands"),
+    Endpoint("GET", "/api/files", files, Filter, FileList, summary="the indexed files", heavy=True),
+    Endpoint(
+        "GET", "/api/documents/{file_id}", document, Named, Document, summary="a file and its documents", heavy=True
+    ),
+    Endpoint(
+        "GET", "/api/documents/{file_id}/place", spread, Quote, Spread, summary="where a quote stands", heavy=True
+    ),
     Endpoint("GET", "/api/documents/{file_id}/text", text, Text, Window, summary="stored text of a document"),
-    Endpoint("GET", "/api/documents/{file_id}/pages/{page}", page, Page, File, summary="a page of a PDF as PNG"),
+    Endpoint(
+        "GET",
+        "/api/documents/{file_id}/pages/{page}",
+        page,
+        Page,
+        File,
+        summary="a page of a PDF as PNG",
+        heavy=True,
+    ),
     Endpoint("GET", "/api/documents/{file_id}/original", original, Named, File, summary="the file itself"),
 )

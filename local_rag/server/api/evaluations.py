@@ -198,7 +198,13 @@ ENDPOINTS = (
     Endpoint("POST", "/api/evaluations/watch", watch, Nothing, Events, "both", "watch the one that runs", EVENTS),
     Endpoint("POST", "/api/evaluations/stop", stop, Nothing, StoppedOne, "both", "stop the one that runs"),
     Endpoint(
-        "GET", "/api/evaluations/compare", compare, Compare, views.ComparisonView, "both", "two evaluations compared"
+        "GET",
+        "/api/evaluations/compare",
+        compare,
+        Compare,
+        views.ComparisonView,
+        summary="two evaluations compared",
+        heavy=True,
     ),
     Endpoint(
         "GET",
@@ -206,8 +212,8 @@ ENDPOINTS = (
         evaluation,
         OfEvaluation,
         views.EvaluationView,
-        "both",
-        "an evaluation with its figures",
+        summary="an evaluation with its figures",
+        heavy=True,
     ),
     Endpoint(
         "GET", "/api/evaluations/{evaluation}/report", report, OfEvaluation, File, "both", "its report, as a page"

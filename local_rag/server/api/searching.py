@@ -75,4 +75,6 @@ def _index(place: Place, name: str | None, opened: ExitStack) -> Any:
         return opened.enter_context(open_indexes(place.settings_of(name)))
 
 
-ENDPOINTS = (Endpoint("POST", "/api/search", search, Search, Passages, summary="the passages that fit a query"),)
+ENDPOINTS = (
+    Endpoint("POST", "/api/search", search, Search, Passages, summary="the passages that fit a query", heavy=True),
+)

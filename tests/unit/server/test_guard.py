@@ -147,7 +147,9 @@ def test_a_route_without_an_endpoint_is_refused():
     client = Client(place)
     client.app = guard
     assert code(client.get("/unguarded")) == (404, "not_found")
-    client.app = Guard(guard.app, [*guard.routes, Route("/unguarded", lambda request: None)], place.sessions)
+    client.app = Guard(
+        guard.app, [*guard.routes, Route("/unguarded", lambda request: None)], place.sessions, place.limits
+    )
     assert code(client.get("/unguarded")) == (404, "not_found")
 
 

@@ -1,0 +1,61 @@
+"""A connection of a client, with an end to what uvicorn waits for without one: a request head, and a reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from local_rag.server.place import Limits
+
+
+class Connection(H11Protocol):
+    """HTTP/1.1 with two limits more.
+
+    A request head comes whole within `limits.request` seconds of its first byte, and the first one of the connection;
+    what is sent is taken within `limits.slow_reader` seconds. Else the connection is aborted: closing alone would wait
+    until the client has read what was written.
+    """
+
+    def __init__(self, *given: Any, limits: Limits, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._limits = limits
+        self._head: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # `pause_writing` is called as soon as something is not taken
+        self._time_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._time_head()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(self._limits.slow_reader, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timing()
+        super().connection_lost(exc)
+
+    def _time_head(self) -> None:
+        """Let the clock run while no request is under way; further bytes of a head do not start it anew."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_timing()
+        elif self._head is None:
+            self._head = self.loop.call_later(self._limits.request, self.transport.abort)
+
+    def _stop_timing(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
