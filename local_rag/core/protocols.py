@@ -189,7 +189,7 @@ class WebSearch(Protocol):
     def engine(self) -> str: ...
 
     def words(self, query: str) -> str:
-        """What of a query leaves this machine."""
+        """What of a query leaves this machine, exactly as a person is shown it before: no character is hidden."""
 
     def search(self, query: str, k: int) -> WebResults:
         """Up to k pages, best first."""

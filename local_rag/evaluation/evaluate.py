@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from local_rag.evaluation.formats import sampled
 from local_rag.evaluation.manifest import differences, manifest_of, name_of
 from local_rag.evaluation.matching import lookup
 from local_rag.evaluation.requirements import must_have_extra
-from local_rag.evaluation.runner import Plan, Progress, Runner
+from local_rag.evaluation.runner import Plan, Progress, Runner, Turn
 from local_rag.runtime.opening import loading
 from local_rag.runtime.partial_index import part_embedded
 from local_rag.runtime.rag import Rag
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 class EvaluationRequest:
     """Which cases are asked, how, and where the run is kept; `corpus`: in an index of the set's own documents.
 
-    `partial`: of an index that is embedded in part, too.
+    `partial`: of an index that is embedded in part, too. `notes` are a person's own words about the run, and `turn` is
+    the block in which each thing is asked.
     """
 
     cases: CaseSet
@@ -47,6 +49,8 @@ class EvaluationRequest:
     out: Path | None = None
     command: tuple[str, ...] = ()
     partial: bool = False
+    notes: str = ""
+    turn: Turn = nullcontext
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
         if plan.graphs and (void := rag.void_calibration):
             display.say(f"note: {void.line}")
         _check_embedded(rag, request)
-        manifest = manifest_of(request.cases, used, plan, rag, request.command)
+        manifest = {**manifest_of(request.cases, used, plan, rag, request.command), "notes": request.notes}
         folder = _folder(manifest, used, request.out, settings)
         searched = [rag.index, *([rag.second_source.index] if rag.second_source else [])]
         for line in _unknown_files(used, [file.path for index in searched for file in index.files()]):
@@ -94,7 +98,7 @@ def evaluate(settings: Settings, request: EvaluationRequest, display: Display) -
                 display.say(f"{loading(rag.embedder.name)}…")
             rag.embedder.load()
         enter(settings.data_folder, "run", folder.path, index=rag.index.path, others=rag.folders[1:])
-        error = _run(rag, folder, plan, display)
+        error = _run(rag, folder, request, display)
     if error is None:
         folder.finish(finished=time.strftime("%Y-%m-%dT%H:%M:%S%z"))
     return Evaluation(folder, write_reports(folder), error)
@@ -109,12 +113,13 @@ def _check_embedded(rag: Rag, request: EvaluationRequest) -> None:
         part_embedded(rag.settings, index.status(), why, partial=request.partial)
 
 
-def _run(rag: Rag, folder: RunFolder, plan: Plan, display: Display) -> EngineError | None:
+def _run(rag: Rag, folder: RunFolder, request: EvaluationRequest, display: Display) -> EngineError | None:
     """Ask what is left; the error that ended the run early."""
+    plan = request.plan
     judge = _judge_of(rag.settings, plan.judge) if plan.judge else None
     try:
         with held(folder.path), display.progress() as show:
-            runner = Runner(rag, folder, plan, judge)
+            runner = Runner(rag, folder, plan, judge, request.turn)
             runner.run(lambda progress: show(progress.done / max(1, progress.total), progress_line(progress)))
     except EngineError as error:
         return error
@@ -145,7 +150,8 @@ def _folder(manifest: dict[str, Any], used: Sequence[Case], out: Path | None, se
         )
     added = {name: list(dict.fromkeys([*folder.manifest[name], *manifest[name]])) for name in ("graphs", "modes")}
     judge = manifest["judge"] or folder.manifest["judge"]
-    folder.finish(finished=None, retrieval_only=not added["graphs"], judge=judge, **added)
+    notes = manifest["notes"] or folder.manifest.get("notes", "")
+    folder.finish(finished=None, retrieval_only=not added["graphs"], judge=judge, notes=notes, **added)
     return folder
 
 

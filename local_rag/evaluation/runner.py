@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import mean
 from typing import TYPE_CHECKING, cast
 
-from local_rag.core.cancel import Cancel, check, scope
+from local_rag.core.cancel import Cancel, check, current, scope
 from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.verdicts import Source
@@ -39,6 +39,10 @@ NO_ANSWER = "there is no answer to judge"
 
 OFFERED: tuple[Source, ...] = ("vectorstore", "web_search")
 """What the router may choose from. It only says where it would look; nothing is sent."""
+
+
+Turn = Callable[[], AbstractContextManager[None]]
+"""Makes the block in which something is asked."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,13 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Runner:
-    """Asks what the folder does not hold yet."""
+    """Asks what the folder does not hold yet. Each step works in a block of `turn`, which may wait for others."""
 
     rag: Rag
     folder: RunFolder
     plan: Plan
     judge: Judge | None = None
+    turn: Turn = nullcontext
 
     def steps(self) -> list[Step]:
         """All that is to be asked, in order: retrieval, the router, graph after graph, and the judge at the end.
@@ -152,7 +157,7 @@ class Runner:
         for done, step in enumerate(todo, start=len(steps) - len(todo)):
             check()
             tell(Progress(done, len(steps), step.doing, failures, clock.left()))
-            with clock.timing(step.doing):
+            with self.turn(), clock.timing(step.doing):
                 record = step.ask()
             self.folder.add(record)
             failed = "error" in record
@@ -222,7 +227,7 @@ class Runner:
 
         self._forget()
         started = time.perf_counter()
-        deps = self.rag.context()
+        deps = self.rag.context(cancel=current())
         with deps.scope():
             route = ask_router(case.question, deps, OFFERED)
         return route_record(case, route, time.perf_counter() - started)
@@ -231,11 +236,9 @@ class Runner:
         self._forget()
         within = self._gold(case) if self.plan.gold else ()
         events: list[Event] = []
-        stream = self.rag.stream(case.question, graph=graph, within=within, record=False)
+        stream = self.rag.stream(case.question, graph=graph, within=within, record=False, cancel=current())
         with closing(cast("Generator[Event, None, None]", stream)) as happening:
-            for event in happening:
-                check()
-                events.append(event)
+            events.extend(happening)
         done = events[-1]
         if not isinstance(done, Done):
             raise LocalRagError("the graph ended without an answer")
@@ -253,7 +256,7 @@ class Runner:
         if answered["answer"]["status"] == "abstained":
             return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": "abstained"}
         started = time.perf_counter()
-        with scope(Cancel(self.rag.settings.values.limits.seconds)):
+        with scope(Cancel(self.rag.settings.values.limits.seconds, current())):
             judgement = self.judge.judge(case.question, case.answers, answered["answer"]["text"])
         return {
             "kind": "judgement",

@@ -197,6 +197,14 @@ def _extractive(
     return Choice(engine, why, change)
 
 
+def check_named(settings: Settings) -> None:
+    """Raises what `choose_engine` would for the model that a person named; nothing stays open."""
+    if settings.values.engine == "extractive":
+        _no_model_named(settings)
+    else:
+        open_ollama(settings, QUICK).close()
+
+
 def named(settings: Settings) -> str:
     """The setting by which a person named a model or a server, empty if there is none. OLLAMA_HOST is Ollama's own."""
     for name in ("model", "profile", "ollama.host"):

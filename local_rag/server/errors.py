@@ -1,7 +1,8 @@
 """Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
 
-usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 · too_large 413 ·
-media_type 415 · misdirected 421 · busy 429 · internal 500, and one code for each class of `core.errors` (`STATUS`).
+usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 ·
+too_large 413 · media_type 415 · misdirected 421 · busy 429 · internal 500, and one code for each class of `core.errors`
+(`STATUS`).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class EvaluationJob:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell it to stop; it ends after the event of the question at which it works."""
+        """Tell it to stop, and the question at which it works; it ends soon."""
         self._cancel.stop()
 
     def wait(self, seconds: float | None = None) -> None:

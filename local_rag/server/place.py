@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkabl
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import Values
-from local_rag.core.errors import ConfigError, LocalRagError, UsageError
-from local_rag.server.errors import NotFound
+from local_rag.core.errors import ConfigError, LocalRagError, ModelMissing, UsageError
+from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.questions import Questions
 
 if TYPE_CHECKING:
@@ -189,3 +189,14 @@ class Place:
         with ExitStack() as opened:
             for part in parts:
                 opened.callback(part.close)
+
+
+def check_model(settings: Settings, model: str | None) -> None:
+    """Raises ApiError (400) for a model that a client names and that is not there; UsageError, ServerDown, NotLocal."""
+    from local_rag.runtime.engine_choice import check_named
+
+    if model:
+        try:
+            check_named(settings)
+        except ModelMissing as error:
+            raise ApiError(400, "model_missing", str(error), error.hint) from error

@@ -1,4 +1,7 @@
-"""The questions of a server: one runs, the others wait in the order in which they came."""
+"""The questions of a server: one runs, the others wait in the order in which they came.
+
+Those of an evaluation come after all of them: a case is asked while nobody has a question.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +18,6 @@ from local_rag.core import cancel as cancellation
 from local_rag.core.cancel import Cancel
 from local_rag.server.endpoints import Caller
 from local_rag.server.errors import ApiError, NotFound
-from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from local_rag.core.events import WebQuery
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 CONSENT_SECONDS = 300.0
 """How long a person may think about a web query; then it does not leave."""
 POLL = 0.2
-"""Seconds between two looks whether a question was stopped that waits for a consent."""
+"""Seconds between two looks whether what waits was stopped: a question for a consent, an evaluation for its turn."""
 REMEMBERED = 200
 """Threads of which the question that was stopped last is remembered."""
 
@@ -66,7 +69,7 @@ class Question:
         with self._lock:
             if self._consent is None or self._consent.given.is_set():
                 raise ApiError(409, "conflict", "no web query waits for a consent", "ask the question again")
-            if query != printable(self._consent.query.query):
+            if query != self._consent.query.query:
                 raise ApiError(409, "conflict", "other words wait for a consent now", "look at the words again")
             self._consent.send = send
             self._consent.given.set()
@@ -85,6 +88,7 @@ class Questions:
     def __init__(self, waiting: int) -> None:
         self._waiting = waiting
         self._queue: list[Question] = []
+        self._evaluating = False
         self._stopped: OrderedDict[str, str] = OrderedDict()
         self._changed = threading.Condition()
 
@@ -102,16 +106,34 @@ class Questions:
         before = -1
 
         def has_changed() -> bool:
-            return question.cancel.stopped or self._queue.index(question) != before
+            return question.cancel.stopped or self._before(question) != before
 
         while before:
             with self._changed:
                 self._changed.wait_for(has_changed)
                 question.cancel.check()
-                before = self._queue.index(question)
+                before = self._before(question)
                 question.begun = before == 0
             if before:
                 yield before
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """A case is asked in the block: it begins once no question runs or waits, and the next one waits for its end.
+
+        Raises Stopped where the evaluation is stopped meanwhile.
+        """
+        with self._changed:
+            while self._queue or self._evaluating:
+                cancellation.check()
+                self._changed.wait(POLL)
+            self._evaluating = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._evaluating = False
+                self._changed.notify_all()
 
     def leave(self, question: Question) -> None:
         """Take a question out, and let the next one begin."""
@@ -139,6 +161,14 @@ class Questions:
         """The question that runs, and those that wait, in their order."""
         with self._changed:
             return [*self._queue]
+
+    def positions(self) -> Sequence[tuple[int, Question]]:
+        """How many are before each question, a case of an evaluation among them."""
+        with self._changed:
+            return [(self._before(question), question) for question in self._queue]
+
+    def _before(self, question: Question) -> int:
+        return self._queue.index(question) + self._evaluating
 
     def asked_in(self, thread: str) -> str | None:
         """The question of this thread that runs or waits; None where none does."""

@@ -74,6 +74,7 @@ async def send_events(events: Events, limits: Limits, receive: Receive, send: Se
 @asynccontextmanager
 async def while_connected(receive: Receive, left: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
     """Cancel the block when the client leaves, and call `left` then. The body of the request was received before."""
+
     async def until_gone() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass

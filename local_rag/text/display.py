@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from local_rag.text.urls import is_url
 
 _BIDI_CHARACTERS = "\u202a-\u202e\u2066-\u2069"
 _UNSEEN_CHARACTERS = "\u200b\u2060-\u2065\u206a-\u206f\u180e\u3164\uffa0\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters, marks and a symbol that show nothing (Unicode's Default_Ignorable_Code_Point, and an empty Braille cell)."""
 _BIDI = re.compile(f"[{_BIDI_CHARACTERS}]")
 _UNSEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]")
 _BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -41,6 +46,15 @@ def for_terminal(text: str) -> str:
     Joiners (Persian, Indic scripts, emoji), variation selectors and directional marks stay: they shape what is seen.
     """
     return _UNSEEN.sub("", printable(_SEPARATORS.sub("\n", text)))
+
+
+def seen_line(text: str) -> str:
+    """One line of nothing but characters that each show: who reads the line knows every character of it.
+
+    Joiners, variation selectors and directional marks go, too, so a word of some scripts may be spelled more simply.
+    """
+    shown = (ch for ch in printable(text) if ch.isspace() or unicodedata.category(ch)[0] != "C")
+    return " ".join(_INVISIBLE.sub("", "".join(shown)).split())
 
 
 def safe_json(json: str) -> str:

@@ -20,7 +20,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
-from local_rag.text.display import printable
+from local_rag.text.display import seen_line
 from local_rag.text.words import query_key
 from local_rag.web import ddgs_process, page_documents
 from local_rag.web.ddgs_process import SearchResult, late
@@ -83,8 +83,8 @@ class DdgsSearch:
         return ", ".join(self._settings.engines)
 
     def words(self, query: str) -> str:
-        """What of a query leaves this machine: one printable line, cut at a word."""
-        line = " ".join(printable(query).encode("utf-8", "replace").decode("utf-8").split())
+        """What of a query leaves this machine: one line without a hidden character, cut at a word."""
+        line = seen_line(query.encode("utf-8", "replace").decode("utf-8"))
         return line if len(line) <= WORDS else line[: WORDS + 1].rpartition(" ")[0] or line[:WORDS]
 
     def search(self, query: str, k: int) -> WebResults:

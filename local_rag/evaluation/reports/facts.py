@@ -21,7 +21,7 @@ _BY_RULES = re.compile(r"proposed: \w+")
 """The note of a case that `eval make` made without a model, and that nobody edited; a model's has its name."""
 
 
-FIRST = ("started", "cases", "engine", "evaluator", "index")
+FIRST = ("notes", "started", "cases", "engine", "evaluator", "index")
 """What a reader wants to know before the figures; the other facts can wait."""
 
 
@@ -30,6 +30,7 @@ def facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
     cases, index, engine = (manifest.get(key) or {} for key in ("cases", "index", "engine"))
     finished = manifest.get("finished")
     pairs = (
+        ("notes", manifest.get("notes")),
         ("started", manifest.get("started")),
         ("finished", finished or "not yet: the same command continues where it stopped"),
         ("command", shlex.join(map(str, manifest.get("command") or ()))),

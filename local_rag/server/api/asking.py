@@ -22,6 +22,7 @@ from local_rag.server import event_view
 from local_rag.server.answer_view import AnswerView, answer_view, shown
 from local_rag.server.endpoints import Caller, Endpoint, Nothing, Request
 from local_rag.server.event_view import Begun, NodeEnded, NodeStarted, Queued
+from local_rag.server.place import check_model
 from local_rag.server.questions import Question
 from local_rag.server.sse import Events
 
@@ -145,7 +146,7 @@ class Choices:
 def ask(place: Place, request: Ask) -> Events:
     """Enter a question into the queue; everything else happens as its events are read."""
     check_question(request.question)
-    place.settings_of(request.index)
+    check_model(place.settings_of(request.index, **_settings(place, request)), request.model)
     narrowing = Narrowing(request.within, request.after, request.before, request.types, request.authors)
     question = Question(
         request.question.strip(),
@@ -229,7 +230,7 @@ def _settings(place: Place, request: Ask) -> dict[str, Any]:
 def queue(place: Place, request: Nothing) -> Any:
     states = [
         QuestionState(question.id, position, question.text, question.thread, question.graph)
-        for position, question in enumerate(place.questions.queue())
+        for position, question in place.questions.positions()
     ]
     return shown(Queue(states))
 

@@ -16,7 +16,9 @@ from local_rag.server.case_files import CASES_NAME, CaseFileView, case_files, op
 from local_rag.server.endpoints import Endpoint, File, Nothing, Request
 from local_rag.server.errors import NotFound, error_object
 from local_rag.server.evaluation_job import EvaluationJob, EvaluationJobs, JobNote, JobView
+from local_rag.server.place import check_model
 from local_rag.server.sse import Events
+from local_rag.text.display import printable
 
 if TYPE_CHECKING:
     from local_rag.evaluation.evaluate import Evaluation
@@ -46,7 +48,8 @@ class Compare(Request):
 class Start(Request):
     """Which cases are asked, of which index and with which graphs; without graphs all four, or passages alone.
 
-    An evaluation under the same conditions that was stopped goes on.
+    `limit` draws so many of the cases; `notes` are kept with the figures. An evaluation under the same conditions that
+    was stopped goes on.
     """
 
     cases: str = Field(pattern=CASES_NAME)
@@ -58,6 +61,7 @@ class Start(Request):
     model: str | None = None
     k: int | None = Field(None, ge=1, le=100)
     partial: bool = False
+    notes: str = Field("", max_length=2000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +160,23 @@ def _work(place: Place, request: Start) -> Any:
     settings = place.settings_of(
         INDEX if demo and request.index is None else request.index, web__enabled="off", web__source=source, **given
     )
+    check_model(settings, request.model)
     graphs = () if request.retrieval_only else request.graphs or get_args(GraphName)
     modes: tuple[Literal["hybrid", "dense", "words"], ...] = ("hybrid",)
     if request.retrieval_only:
         modes = ("hybrid", "dense", "words")
     plan = Plan(tuple(dict.fromkeys(graphs)), modes, limit=request.limit)
-    asked = EvaluationRequest(opened, plan, command=("local-rag", "serve"), partial=request.partial)
+    wanted = EvaluationRequest(
+        opened,
+        plan,
+        command=("local-rag", "serve"),
+        partial=request.partial,
+        notes=printable(request.notes.strip()),
+        turn=place.questions.evaluating,
+    )
 
     def work(job: EvaluationJob) -> Evaluation:
-        return evaluate(settings, asked, job)
+        return evaluate(settings, wanted, job)
 
     return work
 

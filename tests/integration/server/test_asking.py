@@ -10,8 +10,10 @@ from support.fakes import FakeCorpus, FakeWeb, passage
 from support.remembering import Recalling
 from support.serving import Client, served, signed_in
 
+from local_rag.config.values import Web
 from local_rag.runtime.kept_runs import Runs
 from local_rag.server.place import Limits
+from local_rag.web.search import DdgsSearch
 
 
 def test_a_question_is_answered_as_events():
@@ -55,6 +57,26 @@ def test_what_cannot_be_asked_is_refused_before_anything_streams(request_, code,
     assert not place.questions.queue(), "nothing waits for it"
 
 
+@pytest.mark.parametrize(
+    "given, code, hint",
+    [
+        ({"model": "none:7b"}, "model_missing", "local-rag models pull none:7b"),
+        ({"model": "tiny", "engine": "extractive"}, "usage", "--engine ollama"),
+    ],
+)
+def test_a_model_that_is_not_there_is_refused_before_anything_begins(given, code, hint, ollama, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    place = place_of()
+    cases = place.settings.data_folder / "cases"
+    cases.mkdir(parents=True)
+    (cases / "mine.jsonl").write_text('{"id": "a", "question": "Why?"}\n')
+    for path, request in (("/api/ask", {"question": "Why?"}), ("/api/evaluations", {"cases": "mine"})):
+        response = Client(place).post(path, {**request, **given})
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (400, code) and hint in error["hint"], path
+    assert not place.questions.queue() and place.opened == [] and not ollama.chats
+
+
 def test_an_engine_that_fails_is_an_event_and_the_next_question_is_answered():
     engine = Recalling()
     engine.broken = True
@@ -67,10 +89,11 @@ def test_an_engine_that_fails_is_an_event_and_the_next_question_is_answered():
     assert asked(client)[-1][0] == "answer"
 
 
-def test_settings_of_a_question_are_given_on():
+def test_settings_of_a_question_are_given_on(ollama, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     place = place_of()
-    asked(Client(place), model="qwen3:8b", engine="ollama", k=2, within=["/notes/*.md"])
-    assert place.opened == [(None, {"engine": "ollama", "model": "qwen3:8b"})]
+    asked(Client(place), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
+    assert place.opened == [(None, {"engine": "ollama", "model": "tiny"})]
     _, k, within, _ = place.rag().index.queries[-1]
     assert (k, within) == (2, ("/notes/*.md",))
 
@@ -185,13 +208,15 @@ def corrected(**script):
 
 
 @pytest.mark.parametrize("send", [True, False])
-def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(send):
+def test_a_web_query_leaves_only_after_a_person_has_seen_its_words(send, tmp_path):
     web = FakeWeb()
+    web.words = DdgsSearch(Web(), tmp_path).words
     place = place_of(corrected(), web=web)
     with served(place) as address, signed_in(place, address) as client:
-        with streamed(client, graph="crag", web=True) as events:
+        with streamed(client, "What does the\u200b pl\u202ean\U000e0041 cost?", graph="crag", web=True) as events:
             id_ = until(events, "begun")["id"]
             query = until(events, "web_query")
+            assert query["query"] == "What does the plan cost? 1", "nothing hidden is to leave"
             assert query["asks"] and not web.queries, "nothing has left yet"
             other = client.post(f"/api/questions/{id_}/web", json={"send": send, "query": "other words"})
             assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")

@@ -71,21 +71,23 @@ def test_case_files_are_listed_with_what_is_wrong_with_them(client, here):
 
 
 def test_an_evaluation_is_started_shown_and_compared_with_another(client):
-    events = events_of(client.post("/api/evaluations", {"cases": "mine", "graphs": ["plain"]}).text)
+    request = {"cases": "mine", "graphs": ["plain"], "index": "default", "limit": 2, "notes": "two of them\u202e"}
+    events = events_of(client.post("/api/evaluations", request).text)
     assert events[0][0] == "begun" and events[-1][0] == "evaluated", events
     progress = [value for name, value in events if name == "progress"]
     assert progress[-1]["share"] == 1.0 and events[-1][1]["error"] is None
     new, old = got(client, "/api/evaluations")["evaluations"]
-    assert new["id"] == events[-1][1]["id"] and (new["name"], new["cases"], new["graphs"]) == ("mine", 3, ["plain"])
+    assert new["id"] == events[-1][1]["id"] and (new["name"], new["cases"], new["graphs"]) == ("mine", 2, ["plain"])
     assert old["id"] != "other" and new["report"] and new["finished"] and new["contained"]["plain"] is not None
     shown = got(client, f"/api/evaluations/{new['id']}")
+    assert shown["facts"][0] == ["notes", "two of them"]
     titles = [table["title"] for table in shown["tables"]]
     assert any("Retrieval" in title for title in titles) and [
         name for name, _ in shown["facts"] if name == "engine"
     ] == ["engine"]
     assert all(len(row) == len(table["head"]) for table in shown["tables"] for row in table["rows"])
     compared = got(client, f"/api/evaluations/compare?first={old['id']}&second={new['id']}")
-    assert "3 cases in common." in compared["notes"] and compared["tables"]
+    assert "2 cases in common." in compared["notes"] and compared["tables"]
     assert compared["tables"][0]["table"]["head"][2:4] == ["A", "B"] and compared["tables"][0]["verdicts"]
     assert got(client, f"/api/evaluations/compare?first={old['id']}&second=none", 404)["code"] == "not_found"
 

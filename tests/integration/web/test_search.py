@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -18,6 +19,10 @@ from local_rag.config.values import Web
 from local_rag.core import cancel
 from local_rag.core.documents import WebPage
 from local_rag.core.errors import ConfigError, DeadlineExceeded, LocalRagError, Stopped
+from local_rag.core.events import WebQuery
+from local_rag.server.event_view import EventViews
+from local_rag.terminal.console import SafeConsole
+from local_rag.terminal.question_display import QuestionDisplay
 from local_rag.web import ddgs_process, page_documents, search
 from local_rag.web.search import DdgsSearch
 from local_rag.web.search_cache import SearchCache
@@ -118,6 +123,29 @@ def test_text_of_the_page_cannot_drive_a_terminal(page, tmp_path):
 )
 def test_one_line_of_200_characters_leaves(tmp_path, query, sent):
     assert DdgsSearch(Web(), tmp_path).words(query) == sent
+
+
+HIDDEN = [
+    *"\x00\x07\x1b\x7f\x85\xad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069",
+    *"\u2800\u3164\ue000\ufe0f\ufeff\uffa0\ufff9\U0001d173\U000e0041\U000e0100",
+]
+
+
+def test_what_leaves_is_what_a_person_is_shown(page, tmp_path):
+    web, out = searching(page, tmp_path), io.StringIO()
+    query = WebQuery(web.words(f"the price {''.join(HIDDEN)} of a gate"), web.engine)
+    assert query.query == "the price of a gate"
+    QuestionDisplay(SafeConsole(out, width=300)).may_search(query)
+    assert out.getvalue() == f"asking duckduckgo: {query.query}\n"
+    (_, view), *_ = EventViews(str, asks=True)(query)
+    assert view["query"] == query.query
+    web.search(query.query, 1)
+    assert page.asked[0]["q"] == query.query == logged(tmp_path)[0]["query"]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_no_hidden_character_leaves(tmp_path, hidden):
+    assert DdgsSearch(Web(), tmp_path).words(f"{hidden}the {hidden}gate {hidden} way{hidden}") == "the gate way"
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), (" \n", 3), ("words", 0)])

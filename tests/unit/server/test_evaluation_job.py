@@ -5,9 +5,15 @@ from __future__ import annotations
 import threading
 
 import pytest
+from support.asking import Stubborn
+from support.evaluation_run import MANIFEST
+from support.remembering import opened
 
 from local_rag.core import cancel
 from local_rag.core.errors import Stopped, UsageError
+from local_rag.evaluation.cases import Case
+from local_rag.evaluation.folder import RunFolder
+from local_rag.evaluation.runner import Plan, Runner
 from local_rag.server.errors import ApiError
 from local_rag.server.evaluation_job import EvaluationJobs
 
@@ -56,6 +62,18 @@ def test_it_goes_on_when_who_watches_leaves_and_ends_when_it_is_stopped():
     job.wait(60)
     assert isinstance(job.error, Stopped) and "what it has is kept" in str(job.error)
     assert not jobs.stop() and jobs.running is None, "another may begin"
+
+
+def test_one_that_is_stopped_does_not_wait_for_an_engine_that_is_at_work(tmp_path):
+    engine = Stubborn()
+    folder = RunFolder.create(tmp_path / "run", MANIFEST, [Case("a", "What does the plan cost?")])
+    with opened(engine) as rag:
+        job = EvaluationJobs().start("mine", lambda job: Runner(rag, folder, Plan(("plain",), ())).run())
+        assert engine.working.wait(60)
+        job.stop()
+        job.wait(20)
+        assert job.ended and isinstance(job.error, Stopped) and folder.records == []
+        engine.gate.set()
 
 
 def test_the_end_of_the_server_stops_it():
