@@ -51,7 +51,7 @@ footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
 
 def answer_page(place: Place, answer: Answer, label: PathLabel, at: str) -> str:
     """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
-    view = answer_view(answer, label)
+    view = answer_view(answer, label, whole=bool(answer.run))
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
@@ -72,7 +72,7 @@ def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
         yield f'<p class="soft"><bdi>{escape(lines["understood"])}</bdi></p>\n'
     if view["status"] != "abstained":
         yield from _html(view["blocks"])
-    for name in ("removed", "nothing_near", "about", "dropped"):
+    for name in ("removed", "nothing_near", "about", "dropped", "unrecorded"):
         if lines[name]:
             yield f'<p class="soft"><bdi>{escape(lines[name])}</bdi></p>\n'
     for conflict in view["conflicts"]:

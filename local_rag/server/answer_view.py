@@ -56,6 +56,7 @@ class Lines:
     nothing_near: str = ""
     about: str = ""
     dropped: str = ""
+    unrecorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,13 @@ class PassageView:
     origin: str = "files"
 
 
-def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
-    """The AnswerView of an answer as plain values. `label` names files; `at` is when it was given, ISO 8601."""
+def answer_view(
+    answer: Answer, label: PathLabel = short_path, *, turn: int = 0, at: str = "", whole: bool = True
+) -> dict[str, Any]:
+    """The AnswerView of an answer as plain values. `label` names files; `at` is when it was given, ISO 8601.
+
+    Without `whole` it is what its thread alone keeps of it.
+    """
     texts = texts_in(answer.language)
     own = {each.name: getattr(answer, each.name) for each in fields(Answer)}
     own["citations"] = tuple(citation_view(citation, label, texts) for citation in answer.citations)
@@ -110,7 +116,7 @@ def answer_view(answer: Answer, label: PathLabel = short_path, *, turn: int = 0,
         **own,
         blocks=tuple(answer_tree(answer)),
         status_text=status_text(answer, texts),
-        lines=_lines(answer, texts),
+        lines=_lines(answer, texts, whole=whole),
         turn=turn,
         at=at,
     )
@@ -157,9 +163,9 @@ def status_text(answer: Answer, texts: AnswerTexts) -> str:
     return f"{lead}: {answer.reason}" if answer.reason else lead
 
 
-def _lines(answer: Answer, texts: AnswerTexts) -> Lines:
+def _lines(answer: Answer, texts: AnswerTexts, *, whole: bool) -> Lines:
     silent = answer.status == "abstained"
-    lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
+    lacks = whole and silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
     removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
     return Lines(
         understood=texts.understood.format(question=answer.asked) if answer.asked not in ("", answer.question) else "",
@@ -169,6 +175,7 @@ def _lines(answer: Answer, texts: AnswerTexts) -> Lines:
         nothing_near=texts.nothing_near if lacks else "",
         about=texts.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
         dropped=texts.count(texts.dropped, answer.dropped_citations) if answer.dropped_citations else "",
+        unrecorded="" if whole else texts.unrecorded,
     )
 
 

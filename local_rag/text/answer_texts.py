@@ -74,6 +74,7 @@ class AnswerTexts:
     nearest: str
     nothing_near: str
     about: str
+    unrecorded: str
     similarity: str
     page: str
     web: str
@@ -157,6 +158,7 @@ ENGLISH = AnswerTexts(
     nearest="Nearest passages:",
     nothing_near="No passage comes near the question.",
     about="The index is about: {titles}.",
+    unrecorded="No record of this question is kept: marked words, nearest passages and times are missing.",
     similarity="similarity {score:.2f}",
     page="p. {page}",
     web="web",
@@ -240,6 +242,7 @@ GERMAN = AnswerTexts(
     nearest="Am nächsten kommen diese Textstellen:",
     nothing_near="Keine Textstelle kommt der Frage nahe.",
     about="Der Index handelt von: {titles}.",
+    unrecorded="Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen.",
     similarity="Ähnlichkeit {score:.2f}",
     page="S. {page}",
     web="Web",

@@ -88,7 +88,7 @@ class Deleted:
 
 def threads(place: Place, request: Nothing) -> Any:
     """Threads whose first question was stopped have no turn yet, and stand first."""
-    stopped, kept = place.questions.stopped, place.threads.list()
+    stopped, kept = _stopped(place), place.threads.list()
     views = [ThreadView(each.name, each.turns, each.first, each.at, each.name in stopped) for each in kept]
     known = {each.name for each in kept}
     begun = [ThreadView(name, 0, text, "", True) for name, text in stopped.items() if name not in known]
@@ -98,13 +98,13 @@ def threads(place: Place, request: Nothing) -> Any:
 def thread(place: Place, request: Named) -> Any:
     """A thread that was left in the middle of its first answer has no turns, and its question."""
     running = place.questions.asked_in(request.thread)
-    name, stopped = request.thread, None if running else _stopped(place, request.thread)
+    name, stopped = request.thread, None if running else _stopped(place).get(request.thread)
     with suppress(NotFound):
         name, turns = _turns(place, request.thread)
         labels = labels_of(turns)
         answers = kept_answers(place, name, turns)
         views = [
-            answer_view(answer, labels, turn=number, at=str(turn.get("at", "")))
+            answer_view(answer, labels, turn=number, at=str(turn.get("at", "")), whole=bool(answer.run))
             for number, (turn, answer) in enumerate(zip(turns, answers, strict=True), start=1)
         ]
         return {**shown({"name": name, "stopped": stopped, "running": running}), "turns": views}
@@ -113,18 +113,14 @@ def thread(place: Place, request: Named) -> Any:
     return shown({"name": name, "turns": [], "stopped": stopped, "running": running})
 
 
-def _stopped(place: Place, name: str) -> str | None:
-    """The question of a thread that was stopped last; after a restart of the server its record still says so."""
-    from local_rag.runtime.kept_run import ends_of_record
+def _stopped(place: Place) -> dict[str, str]:
+    """The last question of each thread in which it was stopped; after a restart of the server records still say so."""
     from local_rag.runtime.kept_runs import Runs
 
-    if name in place.questions.stopped:
-        return place.questions.stopped[name]
-    for path in Runs(place.settings).of_threads([name])[:1]:
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            last = ends_of_record(path)
-            return last.question if last.status in ("stopped", "unfinished") else None
-    return None
+    runs = reversed(Runs(place.settings).list())
+    last = {run.thread: run for run in runs if run.thread and not place.questions.asked_in(run.thread)}
+    recorded = {name: run.question for name, run in last.items() if run.status in ("stopped", "unfinished")}
+    return recorded | place.questions.stopped
 
 
 def _turns(place: Place, name: str) -> tuple[str, Sequence[Turn]]:
@@ -173,7 +169,7 @@ def rename(place: Place, request: Rename) -> NameOf:
     new = thread_name(request.to.strip())
     if new == name:
         return NameOf(new)
-    if new in place.threads.names() or place.questions.asked_in(new) or _stopped(place, new) is not None:
+    if new in place.threads.names() or place.questions.asked_in(new) or new in _stopped(place):
         raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
     if has_turns:
         rename_chat(place.settings, name, new)
@@ -198,7 +194,7 @@ def _known(place: Place, name: str) -> tuple[str, bool]:
     try:
         return place.threads.thread(name).name, True
     except UsageError as error:
-        if _stopped(place, name) is None:
+        if name not in _stopped(place):
             raise NotFound(str(error), error.hint) from error
         return name, False
 

@@ -175,9 +175,14 @@ def test_a_new_place_still_knows_what_was_stopped_in_a_thread():
         until(events, "token")
     assert eventually(lambda: not place.questions.queue())
     again = Client(place_of())
+
+    def listed():
+        return [(each["name"], each["turns"], each["stopped"]) for each in again.get("/api/threads").json()["threads"]]
+
     assert again.get("/api/threads/plan").json()["stopped"] == "What does the plan cost?"
+    assert listed() == [("plan", 0, True)]
     asked(again, "What else?", thread="plan")
-    assert again.get("/api/threads/plan").json()["stopped"] is None
+    assert again.get("/api/threads/plan").json()["stopped"] is None and listed() == [("plan", 1, False)]
 
 
 @pytest.mark.parametrize("restarted", [False, True])

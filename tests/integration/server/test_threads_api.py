@@ -39,14 +39,15 @@ def test_threads_are_listed_and_shown_with_whole_answers(talked):
     assert first["seconds"] > 0 and first["blocks"][0]["t"] == "p"
 
 
-def test_a_thread_is_shown_without_records_too(talked):
+def test_a_thread_is_shown_without_records_with_its_quotes_and_says_what_is_missing(talked):
+    (before, _), missing = talked.get("/api/threads/plan").json()["turns"], "No record of this question is kept: "
+    assert before["lines"]["unrecorded"] == ""
     Runs(talked.place.settings).delete_paths(Runs(talked.place.settings).paths())
     first, _ = talked.get("/api/threads/plan").json()["turns"]
-    assert (first["run"], first["text"], first["citations"][0]["label"]) == (
-        "",
-        "It costs 100 euros [1].",
-        "/notes/1.md",
-    )
+    assert (first["run"], first["text"], first["status"]) == ("", "It costs 100 euros [1].", "grounded")
+    assert first["citations"] == before["citations"] and first["citations"][0]["quote"] and first["blocks"]
+    assert first["lines"]["unrecorded"].startswith(missing)
+    assert missing in talked.get("/api/threads/plan/turns/1/export?format=html").text
 
 
 def test_the_nearest_passages_of_an_abstention_are_shown_again():
@@ -55,6 +56,10 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again():
     (again,) = client.get("/api/threads/plan").json()["turns"]
     assert answer["status_text"].startswith("Your files do not say: ") and answer["lines"]["nearest"]
     assert again["nearest"] == answer["nearest"] and answer["nearest"][0]["label"]
+    Runs(client.place.settings).delete_paths(Runs(client.place.settings).paths())
+    (later,) = client.get("/api/threads/plan").json()["turns"]
+    assert (later["nearest"], later["status_text"]) == ([], answer["status_text"])
+    assert "nearest passages" in later["lines"]["unrecorded"] and not later["lines"]["nothing_near"]
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
