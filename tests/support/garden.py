@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+
+import pytest
+
 PLAN = """# Garden plan
 
 ## Costs
@@ -31,3 +35,25 @@ def enter(patched, base):
     patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
     patched.setenv("HOME", str(base))
     patched.setenv("COLUMNS", "100")
+
+
+GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
+BEGIN = "When does building start?"
+
+
+def asked_in(base):
+    """Index the notes and ask three questions: one more, one in a chat, and last one that the notes do not answer."""
+    from local_rag.cli.app import run
+
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes_in(base))]) == 0
+        assert run(["ask", BEGIN, "--k", "1"]) == 0
+        assert run(["ask", GREENHOUSE, "--k", "1", "--thread", "garden"]) == 0
+        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
+
+
+def put_back(base, kept):
+    """The folder as it was when it was copied, at the path that stands in its index."""
+    shutil.rmtree(base)
+    shutil.copytree(kept, base)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 import pytest
-from support.garden import enter, notes_in
+from support.garden import BEGIN, CUP, GREENHOUSE
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -16,37 +15,6 @@ from local_rag.evaluation.cases import read_cases
 from local_rag.evaluation.making.from_feedback import case_of_feedback, keep_feedback
 from local_rag.runtime.feedback import LONGEST, FeedbackFolder
 from local_rag.runtime.kept_runs import Runs
-
-pytestmark = pytest.mark.usefixtures("converted")
-
-GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
-BEGIN = "When does building start?"
-
-
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """Three questions about the notes: one in a chat, one that they do not answer, one more."""
-    base = tmp_path_factory.mktemp("asked") / "now"
-    base.mkdir()
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-        assert run(["ask", GREENHOUSE, "--k", "1", "--thread", "garden"]) == 0
-        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
-        assert run(["ask", BEGIN, "--k", "1"]) == 0
-    shutil.copytree(base, base.parent / "kept")
-    return base
-
-
-@pytest.fixture
-def here(asked, monkeypatch, capsys):
-    """The world as it was, at the paths that stand in it."""
-    shutil.rmtree(asked)
-    shutil.copytree(asked.parent / "kept", asked)
-    enter(monkeypatch, asked)
-    monkeypatch.chdir(asked)
-    capsys.readouterr()
-    return asked
 
 
 @pytest.fixture

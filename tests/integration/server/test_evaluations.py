@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from support.evaluation_cases import CASES, cases_file, notes_in
-from support.garden import enter
+from support.evaluation_cases import CASES, cases_file
+from support.garden import enter, put_back
 from support.serving import Client, a_place, events_of
 
 from local_rag.cli.app import run
@@ -17,31 +17,25 @@ from local_rag.evaluation.formats import open_cases
 from local_rag.evaluation.runner import Plan
 from local_rag.server.evaluation_job import EvaluationJobs
 
-pytestmark = pytest.mark.usefixtures("converted")
-
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    """Two indexed notes, cases about them in the data folder, and one evaluation."""
-    base = tmp_path_factory.mktemp("indexed") / "now"
-    base.mkdir()
+def evaluated(garden):
+    """The garden with cases about it in its data folder, and one evaluation."""
+    base, kept = garden
+    put_back(base, kept)
     with pytest.MonkeyPatch.context() as patched:
         enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
         (base / "data/cases").mkdir()
-        cases_file(base / "data/cases")
-        assert run(["eval", str(base / "data/cases/mine.jsonl"), "--graph", "plain", "--out", str(base / "other")]) == 0
-    shutil.copytree(base, base.parent / "kept")
-    return base
+        cases = cases_file(base / "data/cases")
+        assert run(["eval", str(cases), "--graph", "plain", "--out", str(base / "other")]) == 0
+    return shutil.copytree(base, base.parent / "evaluated")
 
 
 @pytest.fixture
-def here(indexed, monkeypatch):
-    shutil.rmtree(indexed)
-    shutil.copytree(indexed.parent / "kept", indexed)
-    enter(monkeypatch, indexed)
-    monkeypatch.chdir(indexed)
-    return indexed
+def here(evaluated, here, monkeypatch):
+    put_back(here, evaluated)
+    monkeypatch.chdir(here)
+    return here
 
 
 @pytest.fixture

@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
-from support.garden import enter, notes_in
+from support.garden import BEGIN, CUP, GREENHOUSE
 from support.serving import Client, a_place
 
-from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.kept_runs import Runs
 from local_rag.server.file_ids import file_id
-
-pytestmark = pytest.mark.usefixtures("converted")
-
-GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
-
-
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """Two questions about the notes: one in a chat, one that they do not answer."""
-    base = tmp_path_factory.mktemp("asked") / "now"
-    base.mkdir()
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-        assert run(["ask", GREENHOUSE, "--k", "1", "--thread", "garden"]) == 0
-        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
-    shutil.copytree(base, base.parent / "kept")
-    return base
-
-
-@pytest.fixture
-def here(asked, monkeypatch):
-    shutil.rmtree(asked)
-    shutil.copytree(asked.parent / "kept", asked)
-    enter(monkeypatch, asked)
-    monkeypatch.chdir(asked)
-    return asked
 
 
 @pytest.fixture
@@ -68,12 +39,12 @@ def posted(client, path, body=None, status=200):
 
 def test_runs_are_listed_in_pages_by_words_and_status(client, ids):
     every = got(client, "/api/runs")
-    assert [each["question"] for each in every["runs"]] == [CUP, GREENHOUSE] and every["next"] is None
+    assert [each["question"] for each in every["runs"]] == [CUP, GREENHOUSE, BEGIN] and every["next"] is None
     first = got(client, "/api/runs?limit=1")
-    assert (first["next"], first["total"]) == (1, 2)
+    assert (first["next"], first["total"]) == (1, 3)
     assert got(client, "/api/runs?limit=1&cursor=1")["runs"][0]["id"] == ids[GREENHOUSE]
     assert got(client, "/api/runs?filter=GREENH")["total"] == 1 == got(client, "/api/runs?status=abstained")["total"]
-    assert got(client, "/api/runs?index=default")["total"] == 2
+    assert got(client, "/api/runs?index=default")["total"] == 3
     assert got(client, "/api/runs?status=good", 400)["code"] == "usage"
 
 
