@@ -47,6 +47,7 @@ class Threads:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._connection = connection
+        self._listed: dict[str, tuple[tuple[str, int], Thread]] = {}
         self.saver = ThreadSaver(path, connection)
 
     @classmethod
@@ -77,8 +78,19 @@ class Threads:
         return threads
 
     def list(self) -> Sequence[Thread]:
-        """Every thread, the one that was used last first; one whose first question waits to go on has no turn yet."""
-        return sorted(map(self._thread, self.names()), key=lambda thread: thread.at, reverse=True)
+        """Every thread, the one that was used last first; one whose first question waits to go on has no turn yet.
+
+        A row is never written again, so a thread is read again only where rows have come or gone.
+        """
+        with translated(self._path), self.saver.cursor(transaction=False) as cursor:
+            sql = "SELECT thread_id, max(checkpoint_id), count(*) FROM checkpoints GROUP BY thread_id"
+            rows = {str(name): (str(last), int(count)) for name, last, count in cursor.execute(sql)}
+        known = self._listed
+        self._listed = {
+            name: known[name] if name in known and known[name][0] == row else (row, self._thread(name))
+            for name, row in rows.items()
+        }
+        return sorted((thread for _, thread in self._listed.values()), key=lambda thread: thread.at, reverse=True)
 
     def thread(self, name: str) -> Thread:
         """One thread. Raises UsageError for one that is not there."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +28,29 @@ LAST = "last"
 """In the place of an ID: the run that began last."""
 
 
+REMEMBERED = 5_000
+"""Records of which the ends are kept in memory, about 1.5 kB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What a list shows of a record, and the folders and chats by which one is looked for."""
+
+    summary: RunSummary
+    folders: frozenset[str]
+    threads: frozenset[str]
+
+
 class Runs:
-    """The runs in the data folder of some settings. Any process may add and delete some meanwhile."""
+    """The runs in the data folder of some settings. Any process may add and delete some meanwhile.
+
+    A record is read once for all lists, as long as it stays as it is.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.folder = settings.data_folder / FOLDER
+        self._known: dict[str, tuple[tuple[int, int], _Ends]] = {}
 
     @classmethod
     def open(cls, **flags: Any) -> Runs:
@@ -50,9 +69,9 @@ class Runs:
                 f"a status is {joined(STATUSES, 'or')}, not {status!r}", hint="local-rag runs --status failed"
             )
         wanted = (
-            run.summary()
+            run.summary
             for _, run in self._ends()
-            if (not status or run.status == status) and (index is None or str(index.resolve()) in run.folders)
+            if (not status or run.summary.status == status) and (index is None or str(index.resolve()) in run.folders)
         )
         return [*islice(wanted, last)]
 
@@ -141,17 +160,28 @@ class Runs:
 
     def paths(self) -> Sequence[Path]:
         """The files of all runs, the first one first; whatever else lies there is not ours."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(path for path in self.folder.iterdir() if NAME.fullmatch(path.name) and not path.is_symlink())
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
+            names = sorted(entry.name for entry in entries if NAME.fullmatch(entry.name) and not entry.is_symlink())
+            return [self.folder / name for name in names]
         return []
 
-    def _ends(self) -> Iterator[tuple[Path, KeptRun]]:
+    def _ends(self) -> Iterator[tuple[Path, _Ends]]:
         """Each run by its first line and its last one, the last run first; what cannot be read is left out."""
-        for path in reversed(self.paths()):
+        known, paths = self._known, self.paths()
+        for gone in set(known) - {path.name for path in paths}:
+            known.pop(gone, None)
+        for path in reversed(paths):
             with suppress(OSError, ValueError, KeyError, TypeError):
-                run = ends_of_record(path)
-                run.summary()
-                yield path, run
+                status = path.stat()
+                state = status.st_size, status.st_mtime_ns
+                if path.name in known and known[path.name][0] == state:
+                    ends = known[path.name][1]
+                else:
+                    run = ends_of_record(path)
+                    ends = _Ends(run.summary(), frozenset(run.folders), frozenset(run.threads))
+                if len(known) < REMEMBERED or path.name in known:
+                    known[path.name] = state, ends
+                yield path, ends
 
 
 def _renamed(line: bytes, name: str, new: str) -> bytes:

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
@@ -18,6 +19,7 @@ from local_rag.server.questions import Questions
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
+    from local_rag.runtime.kept_runs import Runs
     from local_rag.runtime.rag import Rag
     from local_rag.server.sessions import Sessions
 
@@ -165,6 +167,13 @@ class Place:
         from local_rag.graphs.threads import Threads
 
         return self.kept("threads", lambda: Threads.open(self.settings.data_folder))
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The records of the questions that are kept in the data folder."""
+        from local_rag.runtime.kept_runs import Runs
+
+        return Runs(self.settings)
 
     def stop(self) -> None:
         """Stop every question, those that wait first, and whatever else works; what ends is not waited for."""

@@ -11,7 +11,6 @@ from pydantic import Field
 from local_rag.core.errors import UsageError
 from local_rag.runtime.feedback import LONGEST, FeedbackFolder
 from local_rag.runtime.kept_run import KeptRun, RunSummary
-from local_rag.runtime.kept_runs import Runs
 from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Request
@@ -82,10 +81,9 @@ class MadeCase:
 
 def runs(place: Place, request: Listed) -> Any:
     """Raises UsageError for a status that there is none of."""
-    kept = Runs(place.settings)
     index = None if request.index is None else place.settings_of(request.index).index_path
     filter_ = request.filter.casefold()
-    listed = [run for run in kept.list(index=index, status=request.status) if filter_ in run.question.casefold()]
+    listed = [run for run in place.runs.list(index=index, status=request.status) if filter_ in run.question.casefold()]
     end = request.cursor + request.limit
     good = {feedback.run: feedback.good for feedback in FeedbackFolder(place.settings).list()}
     page = tuple(listed[request.cursor : end])
@@ -128,9 +126,8 @@ def make_case(place: Place, request: MakeCase) -> Any:
 
 
 def _run(place: Place, name: str) -> KeptRun:
-    kept = Runs(place.settings)
     try:
-        return kept.get(name)
+        return place.runs.get(name)
     except UsageError as error:
         raise NotFound(str(error), "GET /api/runs lists them") from error
 

@@ -115,9 +115,7 @@ def thread(place: Place, request: Named) -> Any:
 
 def _stopped(place: Place) -> dict[str, str]:
     """The last question of each thread in which it was stopped; after a restart of the server records still say so."""
-    from local_rag.runtime.kept_runs import Runs
-
-    runs = reversed(Runs(place.settings).list())
+    runs = reversed(place.runs.list())
     last = {run.thread: run for run in runs if run.thread and not place.questions.asked_in(run.thread)}
     recorded = {name: run.question for name, run in last.items() if run.status in ("stopped", "unfinished")}
     return recorded | place.questions.stopped
@@ -134,10 +132,9 @@ def _turns(place: Place, name: str) -> tuple[str, Sequence[Turn]]:
 def kept_answers(place: Place, name: str, turns: Sequence[Turn]) -> list[Answer]:
     """The answers of a thread: whole where the record of the question is kept, else as the thread keeps them."""
     from local_rag.runtime.kept_run import ends_of_record
-    from local_rag.runtime.kept_runs import Runs
 
     recorded = defaultdict[tuple[str, str], list[Answer]](list)
-    for path in reversed(Runs(place.settings).of_threads([name])):
+    for path in reversed(place.runs.of_threads([name])):
         with suppress(OSError, ValueError, KeyError, TypeError):
             if (answer := ends_of_record(path).answer) is not None and answer.thread == name:
                 recorded[answer.question, answer.text].append(answer)

@@ -279,6 +279,20 @@ def test_a_chat_takes_its_runs_along_however_its_name_is_typed():
     assert delete_chats(Settings.load(), [unicodedata.normalize("NFD", name)]) == 1 and files() == []
 
 
+def test_a_record_is_read_again_where_it_has_changed(monkeypatch):
+    for question in ("One?", "Two?"):
+        asked(question)
+    runs, read = Runs.open(), []
+    ends = kept_runs.ends_of_record
+    monkeypatch.setattr(kept_runs, "ends_of_record", lambda path: [read.append(path), ends(path)][1])
+    assert [run.question for run in runs.list()] == [run.question for run in runs.list()] == ["Two?", "One?"]
+    assert len(read) == 2
+    files()[0].write_bytes(files()[0].read_bytes().replace(b"One?", b"Once?"))
+    assert [run.question for run in runs.list()] == ["Two?", "Once?"] and len(read) == 3
+    files()[1].unlink()
+    assert [run.question for run in runs.list()] == ["Once?"] and len(read) == 3
+
+
 def test_a_list_reads_no_more_runs_than_it_shows(monkeypatch):
     for _ in range(3):
         asked()
