@@ -31,7 +31,7 @@ class Citation:
     `citations.check`. `second_source` names the folder or index that was searched in place of the web, where the
     passage is of that; `url` is then that of the saved page, or its path.
     `title`, `author` and `date` (ISO 8601) are what the document says of itself, empty where it does not.
-    `index` names the index of the passage where several are asked as one.
+    `index` names the index of the passage where several are asked as one; `chunk_id` is the passage in the index.
     """
 
     number: int
@@ -52,6 +52,7 @@ class Citation:
     author: str = ""
     date: str = ""
     index: str = ""
+    chunk_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,10 @@ class Library:
         """The stored text of a document of a file, "" where there is none."""
         return self._read(texts.text, path, number)
 
+    def number_of(self, path: str, chunk_id: str) -> int | None:
+        """The number of the document of a file that a passage is of, None where the passage is there no more."""
+        return self._read(texts.number_of, path, chunk_id.rpartition(":")[2])  # before it the index, of several
+
     def with_quote(self, path: str, quote: str, start: int | None = None) -> list[int]:
         """The numbers of the documents of a file that hold a quote: at this code point, or anywhere without one."""
         return self._read(texts.with_quote, path, quote, start)

@@ -120,8 +120,8 @@ def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str
     try:
         shelf, path = shelved(place, citation["file_id"])
         documents = shelf.library.documents(path)
-        where = {"number": None, "page": citation["page"], "start": start, "end": end, "quote": quote}
-        spot = spot_of(shelf.library, path, documents, **where)
+        where = {name: citation[name] for name in ("page", "chunk_id", "start", "end", "quote")}
+        spot = spot_of(shelf.library, path, documents, number=None, **where)
         text = shelf.library.text(path, spot.number) if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
         return "", quote, ""

@@ -46,15 +46,19 @@ def spot_of(
     *,
     number: int | None,
     page: int | None,
+    chunk_id: str,
     start: int,
     end: int,
     quote: str,
 ) -> Spot | None:
     """Where a quote stands now; its file may have been indexed anew since it was cut.
 
-    What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote the span
-    is taken as it is. None where no document of the file is of that number or page.
+    `chunk_id` is the passage that it was cut from: it names the document where `number` does not, as long as it is
+    stored. What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote
+    the span is taken as it is. None where no document of the file is of that number or page.
     """
+    if number is None and chunk_id and len(documents) > 1:
+        number = library.number_of(path, chunk_id)
     possible = [
         each.number for each in documents if number in (None, each.number) and (page is None or page == each.page)
     ]

@@ -363,4 +363,5 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         author=str(metadata.get("author") or ""),
         date=str(metadata.get("date") or ""),
         index=str(metadata.get("index", "")),
+        chunk_id=str(metadata.get("of") or metadata.get("chunk_id", "")),  # a strip names the passage that it is of
     )

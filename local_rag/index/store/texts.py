@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from local_rag.index.store import shapes
+from local_rag.index.store import reads, shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,17 @@ def text(db: Connection, path: str, number: int) -> str:
     )
     row = db.execute(sql, (path, number)).fetchone()
     return str(row[0]) if row else ""
+
+
+def number_of(db: Connection, path: str, key: str) -> int | None:
+    """The number of the document of a file that a chunk is of, also by a former key; None where it is of none."""
+    chunk = reads.chunks_by_key(db, [key]).get(key)
+    sql = (
+        "SELECT number FROM (SELECT row_number() OVER (ORDER BY documents.id) - 1 AS number, documents.id AS document"
+        " FROM documents JOIN files ON files.id = file WHERE path = ?) JOIN chunks USING (document) WHERE chunks.id = ?"
+    )
+    row = db.execute(sql, (path, chunk)).fetchone()
+    return row[0] if row else None
 
 
 def with_quote(db: Connection, path: str, quote: str, start: int | None = None) -> list[int]:

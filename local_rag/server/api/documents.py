@@ -90,10 +90,14 @@ class Document:
 
 
 class Quote(Named):
-    """A quote: its document by number or page, its code points there, and its text, by which they are checked."""
+    """A quote: its document by number, page or a passage of it, its code points there, and its text, which checks them.
+
+    In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
+    """
 
     document: int | None = Field(None, ge=0, le=MOST)
     page: int | None = Field(None, ge=1, le=MOST)
+    chunk_id: str = Field("", max_length=500)
     start: int = Field(0, ge=0, le=MOST)
     end: int = Field(0, ge=0, le=MOST)
     quote: str = Field("", max_length=20_000)
@@ -187,6 +191,7 @@ def spread(place: Place, request: Quote) -> Spread:
         path,
         documents,
         number=request.document,
+        chunk_id=request.chunk_id,
         page=request.page,
         start=request.start,
         end=request.end,

@@ -14,14 +14,16 @@ from support.serving import Client, a_place
 from local_rag.config.settings import Settings
 from local_rag.index.index import Index
 from local_rag.server.file_ids import file_id
+from local_rag.text.citations import quotation
+from local_rag.text.sentences import Span
 
 LEASE = """The notice period is three months to the end of a quar-
 ter. The landlord repairs the roof. The deposit is 1,200 euros."""
 QUOTE = "The deposit is 1,200 euros."
 PLAN = "# Garden\n\nThe greenhouse costs 4,200 euros.\n\n## Dates\n\nBuilding starts on 3 May.\n"
 MAILS = (
-    "From a@b Thu Jan  1 00:00:00 2026\nSubject: One\n\nThe key lies below the pot.\n\n"
-    "From a@b Thu Jan  2 00:00:00 2026\nSubject: Two\n\nThe spare key lies in the shed.\n\n"
+    "From a@b Thu Jan  1 00:00:00 2026\nSubject: One\n\nBest regards. The key lies below the pot.\n\n"
+    "From a@b Thu Jan  2 00:00:00 2026\nSubject: Two\n\nBest regards. The spare key lies in the shed.\n\n"
 )
 
 
@@ -176,11 +178,27 @@ def test_a_quote_in_other_kinds_is_marked_in_the_stored_text(there, name, quote)
 
 def test_of_several_messages_the_one_with_the_quote_is_shown(there):
     client, notes = there
+    mails = notes / "mails.mbox"
     quote = "The spare key lies in the shed."
-    whole = client.get(f"/api/documents/{file_id(str(notes / 'mails.mbox'))}/text", params={"document": 1}).json()
+    whole = client.get(f"/api/documents/{file_id(str(mails))}/text", params={"document": 1}).json()
     start = whole["segments"][0]["text"].index(quote)
-    spread = place_of(client, notes / "mails.mbox", start=start, end=start + len(quote), quote=quote)
+    spread = place_of(client, mails, start=start, end=start + len(quote), quote=quote)
     assert spread["document"] == 1 and spread["documents"] == 2 and marked(spread) == [quote]
+
+
+def test_a_quote_that_stands_alike_in_several_messages_is_shown_in_the_one_that_is_cited(there):
+    client, notes = there
+    mails = notes / "mails.mbox"
+    with Index.open(client.place.settings.index_path, HashingEmbedder(window=300)) as index:
+        (second,) = index.search("spare key shed", 1, mode="words")
+    cited = quotation(1, second, Span(0, 5)).chunk_id
+    assert "shed" in second.page_content
+    regards = "Best regards."
+    start = second.metadata["start"] + second.page_content.index(regards)
+    for span in ({"start": start, "end": start + len(regards)}, {}):  # a span of the text, and a property of the file
+        for passage, number in ((cited, 1), (f"other:{cited}", 1), ("gone", 0)):
+            spread = place_of(client, mails, quote=regards, chunk_id=passage, **span)
+            assert (spread["document"], marked(spread)) == (number, [regards] if span else [])
 
 
 def test_a_long_text_is_shown_around_the_quote_and_goes_on(there):
