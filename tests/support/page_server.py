@@ -195,6 +195,8 @@ class PageServer:
             return JSONResponse({"threads": [self._row(thread) for thread in reversed(self.threads.values())]})
         if path == "choices":
             return JSONResponse(self._choices())
+        if path == "index":
+            return JSONResponse({"exists": True})
         if path.startswith("graphs/"):
             return JSONResponse(GRAPH)
         action = path.split("/")

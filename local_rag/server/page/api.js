@@ -1,16 +1,12 @@
 // The server's API: JSON by get and post, Server-Sent Events by stream. Paths are those below /api/.
+import { shared } from "./html.js";
 
-export class ApiError extends Error {
-  constructor(status, code, message, hint = "") {
-    super(message);
-    Object.assign(this, { status, code, hint });
-  }
-}
+const failure = (code, message, hint = "") => Object.assign(new Error(message), { code, hint });
 
-// path("documents", id, "place", {page: 3}) is "documents/ID/place?page=3": everything URL-encoded, null left out.
+// path("documents", id, "place", {page: 3}) is "documents/ID/place?page=3": all URL-encoded, what is not known left out.
 export function path(...parts) {
   const query = typeof parts.at(-1) === "object" ? parts.pop() : {};
-  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+  const kept = Object.entries(query).filter(([, value]) => value !== "" && value != null);
   return parts.map(encodeURIComponent).join("/") + (kept.length ? `?${new URLSearchParams(kept)}` : "");
 }
 
@@ -19,23 +15,36 @@ export const get = (path, signal) => json(path, { signal });
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
 // Sends `body` and hands each event of the reply to onEvent(name, value), until the stream ends or `signal` aborts it.
-// An `error` event is thrown as an ApiError, as is a stream that ends before `last` came, where that is given.
+// An `error` event is thrown with its code and hint, as is a stream that ends before `last` came, where that is given.
 export async function stream(path, body, onEvent, signal, last = "") {
   const response = await answered(path, posted(body, signal));
   let ended = !last;
   for await (const { name, data } of events(response.body, signal)) {
     const value = data ? JSON.parse(data) : null;
-    if (name === "error") throw new ApiError(200, value.code, value.message, value.hint);
+    if (name === "error") throw failure(value.code, value.message, value.hint);
     ended ||= name === last;
     onEvent(name, value);
   }
   if (!ended && !signal?.aborted) throw gone();
 }
 
-async function json(path, options) {
-  const response = await answered(path, options);
-  return response.json();
+// Work that the server tells of until its event `last`: `job` is shared, and becomes {running, how, notes, result, error}.
+export async function work(job, path, body, last, signal) {
+  const tell = (change) => job.set({ ...job.value, ...change });
+  const note = (text) => tell({ notes: [...job.value.notes, text] });
+  const events = { begun: (how) => tell({ how }), progress: (how) => tell({ how }), note: ({ text }) => note(text), [last]: (result) => tell({ result }) };
+  job.set({ running: true, notes: [] });
+  try {
+    await stream(path, body, (name, value) => events[name]?.(value), signal, last);
+  } catch (error) {
+    if (signal.aborted) note("Stopped. What was done so far is kept.");
+    else if (error.code === "stopped") note(error.message);
+    else tell({ error });
+  }
+  tell({ running: false });
 }
+
+const json = async (path, options) => (await answered(path, options)).json();
 
 function posted(body, signal) {
   return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
@@ -48,33 +57,21 @@ async function answered(path, options) {
   } catch (error) {
     throw error.name === "AbortError" ? error : gone();
   }
-  reached(true);
+  reachable.set(true);
   if (response.ok) return response;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
   const body = await response.json().catch(() => ({}));
   const { code = String(response.status), message = response.statusText, hint = "" } = body.error || {};
-  throw new ApiError(response.status, code, message || `the server answered ${response.status}`, hint);
+  throw failure(code, message || `the server answered ${response.status}`, hint);
 }
 
 function gone() {
-  reached(false);
-  return new ApiError(0, "unreachable", "The server does not answer any more.", "local-rag serve");
+  reachable.set(false);
+  return failure("unreachable", "The server does not answer any more.", "local-rag serve");
 }
 
-const watchers = new Set();
-let reachable = true;
-
-function reached(now) {
-  if (now === reachable) return;
-  reachable = now;
-  watchers.forEach((watcher) => watcher(now));
-}
-
-// Calls watcher(reachable) whenever the server is lost or back; returns what ends that.
-export function watchServer(watcher) {
-  watchers.add(watcher);
-  return () => watchers.delete(watcher);
-}
+// Whether the server answered last.
+export const reachable = shared(true);
 
 // The events of a stream: {name, data}, as the standard for Server-Sent Events reads them; comments are heartbeats.
 export async function* events(body, signal) {

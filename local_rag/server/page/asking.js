@@ -1,8 +1,9 @@
 // The question that this tab is asking: one reducer from the server's events to what is seen. It lives outside of the
 // views, so that a look at another view does not stop it.
-import { useEffect, useState } from "./html.js";
+import { path, post, stream } from "./api.js";
+import { shared } from "./html.js";
 
-export const NOTHING = {
+const NOTHING = {
   phase: "none",     // none, sent, queued, running, answered, stopped, failed
   question: "", thread: "", request: null, id: "", position: 0, graph: "",
   stages: [],        // {node, doing, seconds: null while it works}
@@ -34,7 +35,7 @@ const EVENTS = {
 };
 
 // The state after an event; one that is not known changes nothing, so that a newer server can send more.
-export function reduce(state, [name, value]) {
+function reduce(state, [name, value]) {
   const change = EVENTS[name];
   return change ? { ...state, ...change(state, value) } : state;
 }
@@ -61,13 +62,8 @@ function graded(drafts, { verdict, why, chunk_id }) {
   return [...drafts.slice(0, -1), { ...drafts.at(-1), withdrawn: true, why: why || verdict }];
 }
 
-let state = NOTHING, controller = null, waiting = [], frame = 0;
-const watchers = new Set();
-
-function show(next) {
-  state = next;
-  watchers.forEach((watcher) => watcher(state));
-}
+export const asking = shared(NOTHING);
+let controller = null, waiting = [], frame = 0;
 
 // Many answer deltas come between two frames: they are put together before anything is drawn.
 function dispatch(name, value) {
@@ -81,26 +77,16 @@ function flush() {
   frame = 0;
   const events = waiting;
   waiting = [];
-  show(events.reduce(reduce, state));
-}
-
-export function useAsking() {
-  const [seen, setSeen] = useState(state);
-  useEffect(() => {
-    setSeen(state);
-    watchers.add(setSeen);
-    return () => watchers.delete(setSeen);
-  }, []);
-  return seen;
+  asking.set(events.reduce(reduce, asking.value));
 }
 
 // Asks, and shows what comes until the answer, an error, or the stop. Leaving the connection stops the question.
-export async function ask(api, request) {
+export async function ask(request) {
   const mine = (controller = new AbortController());
   const current = () => controller === mine;
   dispatch("sent", { request });
   try {
-    await api.stream("ask", request, (name, value) => current() && dispatch(name, value), mine.signal, "answer");
+    await stream("ask", request, (name, value) => current() && dispatch(name, value), mine.signal, "answer");
   } catch (error) {
     if (!current()) return;
     if (mine.signal.aborted || error.code === "stopped") dispatch("stopped");
@@ -108,17 +94,18 @@ export async function ask(api, request) {
   }
 }
 
-export function stop(api) {
-  if (!isUnderWay(state)) return;
-  if (state.id) api.post(api.path("questions", state.id, "stop")).catch(() => {});
+export function stop() {
+  if (!isUnderWay(asking.value)) return;
+  const { id } = asking.value;
+  if (id) post(path("questions", id, "stop")).catch(() => {});
   controller.abort();
   dispatch("stopped");
 }
 
-export async function consent(api, send) {
-  const { id, webQuery: { query } } = state;
+export async function consent(send) {
+  const { id, webQuery: { query } } = asking.value;
   dispatch("consented");
-  await api.post(api.path("questions", id, "web"), { send, query }).catch((error) => dispatch("failed", error));
+  await post(path("questions", id, "web"), { send, query }).catch((error) => dispatch("failed", error));
 }
 
 export const clear = () => dispatch("cleared");

@@ -1,9 +1,8 @@
-// Preact and htm, and what is missing there: a component that is drawn anew only when a property changes.
-import { Component, h } from "./vendor/preact.js";
-export {
-  h, html, render, Component, useState, useReducer, useEffect, useLayoutEffect, useRef, useMemo, useCallback,
-} from "./vendor/preact.js";
+// Preact and htm, what is missing there, and what is said to a screen reader.
+import { Component, h, html, useEffect, useRef, useState } from "./vendor/preact.js";
+export { h, html, render, useState, useEffect, useLayoutEffect, useRef, useCallback } from "./vendor/preact.js";
 
+// A component that is drawn anew only when a property changes.
 export function memo(inner) {
   return class extends Component {
     shouldComponentUpdate(next) {
@@ -15,3 +14,58 @@ export function memo(inner) {
     }
   };
 }
+
+// A value that lives outside of the views: read it, set() it, and use() it in a component, which is drawn anew with it.
+export function shared(value) {
+  const watchers = new Set();
+  const cell = {
+    value,
+    set(next) {
+      cell.value = next;
+      watchers.forEach((watcher) => watcher(next));
+    },
+    use() {
+      const [seen, setSeen] = useState(cell.value);
+      useEffect(() => {
+        setSeen(cell.value);
+        watchers.add(setSeen);
+        return () => watchers.delete(setSeen);
+      }, []);
+      return seen;
+    },
+  };
+  return cell;
+}
+
+// Calls the handler of the last drawing at these events of the window ("focus keydown"), while the component is shown.
+export function useWindow(names, handler) {
+  const latest = useRef(null);
+  latest.current = handler;
+  useEffect(() => {
+    const call = (event) => latest.current(event);
+    const all = names.split(" ");
+    all.forEach((name) => window.addEventListener(name, call));
+    return () => all.forEach((name) => window.removeEventListener(name, call));
+  }, []);
+}
+
+// Calls what is given, unless it is false, once that many milliseconds have passed without a change of `inputs`.
+export function useLater(ms, call, inputs) {
+  useEffect(() => {
+    if (!call) return;
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  }, inputs);
+}
+
+// What a form does in place of leaving the page.
+export const submitted = (act) => (event) => (event.preventDefault(), act());
+
+export const bound = (value, set) => ({ value, onInput: (event) => set(event.target.value) });
+
+// The live region: what a screen reader says while nothing that has the focus changes.
+const spoken = shared("");
+
+export const say = spoken.set;
+
+export const LiveRegion = () => html`<div class="unseen" role="status" aria-live="polite">${spoken.use()}</div>`;

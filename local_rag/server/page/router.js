@@ -1,7 +1,8 @@
 // Where the page is, as the address's hash says it: #/VIEW/PART/PART?KEY=VALUE, every part URL-encoded.
-import { useEffect, useState } from "./html.js";
+import { path } from "./api.js";
+import { useState, useWindow } from "./html.js";
 
-export function parsed(hash) {
+function parsed(hash) {
   const [place, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view, ...parts] = place.split("/").filter(Boolean).map(decoded);
   return { view: view || "ask", parts, query: Object.fromEntries(new URLSearchParams(query)) };
@@ -15,12 +16,8 @@ function decoded(part) {
   }
 }
 
-// The hash of a view: to("file", [id], {page: 3}) is "#/file/ID?page=3"; what is null or undefined is left out.
-export function to(view, parts = [], query = {}) {
-  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const tail = kept.length ? `?${new URLSearchParams(kept)}` : "";
-  return `#/${[view, ...parts].map(encodeURIComponent).join("/")}${tail}`;
-}
+// The hash of a view: to("file", [id], {page: 3}) is "#/file/ID?page=3".
+export const to = (view, parts = [], query = {}) => `#/${path(view, ...parts, query)}`;
 
 export function go(view, parts, query) {
   location.hash = to(view, parts, query);
@@ -34,10 +31,6 @@ export function replace(view, parts, query) {
 
 export function useRoute() {
   const [route, setRoute] = useState(() => parsed(location.hash));
-  useEffect(() => {
-    const follow = () => setRoute(parsed(location.hash));
-    window.addEventListener("hashchange", follow);
-    return () => window.removeEventListener("hashchange", follow);
-  }, []);
+  useWindow("hashchange", () => setRoute(parsed(location.hash)));
   return route;
 }

@@ -161,23 +161,36 @@ def test_words_leave_only_after_a_click(tab, server):
 
 
 def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(tab, server):
+    assert tab.page.get_by_label("Graph").count() == 0, "folded away"
+    tab.page.get_by_role("button", name="Settings").click()
     tab.page.get_by_label("Graph").select_option("crag")
     tab.page.get_by_label("Model").select_option("qwen3:4b")
     tab.page.get_by_label("Web").select_option("ask")
     tab.page.get_by_label("Index").select_option("mail")
     tab.page.get_by_label("Files").fill("*.pdf, contracts/**")
+    tab.page.get_by_label("File types").fill("pdf")
+    tab.page.get_by_label("Author or sender").fill("Huber, Maier")
+    tab.page.get_by_label("Dated since").fill("2023-03-31")
+    tab.page.get_by_label("Dated before").fill("2024-01-01")
+    tab.page.get_by_label("Passages to read").fill("9")
+    tab.page.get_by_role("button", name="Settings").click()
     tab.ask(QUESTION)
     tab.see("Grounded in your files")
-    assert server.posted[-1][1] == {
-        "question": QUESTION,
-        "thread": "",
-        "graph": "crag",
-        "engine": "ollama",
-        "model": "qwen3:4b",
-        "web": True,
-        "index": "mail",
-        "within": ["*.pdf", "contracts/**"],
-    }
+    chosen = {
+        "graph": "crag", "engine": "ollama", "model": "qwen3:4b", "web": True, "index": "mail", "k": 9,
+        "within": ["*.pdf", "contracts/**"], "types": ["pdf"], "authors": ["Huber", "Maier"], "after": "2023-03-31",
+        "before": "2024-01-01",
+    }  # fmt: skip
+    assert server.posted[-1][1] == {"question": QUESTION, "thread": "", **chosen}
+    tab.page.get_by_role("button", name="Graph: crag").click()
+    tab.page.get_by_role("button", name="Graph: crag").wait_for(state="detached")
+    tab.ask(QUESTION)
+    tab.page.locator("article").nth(1).locator(".status").wait_for()
+    assert "graph" not in server.posted[-1][1] and server.posted[-1][1]["k"] == 9
+    tab.page.get_by_role("button", name="All as usual").click()
+    tab.ask(QUESTION)
+    tab.page.locator("article").nth(2).locator(".status").wait_for()
+    assert server.posted[-1][1].keys() == {"question", "thread"}
 
 
 def test_a_look_at_another_view_does_not_stop_the_question(tab, server):

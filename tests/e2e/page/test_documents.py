@@ -131,7 +131,7 @@ def test_a_hostile_name_and_text_are_words(opened, notes):
 def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, notes):
     with opened("#/index", axe=True) as tab:
         tab.see("3 files")
-        tab.page.get_by_role("searchbox", name="Filter the files").fill("LONG")
+        tab.page.get_by_role("searchbox", name="Filter by name").fill("LONG")
         tab.see("1 of 3 files")
         tab.page.get_by_role("checkbox", name="Choose notes/long.txt").check()
         assert tab.axe() == []

@@ -112,12 +112,13 @@ def test_judged_answers_become_cases_on_which_an_evaluation_is_started_and_read(
     show(tab, "Evaluation", "Evaluation")
     tab.see("the fence is missing")
     tab.page.get_by_role("button", name="Make cases of them").click()
-    tab.see("1 kept; the file has 1 cases now.")
+    tab.see("1 kept; the file has 1 case now.")
     (case,) = read_cases(here / "data/cases/my cases.jsonl")
     assert case.answers == ("4,200 euros",) and answered in case.note
     tab.page.get_by_role("combobox", name="Case file").first.select_option("mine")
     tab.page.get_by_role("checkbox", name="self-rag").uncheck()
     tab.page.get_by_role("checkbox", name="plain").check()
+    tab.page.get_by_label("How many cases").fill("1")
     assert tab.axe() == []
     tab.page.get_by_role("button", name="Start").click()
     tab.page.get_by_role("progressbar").wait_for()
@@ -171,7 +172,7 @@ def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkey
             tab.page.get_by_role("link", name="Report").click()
         opened.value.get_by_role("heading").first.wait_for()
         assert opened.value.locator("img").count() == 0
-        tab.page.get_by_role("link", name="mine, 1 cases").click()
+        tab.page.get_by_role("link", name="mine, 1 case").click()
         tab.page.get_by_role("heading", name="Retrieval").wait_for()
         assert tab.page.locator("main img, main script").count() == 0
         assert report_problems == []

@@ -100,6 +100,7 @@ def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files
 def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     with opened(browser, a_place()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
+            tab.page.get_by_role("button", name="Settings").click()
             tab.page.get_by_role("combobox", name="Graph").select_option(graph)
             tab.ask(RENT)
             article = tab.page.locator("article").nth(number)

@@ -31,6 +31,7 @@ def test_threads_are_listed_renamed_saved_and_deleted(tab, server):
     dialog.get_by_role("button", name="Rename", exact=True).click()
     tab.page.wait_for_url(re.compile("#/ask/Lease%202026$"))
     tab.see(GROUNDED)
+    threads.get_by_role("link", name="Lease 2026").wait_for()
     assert list(server.threads) == ["Lease 2026"]
     threads.get_by_role("button", name="Rename, save or delete").click()
     dialog.get_by_role("button", name="Delete …").click()
@@ -99,7 +100,7 @@ def test_a_server_that_is_killed_and_comes_back(browser):
 
 def test_refusals_of_the_server_say_what_to_do(browser, server):
     refusals = {
-        403: ("forbidden", "a request from another site", "open the page itself", "open the page itself"),
+        403: ("forbidden", "a request from another site", "open the page itself", "Open the page itself"),
         421: ("misdirected", "this server does not answer to that name", "", ""),
         429: ("busy", "8 questions wait already", "", ""),
     }

@@ -20,8 +20,8 @@ MARKUP = re.compile(
 ELSEWHERE = re.compile(r"(?:https?:)?//[a-z0-9]", re.IGNORECASE)
 
 
-def test_the_files_of_our_own_are_small_together():
-    assert sum(path.stat().st_size for path in OURS) < 150_000
+def test_the_files_are_small_together_those_of_others_included():
+    assert sum(path.stat().st_size for path in SERVED) < 150_000
 
 
 def test_the_code_of_others_is_named_with_its_digest_and_licence():

@@ -1,6 +1,6 @@
 // The server's tree of an answer as elements. Only the kinds of this table are drawn, and nothing is ever markup.
 import { h, html, useState } from "../html.js";
-import { CopyButton } from "./copy.js";
+import { CopyButton } from "./problem.js";
 import { Dialog } from "./dialog.js";
 
 const TAGS = {
@@ -11,7 +11,7 @@ const OF_THEIR_OWN_DIRECTION = new Set(["p", "li", "th", "td", "h", "quote"]);
 
 // `onCite(number)` opens the citation of a mark, `active` is the number of the one that is open.
 export function Blocks({ nodes, onCite, active = null }) {
-  return (nodes || []).map((node, key) => html`<${Node} key=${key} node=${node} onCite=${onCite} active=${active} />`);
+  return (nodes || []).map((node) => html`<${Node} node=${node} onCite=${onCite} active=${active} />`);
 }
 
 function Node({ node, onCite, active }) {
@@ -28,7 +28,7 @@ function Node({ node, onCite, active }) {
 }
 
 function Mark({ number, onCite, active }) {
-  return html`<button type="button" class="cite" aria-label=${`Quote ${number}: show where it stands`}
+  return html`<button class="cite" aria-label=${`Quote ${number}: show where it stands`}
     aria-pressed=${active === number} onClick=${(event) => onCite?.(number, event.currentTarget)}>${number}</button>`;
 }
 

@@ -1,6 +1,7 @@
 // A dialog over the page. The browser's own element keeps the focus inside, closes on Escape and gives the focus back.
-import { html, useEffect, useRef } from "../html.js";
+import { html, submitted, useEffect, useRef, useState } from "../html.js";
 import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
 
 let count = 0;
 
@@ -15,9 +16,17 @@ export function Dialog({ title, onClose, children }) {
   const onClick = (event) => event.target === dialog.current && onClose();
   return html`<dialog ref=${dialog} aria-labelledby=${id.current} onClose=${onClose} onClick=${onClick}>
     <div class="dialog">
-      <header class="row"><h2 id=${id.current}><bdi>${title}</bdi></h2>
-        <button type="button" class="button quiet icon" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
+      <header class="row"><h2 class="fill" id=${id.current}><bdi>${title}</bdi></h2>
+        <button type="button" class="quiet icon" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
       ${children}
     </div>
   </dialog>`;
+}
+
+// A dialog with a form: `send` keeps it or throws what went wrong, then it is closed.
+export function Form({ title, send, onClose, children }) {
+  const [error, setError] = useState(null);
+  return html`<${Dialog} title=${title} onClose=${onClose}><form class="stack" onSubmit=${submitted(() => send().then(onClose, setError))}>${children}
+    <${Problem} error=${error} />
+    <div class="row"><button class="primary">Keep</button><button type="button" class="quiet" onClick=${onClose}>Cancel</button></div></form><//>`;
 }

@@ -1,50 +1,38 @@
 // A document at the place of a quote: the page of a PDF with the quote's rectangles, and the stored text with it marked.
-import { get, path } from "/page/api.js";
-import { html, useEffect, useRef, useState } from "/page/html.js";
-import { Icon } from "/page/parts/icon.js";
-import { Problem } from "/page/parts/problem.js";
-import { say } from "/page/parts/say.js";
+import { get, path } from "../api.js";
+import { html, say, useEffect, useRef, useState } from "../html.js";
+import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
+import { useReply } from "./reply.js";
 
 const LONGEST_QUOTE = 3000;
 const MORE = 8000;
 
 export default function DocumentPane({ citation, position, onClose, onPrevious, onNext }) {
-  const [turned, setTurned] = useState({});
-  const isTurned = turned.of === citation;
-  const at = isTurned ? turned : asked(citation);
-  const [state, setState] = useState({});
-  const { spread, error } = state;
-  const load = () => {
-    const leaving = new AbortController();
-    const { of, file_id, ...query } = at;
-    setState({ spread: spread?.file_id === file_id && spread, busy: true });
-    if (!file_id) return setState({});
-    get(path("documents", file_id, "place", query), leaving.signal).then(
-      (spread) => (setState({ spread }), say(spread.placed ? "The quote is marked" : spread.why)),
-      (error) => leaving.signal.aborted || setState({ error }),
-    );
-    return () => leaving.abort();
-  };
-  useEffect(load, [JSON.stringify({ ...at, of: null })]);
-  return html`<div class="pane" aria-busy=${state.busy ? "true" : "false"}>
+  const [turned, setTurned] = useState({}), isTurned = turned.of === citation;
+  const { of, file_id, ...place } = isTurned ? turned : placed(citation);
+  const [{ value, error, busy }, load] = useReply(file_id && path("documents", file_id, "place", place));
+  const spread = value?.file_id === file_id && value;
+  useEffect(() => value && say(value.placed ? "The quote is marked" : value.why), [value]);
+  return html`<div class="pane" aria-busy=${Boolean(busy)}>
     <header class="pane-head">
-      <div class="row"><h2 class="fill"><bdi>${spread?.label || citation.label || "Document"}</bdi></h2>
-        ${position && html`<span class="muted small">Quote ${position}</span>
+      <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && spread.title && html` · <bdi>${spread.title}</bdi>`}</h2>
+        ${position && html`<span class="small">Quote ${position}</span>
           <${Small} icon="up" label="Previous quote" onClick=${onPrevious} /><${Small} icon="down" label="Next quote" onClick=${onNext} />`}
         <${Small} icon="close" label="Close the document" onClick=${onClose} /></div>
       ${spread && html`<div class="row"><${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
-        ${isTurned && html`<button class="button small" onClick=${() => setTurned({})}>Back to the quote</button>`}
+        ${isTurned && html`<button class="small" onClick=${() => setTurned({})}>Back to the quote</button>`}
         <span class="fill"></span><${Original} spread=${spread} /></div>`}
     </header>
-    ${error && html`<${Problem} error=${error} retry=${load} />`}
+    <${Problem} error=${error} retry=${load} />
     ${!citation.file_id && html`<${Elsewhere} citation=${citation} />`}
-    ${spread && html`<${Spread} key=${[spread.file_id, spread.page, spread.document, at.start, at.end].join()} spread=${spread} />`}
+    ${spread && html`<${Spread} key=${[file_id, spread.page, spread.document, place.start, place.end].join()} spread=${spread} />`}
   </div>`;
 }
 
-// What is asked of the server for a citation or a passage: its place, and its text, by which the server checks that.
-function asked({ file_id, page, document, start = 0, end = 0, quote, text, located, index }) {
-  return { file_id, page, document, start: start || 0, end: (located === "property" ? start : end) || 0, index: index || null,
+// What the server is asked for a citation or a passage: its place, and its text, by which the server checks that.
+function placed({ file_id, page, document, chunk_id, start = 0, end = 0, quote, text, located, index }) {
+  return { file_id, page, document, chunk_id, start: start || 0, end: (located === "property" ? start : end) || 0, index: index || null,
     quote: [...(quote || text || "")].slice(0, LONGEST_QUOTE).join("") || null };
 }
 
@@ -65,12 +53,12 @@ function Original({ spread: { original, file_id, page } }) {
     <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original</a>`;
 }
 
-const Small = ({ icon, label, ...rest }) => html`<button class="button quiet icon" aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
+const Small = ({ icon, label, ...rest }) => html`<button class="quiet icon" aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
 
 // A quote of the web, or of a source that is not indexed: its words, and the address, which nothing opens by itself.
 function Elsewhere({ citation: { quote, text, url } }) {
   return html`<div class="pane-body stack"><p class="muted">This is not from an indexed file.</p>
-    <blockquote class="stored" dir="auto"><mark>${quote || text}</mark></blockquote>
+    <blockquote class="stored"><mark>${quote || text}</mark></blockquote>
     ${/^https?:/.test(url) && html`<p>A click leaves this machine: <a href=${url} target="_blank" rel="noopener noreferrer"><bdi>${url}</bdi></a></p>`}</div>`;
 }
 
@@ -86,7 +74,7 @@ function Spread({ spread }) {
     ${image && !failed ? html`<div class=${large ? "sheet large" : "sheet"}><div>
         <img src=${`/api/${path("documents", file_id, "pages", page)}`} width=${image.width} height=${image.height} alt=${`Page ${page} of ${label}`} onError=${() => setFailed(true)} />
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${rectangles.map(([x, y, width, height]) => html`<rect class="spot" x=${x} y=${y} width=${width} height=${height} />`)}</svg></div></div>
-      <p><button class="button small" aria-pressed=${large ? "true" : "false"} onClick=${() => setLarge(!large)}>Twice as large</button></p>
+      <p><button class="small" aria-pressed=${large ? "true" : "false"} onClick=${() => setLarge(!large)}>Twice as large</button></p>
       <details open=${!rectangles.length}><summary>Text of this page</summary>${stored}</details>` : stored}
   </div>`;
 }
@@ -105,8 +93,8 @@ function Stored({ spread: { file_id, document, segments, before, after } }) {
   const earlier = () => add(more.before - MORE, more.before, ({ before }, text) => ({ before, head: text + more.head }));
   const later = () => add(more.after, more.after + MORE, ({ after }, text) => ({ after, tail: more.tail + text }));
   if (!segments.length) return html`<p class="muted">There is no stored text for this page.</p>`;
-  return html`<div class="stored" dir="auto">${more.before && html`<p><button class="button small" onClick=${earlier}>Earlier text</button></p>`}
+  return html`<div class="stored">${more.before && html`<p><button class="small" onClick=${earlier}>Earlier text</button></p>`}
     ${more.head}${segments.map(({ text, mark }) => (mark ? html`<mark>${text}</mark>` : text))}${more.tail}
-    ${more.after && html`<p><button class="button small" onClick=${later}>Later text</button></p>`}
-    ${more.error && html`<${Problem} error=${more.error} />`}</div>`;
+    ${more.after && html`<p><button class="small" onClick=${later}>Later text</button></p>`}
+    <${Problem} error=${more.error} /></div>`;
 }

@@ -1,11 +1,9 @@
 // A thumb and a note on an answer, kept as a case for evaluations.
-import { get, path, post } from "/page/api.js";
-import { html, useEffect, useState } from "/page/html.js";
-import { Form } from "/page/parts/form.js";
-import { Icon } from "/page/parts/icon.js";
-import { Problem } from "/page/parts/problem.js";
-import { bound } from "/page/parts/reply.js";
-import { say } from "/page/parts/say.js";
+import { get, path, post } from "../api.js";
+import { bound, html, say, useEffect, useState } from "../html.js";
+import { Form } from "./dialog.js";
+import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
 
 let known = null; // every judgement by its run, asked for once however many answers are shown
 
@@ -28,11 +26,11 @@ export default function Feedback({ run }) {
   };
   const judge = (good) => () => keep(given?.good === good ? null : { good, note: given?.note || "" })
     .then(() => setOpen(!good && given?.good !== good), setError);
-  const thumb = (good, label) => html`<button class="button quiet small" aria-pressed=${given?.good === good}
+  const thumb = (good, label) => html`<button class="quiet small" aria-pressed=${given?.good === good}
     aria-label=${label} title=${label} onClick=${judge(good)}><${Icon} name=${good ? "good" : "bad"} /></button>`;
   return html`${thumb(true, "Good answer")}${thumb(false, "Bad answer")}
-    ${given && html`<button class="button quiet small" onClick=${() => setOpen(true)}>${given.note ? "Change the note" : "Add a note"}</button>`}
-    ${error && html`<${Problem} error=${error} />`}
+    ${given && html`<button class="quiet small" onClick=${() => setOpen(true)}>${given.note ? "Change the note" : "Add a note"}</button>`}
+    <${Problem} error=${error} />
     ${open && html`<${Note} given=${given} onClose=${() => setOpen(false)} keep=${keep} />`}`;
 }
 
@@ -44,5 +42,5 @@ function Note({ given, keep, onClose }) {
     <label class="field">What a right answer says, in a few words (optional)
       <input maxlength="2000" disabled=${unanswerable} ...${bound(expected, setExpected)} /></label>
     <label class="row"><input type="checkbox" checked=${unanswerable} onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>
-    <p class="muted small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
+    <p class="small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
 }

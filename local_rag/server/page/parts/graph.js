@@ -1,12 +1,25 @@
 // A graph as the server lays it out, with the path that a question took; the node that works is lit.
-import { html } from "../html.js";
+import { get, path as to } from "../api.js";
+import { html, useEffect, useState } from "../html.js";
 import { sentence } from "./verdicts.js";
 
 const HEIGHT = 30;
 const ENDS = { __start__: "question", __end__: "answer" };
 
-// `path` are the ids of the nodes in the order of their work, `running` that of the last while it works, else null.
-export function GraphDrawing({ graph, path = [], running = null, ended = false }) {
+const graphs = new Map();
+
+// The drawing of the graph of a name, which is fetched once. `path` are the ids of the nodes in the order of their work,
+// `running` that of the last while it works, else null.
+export function Graph({ name, ...way }) {
+  const [graph, setGraph] = useState(null);
+  useEffect(() => {
+    if (!graphs.has(name)) graphs.set(name, get(to("graphs", name)));
+    graphs.get(name).then(setGraph, () => graphs.delete(name));
+  }, [name]);
+  return graph && html`<${Drawing} graph=${graph} ...${way} />`;
+}
+
+function Drawing({ graph, path, running, ended }) {
   const nodes = graph.nodes.map((node) => ({ ...node, text: ENDS[node.id] || sentence(node.label || node.id), ...widths(node) }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const known = path.filter((id) => byId.has(id));
@@ -19,12 +32,12 @@ export function GraphDrawing({ graph, path = [], running = null, ended = false }
   const box = frame(nodes, edges);
   return html`<div class="scroll" tabindex="0" role="group" aria-label="The way through the graph"><svg class="graph" viewBox=${box.join(" ")} width=${box[2]} role="img"
       aria-label=${`${known.map(sentence).join(", then ") || "not begun"}${running ? "; working" : ""}`}>
-    <defs>${["", "taken"].map((kind) => html`<marker key=${kind} id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8" refX="7" refY="4"
+    <defs>${["", "taken"].map((kind) => html`<marker id=${`arrow${kind}`} class=${kind} viewBox="0 0 8 8" refX="7" refY="4"
       markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
-    ${edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} d=${edge.d} class=${edge.taken ? "taken" : ""}
+    ${edges.map((edge) => html`<path d=${edge.d} class=${edge.taken ? "taken" : ""}
       stroke-dasharray=${edge.conditional && !edge.taken ? "4 4" : null} marker-end=${`url(#arrow${edge.taken ? "taken" : ""})`} />`)}
-    ${edges.filter((edge) => edge.label).map((edge) => html`<text key=${`${edge.from} ${edge.to} label`} class="label" x=${edge.x} y=${edge.y}>${edge.label}</text>`)}
-    ${nodes.map((node) => html`<g key=${node.id} class=${node.id === running ? "running" : way.includes(node.id) && known.length ? "taken" : ""}>
+    ${edges.filter((edge) => edge.label).map((edge) => html`<text class="label" x=${edge.x} y=${edge.y}>${edge.label}</text>`)}
+    ${nodes.map((node) => html`<g class=${node.id === running ? "running" : way.includes(node.id) && known.length ? "taken" : ""}>
       <rect x=${node.x - node.width / 2} y=${node.y - HEIGHT / 2} width=${node.width} height=${HEIGHT} rx=${node.id in ENDS ? 15 : 8} />
       <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
   </svg></div>`;

@@ -30,7 +30,6 @@ const DRAWINGS = {
   save: "M10 3v9M6 8.5l4 4 4-4M4 16.5h12",
   good: "M7 9v8H4V9zM7 9l3-6c1.2 0 2 .8 2 2v3h4l-1.2 7.5c-.1.9-.8 1.5-1.7 1.5H7",
   bad: "M13 11V3h3v8zM13 11l-3 6c-1.2 0-2-.8-2-2v-3H4l1.2-7.5C5.3 3.6 6 3 6.9 3H13",
-  again: "M15.5 8A6 6 0 1 0 16 11M16 4v4h-4",
 };
 
 export function Icon({ name }) {

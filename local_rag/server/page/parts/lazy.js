@@ -1,6 +1,3 @@
-// The error of a script that could not be fetched, as when the server is gone.
-export const notLoaded = () => ({ message: "A part of the page could not be loaded.", hint: "Reload the page." });
-
 // A part that is loaded when it is first shown: lazy("/page/parts/feedback.js").
 import { html, useEffect, useState } from "../html.js";
 import { Problem } from "./problem.js";
@@ -10,10 +7,9 @@ export function lazy(address) {
   return function Lazy(props) {
     const [state, setState] = useState(module && { Part: module.default });
     useEffect(() => {
-      if (state) return;
-      import(address).then((loaded) => setState({ Part: (module = loaded).default }), () => setState({ error: notLoaded() }));
+      const failed = () => setState({ error: { message: "A part of the page could not be loaded." } });
+      if (!state) import(address).then((loaded) => setState({ Part: (module = loaded).default }), failed);
     }, []);
-    if (!state) return null;
-    return state.error ? html`<${Problem} error=${state.error} />` : html`<${state.Part} ...${props} />`;
+    return state && (state.error ? html`<${Problem} error=${state.error} retry=${() => location.reload()} />` : html`<${state.Part} ...${props} />`);
   };
 }

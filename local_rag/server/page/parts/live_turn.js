@@ -1,29 +1,30 @@
 // The question that is being worked on: stages from the first second, drafts as drafts, and what asks for a person.
-import { html, useEffect, useState } from "../html.js";
+import { html, useLater, useRef, useState } from "../html.js";
 import { consent, isUnderWay } from "../asking.js";
 import { How } from "./how.js";
 import { Problem } from "./problem.js";
+import { capital, duration, Notes } from "./texts.js";
 
 // Whether the details are open is remembered from question to question.
 let detailed = false;
 
-export function LiveTurn({ asking, api, onOpen, onAgain }) {
+export function LiveTurn({ asking, onOpen, onAgain }) {
   const { question, phase, position, stages, drafts, notes, webQuery } = asking;
   const [open, setOpen] = useState(detailed);
   const working = isUnderWay(asking);
   const toggle = (event) => setOpen((detailed = event.currentTarget.open));
   return html`<article class="turn live" aria-label=${question} aria-busy=${working}>
-    <h2 class="question" dir="auto">${question}</h2>
+    <h2 class="question">${question}</h2>
     ${phase === "queued" && html`<p class="status"><span class="badge">Waiting</span> <span>${before(position)}</span></p>`}
     <${Stages} stages=${stages} phase=${phase} />
-    ${notes.map((text, key) => html`<p key=${key} class="muted small" dir="auto">${text}</p>`)}
-    ${webQuery?.asks && html`<${Consent} api=${api} query=${webQuery} />`}
-    ${webQuery && !webQuery.asks && html`<p class="muted small">Asking ${webQuery.engine}: <bdi>${webQuery.query}</bdi></p>`}
-    ${drafts.map((draft, key) => html`<${Draft} key=${key} draft=${draft} stopped=${!working} />`)}
+    <${Notes} lines=${notes} />
+    ${webQuery?.asks && html`<${Consent} query=${webQuery} />`}
+    ${webQuery && !webQuery.asks && html`<p class="small">Asking ${webQuery.engine}: <bdi>${webQuery.query}</bdi></p>`}
+    ${drafts.map((draft) => html`<${Draft} draft=${draft} stopped=${!working} />`)}
     ${phase === "stopped" && html`<${Stopped} onAgain=${onAgain} />`}
-    ${phase === "failed" && html`<${Problem} error=${asking.error} retry=${onAgain} />`}
+    <${Problem} error=${asking.error} retry=${onAgain} />
     ${stages.length > 0 && html`<details open=${open} onToggle=${toggle}><summary>How it comes about</summary>
-      ${open && html`<${How} api=${api} graph=${asking.graph} path=${stages.map((stage) => stage.node)} running=${working ? runningNode(stages) : null}
+      ${open && html`<${How} graph=${asking.graph} path=${stages.map((stage) => stage.node)} running=${working ? runningNode(stages) : null}
         verdicts=${asking.verdicts} retrieved=${asking.retrieved} onOpen=${onOpen} />`}</details>`}
   </article>`;
 }
@@ -35,40 +36,34 @@ const runningNode = (stages) => (stages.at(-1)?.seconds === null ? stages.at(-1)
 function Stages({ stages, phase }) {
   const shown = stages.length ? stages : [{ node: "", doing: phase === "queued" ? "" : "begins", seconds: null }];
   const working = ["sent", "running"].includes(phase);
-  return html`<ol class="stages">${shown.filter((stage) => stage.doing).map((stage, key) => html`
-    <li key=${key} class=${working && stage.seconds === null ? "now" : ""}>
-      <span dir="auto">${capital(stage.doing)}</span>${stage.seconds === null ? working && key === shown.length - 1 && html`<${Clock} />` : html`<span class="small">${stage.seconds >= 0.05 && `${stage.seconds.toFixed(1)} s`}</span>`}</li>`)}</ol>`;
+  return html`<ol class="stages">${shown.filter((stage) => stage.doing).map((stage) => html`
+    <li class=${working && stage.seconds === null ? "now" : ""}>
+      <span>${capital(stage.doing)}</span>${stage.seconds === null ? working && stage === shown.at(-1) && html`<${Clock} />` : html`<span class="small">${stage.seconds >= 0.05 && duration(stage.seconds)}</span>`}</li>`)}</ol>`;
 }
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Counts the seconds of a stage, so that a slow model does not look like a broken page.
 function Clock() {
-  const [seconds, setSeconds] = useState(0);
-  useEffect(() => {
-    const begun = Date.now();
-    const timer = setInterval(() => setSeconds(Math.floor((Date.now() - begun) / 1000)), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return seconds > 1 ? html`<span class="small" aria-hidden="true">${seconds} s</span>` : null;
+  const [now, setNow] = useState(Date.now()), begun = useRef(now).current, seconds = Math.floor((now - begun) / 1000);
+  useLater(1000, () => setNow(Date.now()), [now]);
+  return seconds > 1 && html`<span class="small" aria-hidden="true">${seconds} s</span>`;
 }
 
 function Draft({ draft, stopped }) {
   const label = draft.withdrawn ? "Draft, taken back" : stopped ? "Draft, not checked" : "Draft, not checked yet";
-  return html`<div><p class="row"><span class="badge">${label}</span>${draft.why && html`<span class="muted small" dir="auto">${draft.why}</span>`}</p>
-    <div class=${draft.withdrawn ? "draft withdrawn" : "draft"} dir="auto">${draft.text}</div></div>`;
+  return html`<div><p class="row"><span class="badge">${label}</span>${draft.why && html`<span class="small">${draft.why}</span>`}</p>
+    <div class=${draft.withdrawn ? "draft withdrawn" : "draft"}>${draft.text}</div></div>`;
 }
 
-function Consent({ api, query }) {
+function Consent({ query }) {
   return html`<section class="card consent stack" aria-label="Web search">
     <p>These words are about to leave this machine, to <strong>${query.engine}</strong>:</p>
-    <p class="words" dir="auto">${query.query}</p>
-    <div class="row"><button class="button primary" onClick=${() => consent(api, true)}>Send these words</button>
-      <button class="button" onClick=${() => consent(api, false)}>Do not send</button></div>
+    <p class="words">${query.query}</p>
+    <div class="row"><button class="primary" onClick=${() => consent(true)}>Send these words</button>
+      <button onClick=${() => consent(false)}>Do not send</button></div>
   </section>`;
 }
 
 export function Stopped({ onAgain }) {
   return html`<div class="row"><span class="badge warn">Stopped</span>
-    <button class="button small" onClick=${onAgain}>Ask again</button></div>`;
+    <button class="small" onClick=${onAgain}>Ask again</button></div>`;
 }

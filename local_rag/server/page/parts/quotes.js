@@ -1,7 +1,7 @@
 // The document beside a view: which quotes can be stepped through, and which of them is open.
-import { useCallback, useEffect, useRef, useState } from "../html.js";
+import { html, say, useCallback, useEffect, useRef, useState, useWindow } from "../html.js";
+import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
-import { say } from "./say.js";
 
 // Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it.
 export function useQuotes() {
@@ -23,25 +23,29 @@ export function useQuotes() {
     say(`${placeOf(active)}${position && `, quote ${position}`}`);
     if (getComputedStyle(pane.current).position === "fixed") pane.current.focus();
   }, [active]);
-  useEffect(() => {
-    const key = (event) => {
-      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (!by || !event.altKey || !latest.current.list.length) return;
-      event.preventDefault();
-      step(by);
-    };
-    window.addEventListener("keydown", key);
-    return () => window.removeEventListener("keydown", key);
-  }, []);
+  useWindow("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by || !event.altKey || !active) return;
+    event.preventDefault();
+    step(by);
+  });
   return { active, position, pane, open, close, next: () => step(1), previous: () => step(-1) };
 }
 
+// Escape closes the document, else does what is given.
 export function useEscape(quotes, otherwise) {
-  const latest = useRef(null);
-  latest.current = () => (quotes.active ? quotes.close() : otherwise());
-  useEffect(() => {
-    const key = (event) => event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]") && latest.current();
-    window.addEventListener("keydown", key);
-    return () => window.removeEventListener("keydown", key);
-  }, []);
+  useWindow("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (quotes.active) quotes.close();
+    else otherwise?.();
+  });
+}
+
+const DocumentPane = lazy("/page/parts/document_pane.js");
+
+// A view, and beside it the document of the quote that is open.
+export function Beside({ quotes: { active, position, pane, close, previous, next }, scroller, children }) {
+  return html`<div class=${active ? "ask beside" : "ask"}><div class="conversation" ref=${scroller}>${children}</div>
+    ${active && html`<aside class="doc" ref=${pane} tabindex="-1" aria-label="Document">
+      <${DocumentPane} citation=${active} position=${position} onClose=${close} onPrevious=${previous} onNext=${next} /></aside>`}</div>`;
 }

@@ -1,20 +1,22 @@
-// What the server replies to a GET, asked for when it is shown; and tables.
-import { get } from "/page/api.js";
-import { html, useEffect, useState } from "/page/html.js";
-import { Problem } from "/page/parts/problem.js";
-import { go } from "/page/router.js";
+// What the server replies to a GET, asked for when it is shown; lists, tables and facts of it.
+import { get, path as to } from "../api.js";
+import { html, useEffect, useLater, useState } from "../html.js";
+import { Problem } from "./problem.js";
+import { go } from "../router.js";
 
-// [{value, error, busy}, load]: what was there stays until the new value comes.
-export function useReply(path) {
+// [{value, error, busy}, load]: what was there stays until the new value comes. Asked anew when `again` changes; not at
+// all without a path.
+export function useReply(path, again) {
   const [state, setState] = useState({ busy: true });
   const load = () => {
+    if (!path) return setState({});
     const leaving = new AbortController();
     setState(({ value }) => ({ value, busy: true }));
-    get(path, leaving.signal).then((value) => setState({ value }), (error) => error.name === "AbortError" || setState({ error }));
+    get(path, leaving.signal).then((value) => setState({ value }), (error) => leaving.signal.aborted || setState({ error }));
     return () => leaving.abort();
   };
-  useEffect(load, [path]);
-  return [state, load];
+  useEffect(load, [path, again]);
+  return [state, () => void load()];
 }
 
 // A whole view of a reply: children(value), or what went wrong.
@@ -24,24 +26,38 @@ export function Reply({ path, children }) {
     : value ? children(value) : html`<p class="muted" role="status">One moment…</p>`}</div>`;
 }
 
+// A field that filters a list as one types: [filter, field], the filter once the typing pauses.
+export function useFilter(label) {
+  const [typed, setTyped] = useState(""), [filter, setFilter] = useState("");
+  useLater(120, typed !== filter && (() => setFilter(typed)), [typed]);
+  return [filter, html`<input class="fill" type="search" aria-label=${label} placeholder=${label} value=${typed} onInput=${(event) => setTyped(event.target.value)} />`];
+}
+
+// A long list: children(value, isFirst) draws what the server gives from a cursor on; the next ones come when wanted.
+export function Paged({ at, query, children }) {
+  const path = to(at, query), [wanted, setWanted] = useState("");
+  const [{ value, error }, load] = useReply(path), cursor = value?.next ?? value?.cursor;
+  return html`<${Problem} error=${error} retry=${load} />${value && children(value, !query.cursor)}
+    ${cursor && (wanted === path ? html`<${Paged} at=${at} query=${{ ...query, cursor }}>${children}<//>`
+      : html`<p><button onClick=${() => setWanted(path)}>Show more</button></p>`)}`;
+}
+
 // Rows of texts; the columns from `numbers` on hold numbers, `meanings` explain those behind the first.
 export function Table({ title, head, rows, over, meanings = [], numbers = 1 }) {
   const kind = (at) => (at < numbers ? null : "num");
   return html`<section class="stack-tight"><h2>${title}</h2>
     <div class="scroll" tabindex="0" role="group" aria-label=${title}><table class="table">
       <thead><tr>${head.map((name, at) => html`<th class=${kind(at)} title=${meanings[at - 1]}>${name}</th>`)}</tr></thead>
-      <tbody>${rows.map((row) => html`<tr>${row.map((cell, at) => html`<td class=${kind(at)} dir="auto">${cell}</td>`)}</tr>`)}</tbody></table></div>
-    ${over && html`<p class="small muted">${over}</p>`}</section>`;
+      <tbody>${rows.map((row) => html`<tr>${row.map((cell, at) => html`<td class=${kind(at)}>${cell}</td>`)}</tr>`)}</tbody></table></div>
+    ${over && html`<p class="small">${over}</p>`}</section>`;
 }
-
-export const bound = (value, set) => ({ value, onInput: (event) => set(event.target.value) });
 
 // Two of a list are chosen to be compared: [check(id, label), button].
 export function useTwo(view) {
   const [two, setTwo] = useState([]), others = (id) => two.filter((each) => each !== id);
   const choose = (id) => setTwo(two.includes(id) ? others(id) : [...two, id].slice(-2));
   return [(id, label) => html`<input type="checkbox" aria-label=${`Choose ${label}`} checked=${two.includes(id)} onChange=${() => choose(id)} />`,
-    html`<button class="button" disabled=${two.length < 2} onClick=${() => go(view, [two[0]], { with: two[1] })}>Compare</button>`];
+    html`<button disabled=${two.length < 2} onClick=${() => go(view, [two[0]], { with: two[1] })}>Compare two</button>`];
 }
 
 export const Facts = ({ title, facts }) => html`<details><summary>${title}</summary><dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd><bdi>${text}</bdi></dd>`)}</dl></details>`;

@@ -2,35 +2,25 @@
 import { html, useEffect, useState } from "../html.js";
 import { Icon } from "./icon.js";
 
-const NEXT = { auto: "light", light: "dark", dark: "auto" };
-const ICONS = { auto: "auto", light: "sun", dark: "moon" };
-const WORDS = { auto: "as the system is", light: "light", dark: "dark" };
+// The theme -> how it is called, its icon, the next one.
+const THEMES = { auto: ["as the system is", "auto", "light"], light: ["light", "sun", "dark"], dark: ["dark", "moon", "auto"] };
 
-function kept() {
+// A browser that keeps nothing refuses to be asked.
+function stored(use) {
   try {
-    const theme = localStorage.getItem("theme");
-    return theme in NEXT ? theme : "auto";
+    return use(localStorage);
   } catch {
-    return "auto";
-  }
-}
-
-function keep(theme) {
-  try {
-    localStorage.setItem("theme", theme);
-  } catch {
-    // A browser that keeps nothing still shows it.
+    return null;
   }
 }
 
 export function ThemeButton() {
-  const [theme, setTheme] = useState(kept);
+  const [theme, setTheme] = useState(() => stored((kept) => kept.getItem("theme")) || "auto");
+  const [name, icon, next] = THEMES[theme] || THEMES.auto;
   useEffect(() => {
-    if (theme === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
-    keep(theme);
+    document.documentElement.dataset.theme = theme;
+    stored((kept) => kept.setItem("theme", theme));
   }, [theme]);
-  const label = `Colours: ${WORDS[theme]}`;
-  return html`<button class="button quiet icon" onClick=${() => setTheme(NEXT[theme])} aria-label=${label} title=${label}>
-    <${Icon} name=${ICONS[theme]} /></button>`;
+  const label = `Colours: ${name}`;
+  return html`<button class="quiet icon" onClick=${() => setTheme(next)} aria-label=${label} title=${label}><${Icon} name=${icon} /></button>`;
 }

@@ -1,7 +1,8 @@
 // A question with its answer: status in words, text with marks, quotes, and how it came about.
+import { path } from "../api.js";
 import { html, memo, useState } from "../html.js";
 import { Blocks } from "./blocks.js";
-import { CopyButton } from "./copy.js";
+import { CopyButton } from "./problem.js";
 import { How } from "./how.js";
 import { Icon } from "./icon.js";
 import { lazy } from "./lazy.js";
@@ -20,26 +21,26 @@ export function quotesOf(answer) {
 }
 
 // `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens one.
-export const Turn = memo(function Turn({ answer, api, active, onOpen }) {
-  const lines = answer.lines || {};
+export const Turn = memo(function Turn({ answer, active, onOpen }) {
+  const lines = answer.lines || {}, quotes = quotesOf(answer), silent = answer.status === "abstained";
+  const line = (name) => lines[name] && html`<p class="small">${lines[name]}</p>`;
   const open = (quote, opener) => onOpen(answer, quote, opener);
   const cite = (number, opener) => {
-    const quote = quotesOf(answer).find((citation) => citation.number === number);
+    const quote = quotes.find((citation) => citation.number === number);
     if (quote) open(quote, opener);
   };
   return html`<article class="turn" aria-label=${answer.question}>
-    <h2 class="question" dir="auto">${answer.question}</h2>
-    ${lines.understood && html`<p class="muted small" dir="auto">${lines.understood}</p>`}
+    <h2 class="question">${answer.question}</h2>
+    ${line("understood")}
     <${Status} answer=${answer} />
-    ${answer.status !== "abstained" && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
-    ${lines.removed && html`<p class="muted small" dir="auto">${lines.removed}</p>`}
-    ${answer.conflicts.map((conflict, key) => html`<${Conflict} key=${key} conflict=${conflict} title=${lines.positions} active=${active} open=${open} />`)}
-    <${Sources} title="Quotes" quotes=${[...answer.citations].sort((a, b) => a.number - b.number)} active=${active} open=${open} />
-    ${lines.dropped && html`<p class="muted small">${lines.dropped}</p>`}
-    ${answer.status === "abstained" && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest} active=${active} open=${open} numbered=${false} />`}
-    ${lines.nothing_near && html`<p class="muted">${lines.nothing_near}</p>`}
-    ${lines.about && html`<p class="muted small" dir="auto">${lines.about}</p>`}
-    <${Actions} answer=${answer} api=${api} />
+    ${!silent && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
+    ${line("removed")}
+    ${answer.conflicts.map((conflict) => html`<${Conflict} conflict=${conflict} title=${lines.positions} active=${active} open=${open} />`)}
+    <${Sources} title="Quotes" quotes=${quotes.filter((quote) => answer.citations.includes(quote))} active=${active} open=${open} />
+    ${line("dropped")}
+    ${silent && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest} active=${active} open=${open} numbered=${false} />`}
+    ${["nothing_near", "about", "unrecorded"].map(line)}
+    <${Actions} answer=${answer} />
   </article>`;
 });
 
@@ -47,38 +48,38 @@ function Status({ answer }) {
   const tone = TONES[answer.status] || "warn";
   const [, lead, reason] = (answer.status_text || answer.status).match(/^([^:]*):? ?([^]*)$/);
   return html`<p class="status" lang=${answer.language}><span class=${`badge ${tone}`}><${Icon} name=${tone === "good" ? "check" : "caution"} /><bdi>${lead}</bdi></span>
-    <span dir="auto">${reason}</span></p>`;
+    <span>${reason}</span></p>`;
 }
 
 function Sources({ title, quotes, active, open, numbered = true }) {
   if (!quotes.length) return null;
-  return html`<section class="stack-tight"><h3 class="muted small">${title}</h3><ol class="sources">${quotes.map((quote, key) => html`
-    <li key=${key}><button type="button" class="source" aria-pressed=${quote === active} onClick=${(event) => open(quote, event.currentTarget)}>
+  return html`<section class="stack-tight"><h3 class="small">${title}</h3><ol class="stack-tight">${quotes.map((quote) => html`
+    <li><button class="source" aria-pressed=${quote === active} onClick=${(event) => open(quote, event.currentTarget)}>
       <span class="number">${numbered ? quote.number : "·"}</span>
-      <span class="where"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}${quote.origin === "web" && html` <span class="badge">web</span>`}
-        ${numbered && html` <span class=${quote.verified ? "muted" : "badge warn"}>${quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified"}</span>`}</span>
-      <span class="quote" dir="auto">${quote.quote}</span></button></li>`)}</ol></section>`;
+      <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.line && html` · <bdi>${quote.line}</bdi>`}${quote.origin === "web" && html` <span class="badge">web</span>`}
+        ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${quote.verified ? quote.how && `· ${quote.how}` : quote.how || "not verified"}</span>`}</span>
+      <span class="quote">${quote.quote}</span></button></li>`)}</ol></section>`;
 }
 
 function Conflict({ conflict, title, active, open }) {
-  return html`<section class="card conflict"><h3>${title || "Your files disagree, the newest first:"}</h3>
-    <ul>${conflict.positions.map((position, key) => html`<li key=${key}>
-      <span class="row"><strong dir="auto">${position.text}</strong>${position.date && html`<span class="muted small">${position.date}</span>`}</span>
-      <span class="row">${position.citations.map((quote, at) => html`<button key=${at} type="button" class="button quiet small" aria-pressed=${quote === active}
+  return html`<section class="card conflict stack-tight"><h3>${title || "Your files disagree, the newest first:"}</h3>
+    <ul>${conflict.positions.map((position) => html`<li>
+      <span class="row"><strong>${position.text}</strong>${position.date && html`<span class="small">${position.date}</span>`}</span>
+      <span class="row">${position.citations.map((quote, at) => html`<button key=${at} class="quiet small" aria-pressed=${quote === active}
         onClick=${(event) => open(quote, event.currentTarget)}>[${quote.number}] <bdi>${placeOf(quote)}</bdi></button>`)}</span></li>`)}</ul></section>`;
 }
 
-function Actions({ answer, api }) {
+function Actions({ answer }) {
   const [how, setHow] = useState(false);
   const turn = answer.thread && answer.turn ? ["threads", answer.thread, "turns", String(answer.turn), "export"] : null;
-  const save = (format, label) => turn && html`<a class="button quiet small" href=${`/api/${api.path(...turn, { format })}`} download>${label}</a>`;
+  const save = (format, label) => turn && html`<a class="button quiet small" href=${`/api/${path(...turn, { format })}`} download>${label}</a>`;
   return html`<div class="actions">
       <${CopyButton} text=${answer.text} />
       ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
-      ${answer.run && html`<${Feedback} api=${api} run=${answer.run} />`}
+      ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>
-      <button type="button" class="button quiet small" aria-expanded=${how} onClick=${() => setHow(!how)}>${how ? "Hide how it came about" : "How it came about"}</button>
+      <button class="quiet small" aria-expanded=${how} onClick=${() => setHow(!how)}>${how ? "Hide how it came about" : "How it came about"}</button>
     </div>
-    ${how && html`<${How} api=${api} graph=${answer.graph} path=${answer.path} verdicts=${answer.decisions} retrieved=${answer.retrieved || []}
+    ${how && html`<${How} graph=${answer.graph} path=${answer.path} verdicts=${answer.decisions} retrieved=${answer.retrieved || []}
       ended seconds=${answer.seconds} run=${answer.run} engine=${answer.engine} />`}`;
 }

@@ -1,5 +1,6 @@
 // What routers and graders say, in words; the labels are those of the graphs.
 import { html } from "../html.js";
+import { capital } from "./texts.js";
 
 const KINDS = {
   relevance: "Relevance", web: "Relevance of a web page", support: "Support by the passages", usefulness: "Answers the question",
@@ -18,10 +19,7 @@ export const toneOf = (verdict) => TONES[verdict] || "";
 export const kindOf = (kind) => KINDS[kind] || sentence(kind);
 
 // "grade_documents" as a person reads it: "Grade documents".
-export function sentence(name) {
-  const text = name.replace(/_/g, " ").trim();
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
+export const sentence = (name) => capital(name.replace(/_/g, " ").trim());
 
 export function Verdict({ verdict, bare = false }) {
   const { kind, verdict: label, why, score, source } = verdict;

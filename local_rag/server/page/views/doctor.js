@@ -1,17 +1,18 @@
 // The checks of this machine and the models, with a button to copy each command.
-import { html } from "/page/html.js";
-import { Hint, Problem } from "/page/parts/problem.js";
-import { Table, useReply } from "/page/parts/reply.js";
+import { html } from "../html.js";
+import { Hint, Problem } from "../parts/problem.js";
+import { Table, useReply } from "../parts/reply.js";
+import { size } from "../parts/texts.js";
 
 const STATES = { ok: ["good", "ok"], note: ["warn", "note"], bad: ["bad", "problem"] };
 const FITS = { yes: "", tight: ", a tight fit", no: ", too large for this machine", unknown: "" };
 const badge = ([tone, label]) => html`<span class=${`badge ${tone}`}>${label}</span>`;
-const size = (bytes) => (bytes === null ? "–" : `${(bytes / 1e9).toFixed(1)} GB`);
 
 export default function Doctor() {
   const [doctor, again] = useReply("doctor"), [models, askAgain] = useReply("models");
   return html`<div class="page">
-    <div class="row"><h1 class="fill">Doctor</h1><button class="button" disabled=${doctor.busy} onClick=${() => (again(), askAgain())}>Check again</button></div>
+    <div class="row"><h1 class="fill">Doctor</h1><button disabled=${doctor.busy} onClick=${() => (again(), askAgain())}>Check again</button></div>
+    <p class="muted">Whether this machine has all that local-rag needs, and what to do where it has not.</p>
     ${[doctor, models].map(({ error }) => error && html`<${Problem} error=${error} />`)}
     ${doctor.busy && html`<p class="muted" role="status">Checking this machine…</p>`}
     ${doctor.value && html`<${Checks} checks=${doctor.value.checks} />`}
@@ -29,7 +30,7 @@ function Checks({ checks }) {
 function Models({ report: { models, problem, hint, profile, in_use, why, version, server } }) {
   const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
   return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
-      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, size(model.memory) + FITS[model.fits], stateOf(model), model.about])}
+      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, (model.memory === null ? "–" : size(model.memory)) + FITS[model.fits], stateOf(model), model.about])}
       over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${problem ? "" : ` Ollama ${version} answers at ${server}.`}`} />
     ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
     <${Hint} text=${problem ? hint : missing ? "local-rag models pull   installs what is missing" : "local-rag models try   gives the model each of its tasks once"} />`;

@@ -1,12 +1,7 @@
 // One document, opened at the place that the address names.
 import { html } from "../html.js";
-import { lazy } from "../parts/lazy.js";
+import DocumentPane from "../parts/document_pane.js";
 
-const DocumentPane = lazy("/page/parts/document_pane.js");
-
-export default function File({ route, api }) {
-  const [file_id] = route.parts;
-  const number = (name) => (route.query[name] ? Number(route.query[name]) : null);
-  const citation = { ...route.query, file_id, page: number("page"), start: number("start"), end: number("end") };
-  return html`<${DocumentPane} key=${location.hash} api=${api} citation=${citation} position="" onClose=${() => history.back()} />`;
+export default function File({ route: { parts: [file_id], query } }) {
+  return html`<${DocumentPane} key=${location.hash} citation=${{ ...query, file_id }} onClose=${() => history.back()} />`;
 }

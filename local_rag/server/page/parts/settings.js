@@ -1,0 +1,77 @@
+// What a question and a search can set: folded away until it is wanted. What is not as usual stands beside the button,
+// and a click puts it back. `settings` has only what a person changed; the rest is as the configuration says.
+import { get } from "../api.js";
+import { html, shared, useEffect, useState } from "../html.js";
+import { Icon } from "./icon.js";
+
+const choices = shared(null);
+
+// What the server offers, and its defaults; null until it is known.
+export function useChoices() {
+  useEffect(() => void get("choices").then(choices.set, () => {}), []);
+  return choices.use();
+}
+
+const WEB = { off: "not asked", ask: "asks first" };
+const MODES = { hybrid: "meaning and words", dense: "meaning", words: "words" };
+
+// The index that is asked by default, empty where several are asked as one.
+const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
+
+// name: label, and either what a text is to look like (several with commas), or the attributes of an input, or the
+// values of a choice, the usual one, and how each is called.
+const FIELDS = {
+  index: ({ indexes, defaults }) => ({ label: "Index", usual: oneIndex(defaults), values: [...new Set([oneIndex(defaults), ...indexes])],
+    text: (value) => value || defaults.index.join(" + ") }),
+  within: () => ({ label: "Files", input: { placeholder: "all, or *.pdf, contracts/**" } }),
+  types: () => ({ label: "File types", input: { placeholder: "all, or pdf, mail" } }),
+  authors: () => ({ label: "Author or sender", input: { placeholder: "anybody" } }),
+  after: (_, { before }) => ({ label: "Dated since", input: { type: "date", max: before } }),
+  before: (_, { after }) => ({ label: "Dated before", input: { type: "date", min: after } }),
+  k: ({ defaults }) => ({ label: "Passages to read", input: { type: "number", min: 1, max: 100, placeholder: defaults.k } }),
+  mode: () => ({ label: "Search by", usual: "hybrid", values: Object.keys(MODES), text: (value) => MODES[value] }),
+  graph: ({ graphs, defaults }) => ({ label: "Graph", usual: defaults.graph, values: graphs.map(({ name }) => name),
+    about: (value) => graphs.find(({ name }) => name === value)?.about }),
+  model: ({ models, defaults: { engine, model } }) => ({ label: "Model", usual: "", values: ["", ...new Set(["extractive", ...models])],
+    text: (value) => (value === "extractive" ? "none: quotes alone" : value || (engine === "auto" ? "automatic" : model || engine)) }),
+  web: ({ web, defaults }) => ({ label: "Web", usual: defaults.web, values: web, text: (value) => WEB[value] }),
+};
+const LISTS = ["within", "types", "authors"];
+
+export function Settings({ names, settings, onChange }) {
+  const known = useChoices();
+  const [open, setOpen] = useState(false);
+  if (!known) return null;
+  const fields = names.map((name) => ({ name, text: (value) => value, ...FIELDS[name](known, settings) }))
+    .filter(({ values }) => !values || values.length > 1);
+  const set = (name, value, usual = "") => {
+    const { [name]: _, ...others } = settings;
+    onChange(value === usual ? others : { ...others, [name]: value });
+  };
+  const changed = fields.filter(({ name }) => name in settings);
+  return html`
+    <button type="button" class="quiet small" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Icon} name="settings" />Settings</button>
+    ${changed.map(({ name, label, text }) => html`<button key=${name} type="button" class="small changed" title="Put back to what is usual"
+      onClick=${() => set(name, "")}><span>${label}: <bdi>${text(settings[name])}</bdi></span><${Icon} name="close" /></button>`)}
+    ${changed.length > 1 && html`<button type="button" class="quiet small" onClick=${() => onChange({})}>All as usual</button>`}
+    ${open && html`<div class="settings">${fields.map((field) => html`<${Field} key=${field.name} ...${field} value=${settings[field.name]} onChange=${set} />`)}
+      ${fields.map(({ name, about, usual }) => about && html`<p class="small">${about(settings[name] ?? usual)}</p>`)}</div>`}`;
+}
+
+function Field({ name, label, usual, values, text, input, value = usual ?? "", onChange }) {
+  const change = (event) => onChange(name, event.target.value, usual);
+  return html`<label class="field">${label}${values
+    ? html`<select value=${value} onChange=${change}>${values.map((each) => html`<option value=${each}>${text(each)}</option>`)}</select>`
+    : html`<input value=${value} ...${input} onInput=${change} />`}</label>`;
+}
+
+// What a request says of settings.
+export function requested({ k, model, web, ...others }) {
+  const lists = LISTS.filter((name) => others[name]).map((name) => [name, others[name].split(",").map((part) => part.trim()).filter(Boolean)]);
+  return {
+    ...others, ...Object.fromEntries(lists),
+    ...(k && { k: Number(k) }),
+    ...(model && (model === "extractive" ? { engine: model } : { engine: "ollama", model })),
+    ...(web && { web: web !== "off" }),
+  };
+}
