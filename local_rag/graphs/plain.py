@@ -10,7 +10,7 @@ from local_rag.graphs.untraced import Graph
 
 
 def plain(options: Options = TUTORIAL) -> Graph:
-    """Retrieve once, write once; the status comes from the citation check alone."""
+    """Plain RAG: retrieve once, write once; the status comes from the citation check alone."""
     graph, start, end = graph_of(options, retrieve, generate_last)
 
     graph.add_edge(start, "retrieve")

@@ -103,9 +103,10 @@ def position_date(position: Position, texts: AnswerTexts = ENGLISH) -> str:
 
 def document_line(citation: Citation) -> str:
     """Title, author and date of the cited document in one line, where neither its heading nor its path says them."""
+    date = citation.date.replace("T", " ").replace("Z", " UTC")
     repeated = citation.heading.startswith(citation.title) or citation.source.endswith(citation.title)
     title = "" if repeated else citation.title
-    return ", ".join(shorten(part, 100) for part in (title, citation.author, citation.date) if part)
+    return ", ".join(shorten(part, 100) for part in (title, citation.author, date) if part)
 
 
 def location(citation: Citation, clean: Callable[[str], str], texts: AnswerTexts = ENGLISH) -> str:

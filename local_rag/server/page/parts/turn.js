@@ -64,7 +64,7 @@ function Sources({ title, quotes, active, open, numbered = true }) {
 function Conflict({ conflict, title, active, open }) {
   return html`<section class="card conflict stack-tight"><h3>${title || "Your files disagree, the newest first:"}</h3>
     <ul>${conflict.positions.map((position) => html`<li>
-      <span class="row"><strong>${position.text}</strong>${position.date && html`<span class="small">${position.date}</span>`}</span>
+      <span class="row"><strong>${position.text}</strong>${position.date && html`<span class="small">${position.date.slice(0, 10)}</span>`}</span>
       <span class="row">${position.citations.map((quote, at) => html`<button key=${at} class="quiet small" aria-pressed=${quote === active}
         onClick=${(event) => open(quote, event.currentTarget)}>[${quote.number}] <bdi>${placeOf(quote)}</bdi></button>`)}</span></li>`)}</ul></section>`;
 }

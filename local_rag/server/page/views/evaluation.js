@@ -71,7 +71,7 @@ function StartForm({ onStart }) {
         <option value=${file.name} disabled=${Boolean(file.problem)}>${file.name} (${file.problem || many(file.cases, "case")})</option>`)}</select></label>
       <label class="field">How many cases<input type="number" min="1" max=${most} placeholder=${`all ${most ?? ""}`} ...${bound(limit, setLimit)} /></label>
       <fieldset class="row"><legend class="small">Graphs (none: passages alone)</legend>${choices?.graphs.map(({ name }) => html`<label class="row"><input type="checkbox" checked=${graphs.includes(name)} onChange=${() => toggle(name)} /> ${name}</label>`)}</fieldset></div>
-    <label class="field">Your notes on it<textarea rows="1" maxlength="2000" placeholder="What you want to find out, or what you have changed (optional)" ...${bound(notes, setNotes)}></textarea></label>
+    <label class="field">Your notes on it<textarea rows="2" maxlength="2000" placeholder="What you want to find out, or what you have changed (optional)" ...${bound(notes, setNotes)}></textarea></label>
     <div class="row"><${Settings} names=${SETTINGS} settings=${settings} onChange=${setSettings} /><button class="primary send" disabled=${!cases}>Start</button></div></form>`;
 }
 

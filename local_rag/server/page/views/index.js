@@ -110,7 +110,7 @@ function Files({ index, onForget }) {
 
 function File({ file: { file_id, label, title, author, date, chunks, modified, warnings, size: bytes }, chosen, onChoose }) {
   return html`<li class="row"><input type="checkbox" aria-label=${`Choose ${label}`} checked=${chosen} onChange=${onChoose} />
-    <span class="fill"><a href=${to("file", [file_id])}><bdi>${label}</bdi></a> <bdi class="small">${joined([title, author, date])}</bdi>
+    <span class="fill"><a href=${to("file", [file_id])}><bdi>${label}</bdi></a> <bdi class="small">${joined([title, author, date.slice(0, 10)])}</bdi>
       ${warnings.map((warning) => html` <span class="badge warn"><bdi>${warning}</bdi></span>`)}</span>
     <span class="small">${joined([size(bytes), many(chunks, "passage"), modified && new Date(modified * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })])}</span></li>`;
 }

@@ -32,7 +32,7 @@ function List() {
     <div class="row">${field}${compare}</div>
     <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) => (total ? html`<ul class="list">${runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}
       <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
-        <span class="row small">${about(run)}${run.id in good && ` · judged ${good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>`
+        <span class="small">${about(run)}${run.id in good && ` · judged ${good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>`
       : html`<p class="empty">${filter ? "No question has these words." : html`Nothing was asked yet. <a href="#/ask">Ask a question</a>`}</p>`)}<//></div>`;
 }
 
