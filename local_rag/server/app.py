@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, get_origin
-from urllib.parse import quote
 
 import anyio.to_thread
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
 
 from local_rag.core.cancel import Cancel, scope
 from local_rag.core.errors import Stopped
-from local_rag.core.serialization import to_plain
-from local_rag.index.sync.regular_file import open_regular
 from local_rag.server import api, shell
 from local_rag.server.api import health
-from local_rag.server.endpoints import FROM_GUARD, Endpoint, File, Request, SignedIn
-from local_rag.server.errors import ApiError, NotFound, invalid
+from local_rag.server.endpoints import FROM_GUARD, Endpoint, Request
+from local_rag.server.errors import ApiError, invalid
 from local_rag.server.guard import Allowed, Guard, GuardedRoute, error_response
+from local_rag.server.responses import response_of
 from local_rag.server.sse import Events, send_events, while_connected
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from local_rag.server.place import Place
-    from local_rag.server.sessions import Sessions
-
-CHUNK = 1 << 16
-"""Bytes of a file that are sent at once."""
 
 
 def endpoints() -> list[Endpoint]:
@@ -104,8 +96,8 @@ class _Streams:
         self._limit, self._open = limit, Counter[str]()
 
     @contextmanager
-    def one_more(self, client: str) -> Iterator[None]:
-        """Raises ApiError where a client has as many as it may."""
+    def counted(self, client: str) -> Iterator[None]:
+        """A block in which a client has another stream open. Raises ApiError where it has as many as it may."""
         if self._open[client] >= self._limit:
             raise ApiError(429, "busy", f"{self._limit} streams are open, and no client may have more", "close a page")
         self._open[client] += 1
@@ -131,34 +123,33 @@ class _Served:
         try:
             request = await self._request(HttpRequest(scope, receive), allowed)
             if self.endpoint.response is Events:
-                with self.streams.one_more(allowed.session or str(allowed.caller)):
-                    await send_events(await self._handled(request), self.place.limits, receive, send)
+                with self.streams.counted(allowed.session or str(allowed.caller)):
+                    events = await anyio.to_thread.run_sync(self.endpoint.handler, self.place, request)
+                    await send_events(events, self.place.limits, receive, send)
                 return
-            value = await (self._handled_if_wanted(request, receive) if self.endpoint.heavy else self._handled(request))
-            response = _response(value, self.place.sessions)
+            if self.endpoint.heavy:
+                response = await self._answered_if_wanted(request, receive)
+            else:
+                response = await anyio.to_thread.run_sync(self._answered, request)
         except Exception as error:
             response = error_response(error, f"{self.endpoint.method} {self.endpoint.path}")
         await response(scope, receive, send)
 
-    async def _handled(self, request: Request) -> Any:
-        return await anyio.to_thread.run_sync(self.endpoint.handler, self.place, request)
+    def _answered(self, request: Request, cancel: Cancel | None = None) -> Response:
+        """The response. It is written on a thread, too: a long list takes a while."""
+        with scope(cancel or Cancel()):
+            return response_of(self.endpoint.handler(self.place, request), self.place.sessions)
 
-    async def _handled_if_wanted(self, request: Request, receive: Receive) -> Any:
-        """As `_handled`, on one of the few threads of a heavy endpoint, while the client waits for it.
+    async def _answered_if_wanted(self, request: Request, receive: Receive) -> Response:
+        """As `_answered`, on one of the few threads of a heavy endpoint, while the client waits for it.
 
         Raises ApiError where too many wait already, Stopped where the client has left.
         """
-        limits = self.place.limits
+        limits, cancel = self.place.limits, Cancel()
         if self._heavy.statistics().tasks_waiting >= limits.heavy_waiting:
             raise ApiError(429, "busy", f"{limits.heavy_waiting} requests like this are waiting already", "try again")
-        cancel = Cancel()
-
-        def work() -> Any:
-            with scope(cancel):
-                return self.endpoint.handler(self.place, request)
-
         async with while_connected(receive, cancel.stop):
-            return await anyio.to_thread.run_sync(work, limiter=self._heavy)
+            return await anyio.to_thread.run_sync(self._answered, request, cancel, limiter=self._heavy)
         raise Stopped("the client has left")
 
     async def _request(self, http: HttpRequest, allowed: Allowed) -> Request:
@@ -210,51 +201,3 @@ async def _body(http: HttpRequest) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ApiError(400, "usage", f"the body is a JSON object, not {type(value).__name__}")
     return value
-
-
-def _response(value: Any, sessions: Sessions) -> Response:
-    """What a handler returned, as a response."""
-    if isinstance(value, File):
-        return _file(value)
-    if isinstance(value, SignedIn):
-        response = JSONResponse({"signed_in": bool(value.session)})
-        if value.session:
-            response.set_cookie(sessions.cookie, value.session, httponly=True, samesite="strict")
-        else:
-            response.delete_cookie(sessions.cookie, httponly=True, samesite="strict")
-        return response
-    return JSONResponse(to_plain(value))
-
-
-def _file(file: File) -> Response:
-    how = "inline" if file.inline else "attachment"
-    headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(file.name, safe='')}" if file.name else how}
-    if file.policy:
-        headers["Content-Security-Policy"] = file.policy
-    if isinstance(file.content, bytes):
-        return Response(file.content, media_type=file.media_type, headers=headers)
-    return OpenFile(file.content, media_type=file.media_type, headers=headers)
-
-
-class OpenFile(Response):
-    """A file of this machine, opened now: what happens to its name until it is sent does not matter.
-
-    Raises NotFound for what is gone, is a link, or is no regular file.
-    """
-
-    def __init__(self, path: Path, media_type: str, headers: Mapping[str, str]) -> None:
-        try:
-            self._file = open_regular(path)
-        except OSError as error:
-            raise NotFound(f"the file cannot be opened any more ({error.strerror or error})") from error
-        self._size = os.fstat(self._file.fileno()).st_size
-        super().__init__(media_type=media_type, headers={**headers, "Content-Length": str(self._size)})
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._file:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            left = self._size
-            while chunk := await anyio.to_thread.run_sync(self._file.read, min(left, CHUNK)):
-                left -= len(chunk)
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})

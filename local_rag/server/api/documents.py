@@ -156,13 +156,13 @@ class Page(Named):
 
 
 def files(place: Place, request: Filter) -> FileList:
-    asked = shelves(place, request.index)
-    matching = [(shelf, file) for shelf in asked for file in shelf.filtered(request.filter)]
+    searched = shelves(place, request.index)
+    matching = [(shelf, file) for shelf in searched for file in shelf.filtered(request.filter)]
     end = request.cursor + request.limit
     shown = matching[request.cursor : end]
-    views = [view for shelf in asked for view in shelf.views([file for own, file in shown if own is shelf])]
+    views = [view for shelf in searched for view in shelf.views([file for own, file in shown if own is shelf])]
     return FileList(
-        views, len(matching), sum(len(shelf.files) for shelf in asked), end if end < len(matching) else None
+        views, len(matching), sum(len(shelf.files) for shelf in searched), end if end < len(matching) else None
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field
@@ -15,12 +16,15 @@ from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, CaseFileView, case_files, open_case_file
 from local_rag.server.endpoints import Endpoint, File, Nothing, Request
 from local_rag.server.errors import NotFound, error_object
-from local_rag.server.evaluation_job import EvaluationJob, EvaluationJobs, JobNote, JobView
+from local_rag.server.evaluation_job import EvaluationJob, EvaluationJobs, JobView
+from local_rag.server.indexing import Note
+from local_rag.server.jobs import Progress
 from local_rag.server.place import check_model
 from local_rag.server.sse import Events
 from local_rag.text.display import printable
 
 if TYPE_CHECKING:
+    from local_rag.core.progress import Display
     from local_rag.evaluation.evaluate import Evaluation
     from local_rag.server.place import Place
 
@@ -89,7 +93,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class StoppedOne:
+class EvaluationStopped:
     """Whether there was something to stop."""
 
     stopped: bool
@@ -139,11 +143,11 @@ def watch(place: Place, request: Nothing) -> Events:
     return _watched(running)
 
 
-def stop(place: Place, request: Nothing) -> StoppedOne:
-    return StoppedOne(_jobs(place).stop())
+def stop(place: Place, request: Nothing) -> EvaluationStopped:
+    return EvaluationStopped(_jobs(place).stop())
 
 
-def _work(place: Place, request: Start) -> Any:
+def _work(place: Place, request: Start) -> Callable[[Display], Evaluation]:
     """What the evaluation does on its thread. Raises UsageError for cases and settings that cannot be used."""
     from local_rag.diagnostics.demo import INDEX, SAVED_PAGES
     from local_rag.evaluation.evaluate import EvaluationRequest, evaluate
@@ -175,10 +179,7 @@ def _work(place: Place, request: Start) -> Any:
         turn=place.questions.evaluating,
     )
 
-    def work(job: EvaluationJob) -> Evaluation:
-        return evaluate(settings, wanted, job)
-
-    return work
+    return partial(evaluate, settings, wanted)
 
 
 def _watched(job: EvaluationJob) -> Events:
@@ -188,13 +189,16 @@ def _watched(job: EvaluationJob) -> Events:
 
 def _events(job: EvaluationJob, left: threading.Event) -> Iterator[tuple[str, Any]]:
     yield "begun", shown(job.view)
-    for name, value in job.events(left):
-        yield name, shown(value)
+    for event in job.events(left):
+        if isinstance(event, Progress):
+            yield "progress", shown(JobView(job.cases, event.share, event.doing))
+        else:
+            yield "note", shown(Note(event))
     if job.error is not None:
         raise job.error
-    if job.evaluation is not None:
-        error = job.evaluation.error
-        ended = Evaluated(job.evaluation.folder.path.name, error_object(error) if error else None)
+    if job.result is not None:
+        error = job.result.error
+        ended = Evaluated(job.result.folder.path.name, error_object(error) if error else None)
         yield "evaluated", shown(ended)
 
 
@@ -202,13 +206,13 @@ def _jobs(place: Place) -> EvaluationJobs:
     return place.kept("evaluations", EvaluationJobs)
 
 
-EVENTS = {"begun": JobView, "note": JobNote, "progress": JobView, "evaluated": Evaluated}
+EVENTS = {"begun": JobView, "note": Note, "progress": JobView, "evaluated": Evaluated}
 
 ENDPOINTS = (
     Endpoint("GET", "/api/evaluations", evaluations, Nothing, EvaluationList, "both", "the evaluations that are kept"),
     Endpoint("POST", "/api/evaluations", start, Start, Events, "both", "start an evaluation on a case file", EVENTS),
     Endpoint("POST", "/api/evaluations/watch", watch, Nothing, Events, "both", "watch the one that runs", EVENTS),
-    Endpoint("POST", "/api/evaluations/stop", stop, Nothing, StoppedOne, "both", "stop the one that runs"),
+    Endpoint("POST", "/api/evaluations/stop", stop, Nothing, EvaluationStopped, "both", "stop the one that runs"),
     Endpoint(
         "GET",
         "/api/evaluations/compare",

@@ -347,12 +347,12 @@ def _report(report: SyncReport, shelf: Shelf) -> Report:
     )
 
 
-_TELLS = {"progress": How, "note": Note, "report": Report}
+_EVENTS = {"progress": How, "note": Note, "report": Report}
 
 ENDPOINTS = (
     Endpoint("GET", "/api/index", index, Of, IndexView, summary="what is indexed, from where, and what was skipped"),
     Endpoint("GET", "/api/index/folders", folders, Below, Folders, summary="the folders that may be indexed"),
-    Endpoint("POST", "/api/index/sync", sync, Of, Events, events=_TELLS, summary="bring the index up to date"),
-    Endpoint("POST", "/api/index/add", add, Below, Events, events=_TELLS, summary="index a folder"),
+    Endpoint("POST", "/api/index/sync", sync, Of, Events, events=_EVENTS, summary="bring the index up to date"),
+    Endpoint("POST", "/api/index/add", add, Below, Events, events=_EVENTS, summary="index a folder"),
     Endpoint("POST", "/api/index/forget", forget, Forget, Forgotten, summary="take files out of the index"),
 )

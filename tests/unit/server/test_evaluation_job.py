@@ -16,6 +16,7 @@ from local_rag.evaluation.folder import RunFolder
 from local_rag.evaluation.runner import Plan, Runner
 from local_rag.server.errors import ApiError
 from local_rag.server.evaluation_job import EvaluationJobs
+from local_rag.server.jobs import Progress
 
 
 class Work:
@@ -39,17 +40,17 @@ def test_one_runs_at_a_time_and_is_watched_from_its_beginning_or_later():
     jobs, work = EvaluationJobs(), Work()
     job = jobs.start("mine", work)
     first = job.events(threading.Event())
-    assert next(first)[0] in ("note", "progress")
+    assert next(first)
     assert work.begun.wait(60)
     with pytest.raises(ApiError, match="an evaluation of 'mine' is running") as met:
         jobs.start("other", work)
     assert met.value.status == 409 and jobs.running is job and job.view.doing == "1 of 2 steps"
     later = job.events(threading.Event())
-    assert [name for name, _ in (next(later), next(later))] == ["note", "progress"]
+    assert [next(later), next(later)] == ["a note", Progress(0.5, "1 of 2 steps")]
     work.gate.set()
-    assert [*first][-1][1].share == 1.0 and [*later][-1][1].doing == "2 of 2 steps"
+    assert [*first][-1].share == 1.0 and [*later][-1].doing == "2 of 2 steps"
     job.wait(60)
-    assert (job.evaluation, job.error, jobs.running) == ("evaluation", None, None)
+    assert (job.result, job.error, jobs.running) == ("evaluation", None, None)
 
 
 def test_it_goes_on_when_who_watches_leaves_and_ends_when_it_is_stopped():
@@ -92,7 +93,7 @@ def test_one_that_cannot_begin_is_in_nobodys_way(monkeypatch):
     work.gate.set()
     job = jobs.start("mine", work)
     job.wait(60)
-    assert job.evaluation == "evaluation"
+    assert job.result == "evaluation"
 
 
 def no_thread(self):
@@ -104,5 +105,5 @@ def test_an_error_is_kept_for_who_watches():
         raise UsageError("no case", hint="make some")
 
     job = EvaluationJobs().start("mine", fails)
-    assert [name for name, _ in job.events(threading.Event())] == ["progress"]
+    assert [*job.events(threading.Event())] == []
     assert isinstance(job.error, UsageError)
