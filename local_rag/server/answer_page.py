@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError
 from local_rag.server.answer_view import answer_view
+from local_rag.server.file_listings import located
 from local_rag.server.quotes import spot_of
-from local_rag.server.shelf import shelved
 from local_rag.text.display import printable
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str
     if not citation["file_id"] or start >= end:  # of the web, or what a file says of itself
         return "", quote, ""
     try:
-        shelf, path = shelved(place, citation["file_id"])
-        documents = shelf.library.documents(path)
+        listing, path = located(place, citation["file_id"])
+        documents = listing.library.documents(path)
         where = {name: citation[name] for name in ("page", "chunk_id", "start", "end", "quote")}
-        spot = spot_of(shelf.library, path, documents, number=None, **where)
-        text = shelf.library.text(path, spot.number) if spot and spot.start < spot.end else ""
+        spot = spot_of(listing.library, path, documents, number=None, **where)
+        text = listing.library.text(path, spot.number) if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
         return "", quote, ""
     return _cut(text, spot.start, spot.end) if spot and text else ("", quote, "")

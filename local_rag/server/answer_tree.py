@@ -171,7 +171,7 @@ class _Builder:
                 stack[-1] += self._text(token.content, token.markup)
             elif token.type == "image":
                 self._skip(token.content)
-                stack[-1] += _words(token.content)
+                stack[-1] += _plain(token.content)
             elif token.type == "code_inline":
                 self._skip(token.content)
                 stack[-1].append({"t": "code", "s": token.content})
@@ -203,9 +203,9 @@ class _Builder:
             stack.append(node["c"])
             return
         children = stack.pop()
-        words = "".join(child.get("s", "") for child in children)
-        if words.isdecimal() and int(words) in self.numbers:
-            stack[-1][-1] = {"t": "cite", "n": int(words)}
+        shown = "".join(child.get("s", "") for child in children)
+        if shown.isdecimal() and int(shown) in self.numbers:
+            stack[-1][-1] = {"t": "cite", "n": int(shown)}
 
     def _enter(self, token: Token) -> None:
         """Move to the first line of a token; the cells of a row share theirs."""
@@ -232,12 +232,12 @@ class _Builder:
         """Text cut at marks, doubts and highlights. `written` is how it stands in the text, if otherwise."""
         place = self.text.find(written or content, self.cursor)
         if place < 0:
-            yield from _words(content)
+            yield from _plain(content)
             return
         yield from self._due(place)
         self.cursor = place + len(written or content)
         if written:
-            yield from self._cut(content, place, self.cursor) if self._marked(place) else _words(content)
+            yield from self._cut(content, place, self.cursor) if self._marked(place) else _plain(content)
             return
         position = place
         while self.insertions and self.insertions[0].start < self.cursor:
@@ -269,15 +269,15 @@ class _Builder:
     def _cut(self, content: str, start: int, end: int) -> Iterator[Node]:
         """A bit of text, in marks where highlights are."""
         if end - start != len(content):  # an escaped character is one behind two
-            yield {"t": "mark", "c": [*_words(content)]}
+            yield {"t": "mark", "c": [*_plain(content)]}
             return
         borders = {border for span in self.highlights for border in span if start < border < end}
         for first, last in zip([start, *sorted(borders)], [*sorted(borders), end], strict=True):
-            words = [*_words(content[first - start : last - start])]
-            yield from [{"t": "mark", "c": words}] if words and self._marked(first) else words
+            nodes = [*_plain(content[first - start : last - start])]
+            yield from [{"t": "mark", "c": nodes}] if nodes and self._marked(first) else nodes
 
 
-def _words(content: str) -> Iterator[Node]:
+def _plain(content: str) -> Iterator[Node]:
     if content:
         yield {"t": "text", "s": content}
 

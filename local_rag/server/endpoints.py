@@ -21,7 +21,7 @@ Caller = Literal["cookie", "key"]
 
 
 class Request(BaseModel):
-    """What a handler is asked: path parameters, and the query string (GET) or the JSON body (POST).
+    """What a handler is given: path parameters, and the query string (GET) or the JSON body (POST).
 
     Unknown keys are refused, and a key of the body that is a parameter of the path, too. A field of `FROM_GUARD` gets
     what the guard knows; a client cannot give it.

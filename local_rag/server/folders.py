@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from local_rag.core.errors import IndexMissing
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_ids import file_id
-from local_rag.server.shelf import shelves_of
+from local_rag.server.file_listings import listings_of
 
 if TYPE_CHECKING:
     from local_rag.server.place import Place
@@ -24,8 +24,8 @@ def allowed_roots(place: Place, index: str | None) -> dict[str, Path]:
     """
     roots = [*place.roots]
     with suppress(IndexMissing):
-        shelf = shelves_of(place).of(place.settings_of(index).index_path)
-        roots += [Path(root.path) for root in shelf.roots]
+        listing = listings_of(place).of(place.settings_of(index).index_path)
+        roots += [Path(root.path) for root in listing.roots]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
 
 

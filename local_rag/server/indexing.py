@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.progress import Display
 from local_rag.server.errors import ApiError
+from local_rag.server.file_listings import shown
 from local_rag.server.jobs import Job, Progress
-from local_rag.server.shelf import shown
 from local_rag.server.sse import Events
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class SyncProgress:
     """How far a job is: `share` in [0, 1], None where that is not known, and a line for people."""
 
     share: float | None
@@ -46,10 +46,10 @@ class Indexing:
         self._job: Job[Any] | None = None
 
     @property
-    def how(self) -> How | None:
+    def progress(self) -> SyncProgress | None:
         """How far the running job is; None where none runs."""
         job = self._job
-        return _how(job.progress_now) if job else None
+        return _progress(job.progress_now) if job else None
 
     def events(self, work: Callable[[Display], Any]) -> Events:
         """Begin work that shows on a display how far it is: `progress`, `note`, and its result as `report`.
@@ -97,11 +97,11 @@ class Indexing:
 def _events(job: Job[Any]) -> Iterator[tuple[str, Any]]:
     """What is shown until the work has ended, and its result. Raises what the work raised."""
     for event in job.events(threading.Event()):
-        yield ("progress", _how(event)) if isinstance(event, Progress) else ("note", Note(shown(event)))
+        yield ("progress", _progress(event)) if isinstance(event, Progress) else ("note", Note(shown(event)))
     if job.error is not None:
         raise job.error
     yield "report", job.result
 
 
-def _how(progress: Progress) -> How:
-    return How(progress.share, shown(progress.doing))
+def _progress(progress: Progress) -> SyncProgress:
+    return SyncProgress(progress.share, shown(progress.doing))

@@ -12,10 +12,10 @@ from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.pdf_page import Rectangle  # the type of a response is looked up when it is documented
 from local_rag.server.endpoints import Endpoint, File, Request
 from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.file_listings import FileListing, FileView, listings, located, shown
 from local_rag.server.originals import Original, Originals
 from local_rag.server.page_pictures import pictures_of
 from local_rag.server.quotes import Segment, Spot, Window, around, part, spot_of
-from local_rag.server.shelf import FileView, Shelf, shelved, shelves, shown
 
 if TYPE_CHECKING:
     from local_rag.index.parse.pdf_page import PlacedQuote
@@ -112,7 +112,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class QuotePlace:
     """A quote in its document.
 
     `segments` are the stored text around it; `before` and `after` are the code points where that begins and ends,
@@ -156,21 +156,21 @@ class Page(Named):
 
 
 def files(place: Place, request: Filter) -> FileList:
-    searched = shelves(place, request.index)
-    matching = [(shelf, file) for shelf in searched for file in shelf.filtered(request.filter)]
+    searched = listings(place, request.index)
+    matching = [(listing, file) for listing in searched for file in listing.filtered(request.filter)]
     end = request.cursor + request.limit
     shown = matching[request.cursor : end]
-    views = [view for shelf in searched for view in shelf.views([file for own, file in shown if own is shelf])]
+    views = [view for listing in searched for view in listing.views([file for own, file in shown if own is listing])]
     return FileList(
-        views, len(matching), sum(len(shelf.files) for shelf in searched), end if end < len(matching) else None
+        views, len(matching), sum(len(listing.files) for listing in searched), end if end < len(matching) else None
     )
 
 
 def document(place: Place, request: Named) -> Document:
-    shelf, path = _file(place, request)
-    parts = shelf.library.documents(path)
-    original, why = _original(place, shelf, path)
-    file = next(iter(shelf.views([shelf.files[path]])), None)
+    listing, path = _file(place, request)
+    parts = listing.library.documents(path)
+    original, why = _original(place, listing, path)
+    file = next(iter(listing.views([listing.files[path]])), None)
     if file is None:
         raise NotFound(GONE)
     return Document(
@@ -183,11 +183,11 @@ def document(place: Place, request: Named) -> Document:
     )
 
 
-def spread(place: Place, request: Quote) -> Spread:
-    shelf, path = _file(place, request)
-    documents = shelf.library.documents(path)
+def place_of_quote(place: Place, request: Quote) -> QuotePlace:
+    listing, path = _file(place, request)
+    documents = listing.library.documents(path)
     spot = spot_of(
-        shelf.library,
+        listing.library,
         path,
         documents,
         number=request.document,
@@ -197,20 +197,20 @@ def spread(place: Place, request: Quote) -> Spread:
         end=request.end,
         quote=request.quote,
     )
-    original, missing = _original(place, shelf, path)
+    original, missing = _original(place, listing, path)
     is_pdf = path.lower().endswith(".pdf")
     if spot is None and not (is_pdf and request.page):
         raise NotFound("this file has no such page or part in the index")
-    text = shelf.library.text(path, spot.number) if spot else ""
+    text = listing.library.text(path, spot.number) if spot else ""
     number = documents[spot.number].page if spot else request.page
     on_page, undrawn = _on_page(place, original, text, spot, number) if is_pdf else (None, "")
     window = around(text, spot.start, spot.end) if spot else Window((), None, None)
     has_quote = spot is not None and spot.start < spot.end
     changed = bool(original and original.changed)
     reasons = (CHANGED if changed else "", missing, undrawn, _unplaced(request, has_quote, on_page))
-    return Spread(
+    return QuotePlace(
         file_id=request.file_id,
-        label=shown(shelf.label(path)),
+        label=shown(listing.label(path)),
         title=shown(documents[spot.number].title) if spot else "",
         kind="pdf" if is_pdf else "text",
         document=spot.number if spot else None,
@@ -230,16 +230,16 @@ def spread(place: Place, request: Quote) -> Spread:
 
 
 def text(place: Place, request: Text) -> Window:
-    shelf, path = _file(place, request)
-    if request.document >= len(shelf.library.documents(path)):
+    listing, path = _file(place, request)
+    if request.document >= len(listing.library.documents(path)):
         raise NotFound("this file has no such part in the index")
-    whole = shelf.library.text(path, request.document)
+    whole = listing.library.text(path, request.document)
     return part(whole, request.start, min(request.end, request.start + LONGEST_TEXT))
 
 
 def page(place: Place, request: Page) -> File:
-    shelf, path = _file(place, request)
-    original = _open(place, shelf, path)
+    listing, path = _file(place, request)
+    original = _open(place, listing, path)
     if original.opens_as != "pdf":
         raise NotFound("only pages of PDFs are drawn")
     picture = pictures_of(place).picture(original.path, request.page)
@@ -247,8 +247,8 @@ def page(place: Place, request: Page) -> File:
 
 
 def original(place: Place, request: Named) -> File:
-    shelf, path = _file(place, request)
-    file = _open(place, shelf, path)
+    listing, path = _file(place, request)
+    file = _open(place, listing, path)
     if file.opens_as == "text":
         return File(file.text(), "text/plain; charset=utf-8", file.path.name, True, ORIGINAL_POLICY)
     if file.opens_as == "pdf":
@@ -256,25 +256,25 @@ def original(place: Place, request: Named) -> File:
     return File(file.path, "application/octet-stream", file.path.name, policy=ORIGINAL_POLICY)
 
 
-def _file(place: Place, request: Named) -> tuple[Shelf, str]:
-    """The shelf and the path of a file. Raises NotFound, also for a root."""
-    shelf, path = shelved(place, request.file_id, request.index)
-    if path not in shelf.files:
+def _file(place: Place, request: Named) -> tuple[FileListing, str]:
+    """The listing and the path of a file. Raises NotFound, also for a root."""
+    listing, path = located(place, request.file_id, request.index)
+    if path not in listing.files:
         raise NotFound("this is a folder, not a file")
-    return shelf, path
+    return listing, path
 
 
-def _open(place: Place, shelf: Shelf, path: str) -> Original:
-    row = shelf.library.row(path)
+def _open(place: Place, listing: FileListing, path: str) -> Original:
+    row = listing.library.row(path)
     if row is None:
         raise NotFound(GONE)
-    return place.kept("originals", Originals).of(row, shelf.roots)
+    return place.kept("originals", Originals).of(row, listing.roots)
 
 
-def _original(place: Place, shelf: Shelf, path: str) -> tuple[Original | None, str]:
+def _original(place: Place, listing: FileListing, path: str) -> tuple[Original | None, str]:
     """The file on the disk, or why it cannot be opened."""
     try:
-        return _open(place, shelf, path), ""
+        return _open(place, listing, path), ""
     except ApiError as error:
         return None, f"{str(error)[:1].upper()}{str(error)[1:]}."
 
@@ -313,7 +313,13 @@ ENDPOINTS = (
         "GET", "/api/documents/{file_id}", document, Named, Document, summary="a file and its documents", heavy=True
     ),
     Endpoint(
-        "GET", "/api/documents/{file_id}/place", spread, Quote, Spread, summary="where a quote stands", heavy=True
+        "GET",
+        "/api/documents/{file_id}/place",
+        place_of_quote,
+        Quote,
+        QuotePlace,
+        summary="where a quote stands",
+        heavy=True,
     ),
     Endpoint("GET", "/api/documents/{file_id}/text", text, Text, Window, summary="stored text of a document"),
     Endpoint(

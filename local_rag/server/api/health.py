@@ -24,7 +24,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class SignIn:
     """How a page can sign in: with the token of an address always, with a password where the server has one."""
 
     password: bool
@@ -56,8 +56,8 @@ def openapi(place: Place, request: Nothing) -> dict[str, Any]:
     return document()
 
 
-def door(place: Place, request: Nothing) -> Door:
-    return Door(place.sessions.takes_password)
+def sign_in(place: Place, request: Nothing) -> SignIn:
+    return SignIn(place.sessions.takes_password)
 
 
 def start(place: Place, request: Start) -> SignedIn:
@@ -83,7 +83,7 @@ def end(place: Place, request: End) -> SignedIn:
 ENDPOINTS = (
     Endpoint("GET", "/api/health", health, response=Health, summary="whether the server answers"),
     Endpoint("GET", "/api/openapi.json", openapi, response=dict, summary="this API as an OpenAPI document"),
-    Endpoint("GET", "/api/session", door, response=Door, access="open", summary="how a page can sign in"),
+    Endpoint("GET", "/api/session", sign_in, response=SignIn, access="open", summary="how a page can sign in"),
     Endpoint("POST", "/api/session/start", start, Start, SignedIn, "open", "sign a page in"),
     Endpoint("POST", "/api/session/end", end, End, SignedIn, "session", "sign the page out"),
 )

@@ -14,10 +14,10 @@ from local_rag.core.errors import IndexMissing
 from local_rag.server.endpoints import Endpoint, Request
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_ids import file_id
+from local_rag.server.file_listings import FileListing, listings_of, shown
 from local_rag.server.folders import allowed_roots, folder_below, folders_in
-from local_rag.server.indexing import How, Note, indexing_of
+from local_rag.server.indexing import Note, SyncProgress, indexing_of
 from local_rag.server.page_pictures import pictures_of
-from local_rag.server.shelf import Shelf, shelves_of, shown
 from local_rag.server.sse import Events
 from local_rag.text.display import plural, short_path
 from local_rag.text.urls import is_url
@@ -85,7 +85,7 @@ class SkippedView:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedRoot:
     """A folder below which the page may index."""
 
     file_id: str
@@ -102,8 +102,8 @@ class IndexView:
 
     index: str
     exists: bool
-    allowed: Sequence[Allowed]
-    syncing: How | None
+    allowed: Sequence[AllowedRoot]
+    syncing: SyncProgress | None
     hint: str
     about: str = ""
     files: int = 0
@@ -185,11 +185,11 @@ class Forgotten:
 def index(place: Place, request: Of) -> IndexView:
     settings = place.settings_of(request.index)
     name = shown(short_path(settings.values.index))
-    allowed = [Allowed(key, shown(short_path(root))) for key, root in allowed_roots(place, request.index).items()]
-    syncing = indexing_of(place).how
+    allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in allowed_roots(place, request.index).items()]
+    syncing = indexing_of(place).progress
     try:
-        shelf = shelves_of(place).of(settings.index_path)
-        status = shelf.status
+        listing = listings_of(place).of(settings.index_path)
+        status = listing.status
     except IndexMissing:
         return IndexView(name, False, allowed, syncing, "local-rag index FOLDER")
     return IndexView(
@@ -201,8 +201,8 @@ def index(place: Place, request: Of) -> IndexView:
         about=shown(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
         embedder=shown(status.embedder),
-        roots=_roots(shelf),
-        skipped=_skipped(shelf),
+        roots=_roots(listing),
+        skipped=_skipped(listing),
     )
 
 
@@ -237,11 +237,11 @@ def forget(place: Place, request: Forget) -> Forgotten:
     from local_rag.runtime.opening import open_index
 
     settings = place.settings_of(request.index)
-    shelf = shelves_of(place).of(settings.index_path)
-    if unknown := [identity for identity in request.files if identity not in shelf.paths]:
+    listing = listings_of(place).of(settings.index_path)
+    if unknown := [identity for identity in request.files if identity not in listing.paths]:
         raise NotFound(f"{plural(len(unknown), 'of these is', 'of these are')} not in the index (any more)")
-    names = [shelf.paths[identity] for identity in request.files]
-    roots = {root.path for root in shelf.roots}
+    names = [listing.paths[identity] for identity in request.files]
+    roots = {root.path for root in listing.roots}
     files = [Path(name) for name in names if not is_url(name) and name not in roots]
     with indexing_of(place).alone(), open_index(settings, reembed=True) as opened:
         patterns = opened.keep_out(files) if request.keep_out and files else []
@@ -265,14 +265,14 @@ def _synced(place: Place, name: str | None, paths: list[Path]) -> Events:
     from local_rag.runtime.indexing import index_files
 
     settings = place.settings_of(name)
-    shelves, pictures = shelves_of(place), pictures_of(place)  # the place may be closing when the work ends
+    listings, pictures = listings_of(place), pictures_of(place)  # the place may be closing when the work ends
     if not paths:
-        shelves.of(settings.index_path)  # raises IndexMissing before anything is made
+        listings.of(settings.index_path)  # raises IndexMissing before anything is made
 
     def work(display: Display) -> Report:
         report, _ = index_files(settings, Wanted(paths), display)
         pictures.forget()
-        return _report(report, shelves.of(settings.index_path))
+        return _report(report, listings.of(settings.index_path))
 
     return indexing_of(place).events(work)
 
@@ -291,45 +291,46 @@ def _allowed(place: Place, request: Below) -> Path:
 
 def _known(place: Place, name: str | None) -> Sequence[Root]:
     try:
-        return shelves_of(place).of(place.settings_of(name).index_path).roots
+        return listings_of(place).of(place.settings_of(name).index_path).roots
     except IndexMissing:
         return ()
 
 
-def _roots(shelf: Shelf) -> list[RootView]:
+def _roots(listing: FileListing) -> list[RootView]:
     return [
         RootView(
             file_id(root.path),
             shown(short_path(root.path)),
-            shelf.counts.get(root.path, 0),
+            listing.counts.get(root.path, 0),
             tuple(map(shown, root.excludes)),
             root.follow_links,
             root.secrets,
             Path(root.path).exists(),
         )
-        for root in shelf.roots
+        for root in listing.roots
     ]
 
 
-def _skipped(shelf: Shelf) -> list[SkippedView]:
+def _skipped(listing: FileListing) -> list[SkippedView]:
     """What the last syncs reported, by reason and name."""
     views = [
-        _skipped_view(shelf, path, reason, path in shelf.files) for path, reason in shelf.library.not_indexed().reported
+        _skipped_view(listing, path, reason, path in listing.files)
+        for path, reason in listing.library.not_indexed().reported
     ]
     return sorted(views, key=lambda view: (view.reason, view.label.casefold()))
 
 
-def _skipped_view(shelf: Shelf, path: str, reason: str, partly: bool) -> SkippedView:
+def _skipped_view(listing: FileListing, path: str, reason: str, partly: bool) -> SkippedView:
     fix = next((fix for sign, fix in FIXES if sign in reason), "")
     if "{folder}" in fix:
-        folders = (root.path for root in shelf.roots if Path(path).is_relative_to(root.path))
+        folders = (root.path for root in listing.roots if Path(path).is_relative_to(root.path))
         fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
-    return SkippedView(shown(shelf.label(path)), shown(reason), shown(fix), partly)
+    return SkippedView(shown(listing.label(path)), shown(reason), shown(fix), partly)
 
 
-def _report(report: SyncReport, shelf: Shelf) -> Report:
+def _report(report: SyncReport, listing: FileListing) -> Report:
     def views(files: Sequence[Skipped]) -> list[SkippedView]:
-        return [_skipped_view(shelf, file.path, file.reason, file.path in shelf.files) for file in files]
+        return [_skipped_view(listing, file.path, file.reason, file.path in listing.files) for file in files]
 
     return Report(
         new=len(report.new),
@@ -343,11 +344,11 @@ def _report(report: SyncReport, shelf: Shelf) -> Report:
         seconds=report.seconds,
         skipped=views(report.skipped),
         kept=views(report.kept),
-        removed_files=[shown(shelf.label(path)) for path in report.removed[:LISTED]],
+        removed_files=[shown(listing.label(path)) for path in report.removed[:LISTED]],
     )
 
 
-_EVENTS = {"progress": How, "note": Note, "report": Report}
+_EVENTS = {"progress": SyncProgress, "note": Note, "report": Report}
 
 ENDPOINTS = (
     Endpoint("GET", "/api/index", index, Of, IndexView, summary="what is indexed, from where, and what was skipped"),

@@ -54,7 +54,7 @@ class FileView:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class FileListing:
     """All files of an index as of one commit, by their paths and in the order of these; what else is asked for is read.
 
     What a page of a list does not show is computed when it is asked for, and kept until the next commit.
@@ -67,7 +67,7 @@ class Shelf:
     label: PathLabels
 
     @classmethod
-    def of(cls, library: Library) -> Shelf:
+    def of(cls, library: Library) -> FileListing:
         listing = library.listing()
         files = sorted(listing.files, key=lambda file: file.path.casefold())
         label = PathLabels(root.path for root in listing.roots)
@@ -93,18 +93,18 @@ class Shelf:
         return Index.inspect(self.library.folder, outlined=True)
 
     @cached_property
-    def _haystacks(self) -> Sequence[str]:
+    def _texts(self) -> Sequence[str]:
         return [
             shown(f"{self.label(path)} {title} {author}").casefold() for _, path, title, author in self.files.values()
         ]
 
     def filtered(self, typed: str) -> Sequence[FileName]:
         """The files whose name, title or author holds every word that was typed."""
-        words, files = typed.casefold().split(), [*self.files.values()]
-        if not words:
+        terms, files = typed.casefold().split(), [*self.files.values()]
+        if not terms:
             return files
-        pairs = zip(files, self._haystacks, strict=True)
-        return [file for file, haystack in pairs if all(word in haystack for word in words)]
+        pairs = zip(files, self._texts, strict=True)
+        return [file for file, text in pairs if all(term in text for term in terms)]
 
     def views(self, files: Sequence[FileName]) -> list[FileView]:
         """These files as a client sees them, in their order; those that have left the index are left out."""
@@ -112,46 +112,46 @@ class Shelf:
         return [_view(rows[file.path], self.label) for file in files if file.path in rows]
 
 
-class Shelves:
-    """The shelf of every index folder that was looked into. Serves several threads."""
+class FileListings:
+    """The listing of every index folder that was looked into. Serves several threads."""
 
     def __init__(self) -> None:
-        self._shelves: dict[Path, Shelf] = {}
+        self._listings: dict[Path, FileListing] = {}
         self._lock = threading.Lock()
 
-    def of(self, folder: Path) -> Shelf:
+    def of(self, folder: Path) -> FileListing:
         """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
         with self._lock:
-            known = self._shelves.get(folder)
+            known = self._listings.get(folder)
             if known is None or known.library.generation() != known.generation:
-                known = self._shelves[folder] = Shelf.of(Library(folder))
+                known = self._listings[folder] = FileListing.of(Library(folder))
             return known
 
     def close(self) -> None:
         """Nothing is open between two calls."""
 
 
-def shelves_of(place: Place) -> Shelves:
+def listings_of(place: Place) -> FileListings:
     """Those of the place."""
-    return place.kept("shelves", Shelves)
+    return place.kept("listings", FileListings)
 
 
-def shelves(place: Place, index: str | None = None) -> list[Shelf]:
-    """Those of the indexes that are asked. Raises what `Shelves.of` raises."""
+def listings(place: Place, index: str | None = None) -> list[FileListing]:
+    """Those of the indexes that are asked. Raises what `FileListings.of` raises."""
     settings = place.settings_of(index)
-    return [shelves_of(place).of(folder) for folder in settings.index_paths.values()]
+    return [listings_of(place).of(folder) for folder in settings.index_paths.values()]
 
 
-def shelved(place: Place, identity: str, index: str | None = None) -> tuple[Shelf, str]:
-    """The shelf of a file or root by its ID, and its stored path: of the named index, else of any that is there.
+def located(place: Place, identity: str, index: str | None = None) -> tuple[FileListing, str]:
+    """The listing of a file or root by its ID, and its stored path: of the named index, else of any that is there.
 
     What was asked another day may have been asked of another index. Raises NotFound.
     """
     for folder in _folders(place, index):
         with suppress(LocalRagError):
-            shelf = shelves_of(place).of(folder)
-            if identity in shelf.paths:
-                return shelf, shelf.paths[identity]
+            listing = listings_of(place).of(folder)
+            if identity in listing.paths:
+                return listing, listing.paths[identity]
     raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
 
 
