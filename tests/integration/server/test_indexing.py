@@ -183,7 +183,7 @@ def test_a_job_ends_when_nobody_listens(indexed, place, notes):
     told.stop()
     with pytest.raises(Exception, match="stopped"):
         list(told.events)
-    assert waiting.how is None
+    assert waiting.progress is None
     assert events(indexed.post("/api/index/sync"))[-1][1]["not_embedded"] == 0, "the next one goes on"
     with Index.open(Settings.load().index_path, place.rag().embedder) as index:
         assert len(index.files()) == 32

@@ -91,6 +91,6 @@ def test_an_index_job_that_cannot_begin_is_in_nobodys_way(monkeypatch):
         patched.setattr(threading.Thread, "start", no_thread)
         with pytest.raises(RuntimeError):
             indexing_of(place).events(lambda display: "done")
-    assert indexing_of(place).how is None
+    assert indexing_of(place).progress is None
     assert [*indexing_of(place).events(lambda display: "done").events] == [("report", "done")]
     place.close()
