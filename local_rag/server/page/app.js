@@ -77,7 +77,6 @@ const KEYS = [
   ["/", "to the question box"],
   ["Alt + ↓, Alt + ↑", "the next and the previous quote, beside the answer"],
   ["Escape", "closes the document, else stops the question"],
-  ["Tab, Shift + Tab", "to the next and the previous button, mark or field"],
 ];
 
 function Keys({ onClose }) {

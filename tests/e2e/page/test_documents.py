@@ -20,6 +20,10 @@ from local_rag.server.sessions import new_token
 
 LEASE = "The notice period is three months.\nThe deposit is 1,200 euros.\nThe landlord repairs the roof."
 QUOTE = "The deposit is 1,200 euros."
+MAILS = (
+    "From a@b Thu Jan  1 00:00:00 2026\nSubject: Pot\n\nBest regards. The key lies below the pot.\n\n"
+    "From a@b Thu Jan  2 00:00:00 2026\nSubject: Shed\n\nBest regards. The spare key lies in the shed.\n\n"
+)
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [a](javascript:alert(3)) \u202egpj.exe"
 
 
@@ -32,6 +36,7 @@ def notes(tmp_path):
     lines[450] = "The anchor weighs 40 kilograms."
     (folder / "long.txt").write_text("\n".join(lines))
     (folder / "<img src=x onerror=alert(1)>.txt").write_text(HOSTILE)
+    (folder / "mails.mbox").write_text(MAILS)
     return folder
 
 
@@ -64,7 +69,7 @@ def at_quote(path, text, quote, page=None):
     return f"#/file/{file_id(str(path))}?{where}"
 
 
-def test_a_quote_is_drawn_where_it_stands_on_the_page(opened, notes):
+def test_a_quote_is_drawn_where_it_stands_on_the_page_and_marked_in_its_message(opened, notes):
     text = LEASE.replace("\n", "\n")
     with opened(at_quote(notes / "lease.pdf", text, QUOTE, page=2)) as tab:
         tab.page.locator("rect.spot").wait_for()
@@ -93,6 +98,14 @@ def test_a_quote_is_drawn_where_it_stands_on_the_page(opened, notes):
         tab.see("Page 2 of 2")
         link = tab.page.get_by_role("link", name="Open the original")
         assert re.search(r"/original#page=2$", link.get_attribute("href")) and link.get_attribute("target") == "_blank"
+        with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:
+            (shed,) = index.search("spare key shed", 1, mode="words")
+        start = shed.metadata["start"] + shed.page_content.index("Best regards.")
+        where = f"chunk_id={shed.metadata['chunk_id']}&start={start}&end={start + 13}&quote=Best+regards."
+        tab.page.goto(f"http://{tab.origin}/#/file/{file_id(str(notes / 'mails.mbox'))}?{where}")
+        tab.see("Part 2 of 2")
+        tab.see("The spare key lies in the shed.")
+        assert tab.page.locator(".stored mark").inner_text() == "Best regards."
 
 
 def test_a_page_without_a_certain_place_stays_clean_and_says_so(opened, notes):
@@ -130,9 +143,9 @@ def test_a_hostile_name_and_text_are_words(opened, notes):
 
 def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, notes):
     with opened("#/index", axe=True) as tab:
-        tab.see("3 files")
+        tab.see("4 files")
         tab.page.get_by_role("searchbox", name="Filter by name").fill("LONG")
-        tab.see("1 of 3 files")
+        tab.see("1 of 4 files")
         tab.page.get_by_role("checkbox", name="Choose notes/long.txt").check()
         assert tab.axe() == []
         tab.page.get_by_role("button", name="Forget 1 file").click()
@@ -193,6 +206,9 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
     with browser.tab(f"{server.url}#/search", axe=True) as tab:
         box = tab.page.get_by_role("searchbox", name="Search your files")
         assert box.evaluate("(box) => box === document.activeElement")
+        tab.page.get_by_role("button", name="Settings").click()
+        tab.page.get_by_label("Search by").select_option("words")
+        tab.page.get_by_label("Dated since").fill("2025-01-01")
         box.fill('roof "in May"')
         box.press("Enter")
         tab.see("3 of 9 passages are embedded")
@@ -203,4 +219,5 @@ def test_a_search_shows_passages_and_opens_the_document_beside_them(browser, ser
         tab.page.get_by_role("button", name="Close the document").click()
         tab.page.locator(".stored").wait_for(state="detached")
         assert "#/search?q=roof+%22in+May%22" in tab.page.url
-    assert server.posted[-1][1]["query"] == 'roof "in May"'
+    sought = {"query": 'roof "in May"', "k": 10, "mode": "words", "after": "2025-01-01"}
+    assert server.posted[-1] == ("search", sought)

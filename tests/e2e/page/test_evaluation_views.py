@@ -119,11 +119,13 @@ def test_judged_answers_become_cases_on_which_an_evaluation_is_started_and_read(
     tab.page.get_by_role("checkbox", name="self-rag").uncheck()
     tab.page.get_by_role("checkbox", name="plain").check()
     tab.page.get_by_label("How many cases").fill("1")
+    tab.page.get_by_label("Your notes on it").fill("before the fence is mended")
     assert tab.axe() == []
     tab.page.get_by_role("button", name="Start").click()
     tab.page.get_by_role("progressbar").wait_for()
     tab.page.get_by_role("link", name="Look at what came out").click(timeout=300_000)
     tab.page.get_by_role("heading", name=re.compile("Retrieval")).first.wait_for()
+    tab.see("before the fence is mended")
     assert tab.axe() == []
     with tab.page.context.expect_page() as opened:
         tab.page.get_by_role("link", name="Report").click()

@@ -38,6 +38,9 @@ def test_axe_has_no_serious_finding(browser, server, width, scheme):
     options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "reduced_motion": "reduce"}
     with browser.tab(server.url, axe=True, **options) as tab:
         tab.see("What do you want to know?")
+        tab.page.get_by_role("button", name="Settings").click()
+        tab.page.get_by_label("Files").fill("*.pdf")
+        tab.page.get_by_role("button", name="Files: *.pdf").wait_for()
         assert tab.axe() == []
         working(server)
         tab.ask(QUESTION)

@@ -13,7 +13,7 @@ export function LiveTurn({ asking, onOpen, onAgain }) {
   const [open, setOpen] = useState(detailed);
   const working = isUnderWay(asking);
   const toggle = (event) => setOpen((detailed = event.currentTarget.open));
-  return html`<article class="turn live" aria-label=${question} aria-busy=${working}>
+  return html`<article class="turn" aria-label=${question} aria-busy=${working}>
     <h2 class="question">${question}</h2>
     ${phase === "queued" && html`<p class="status"><span class="badge">Waiting</span> <span>${before(position)}</span></p>`}
     <${Stages} stages=${stages} phase=${phase} />

@@ -11,7 +11,7 @@ export function Passages({ passages, verdicts = [], onOpen }) {
   return html`<ol class="stack">${passages.map((passage) => {
     const graded = verdicts.filter((verdict) => verdict.chunk_id === passage.chunk_id);
     return html`<li key=${passage.chunk_id} class=${`passage ${toneOf(graded.at(-1)?.verdict)}`}>
-      <span class="row"><button class="where" onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
+      <span class="row"><button onClick=${(event) => onOpen?.(passage, event.currentTarget)}><bdi>${placeOf(passage)}</bdi></button>
         <bdi class="small">${joined([passage.title, passage.date?.slice(0, 10)])}</bdi><span class="small">${scoresOf(passage)}</span></span>
       ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
       <p class="text">${passage.text}</p>

@@ -1,23 +1,21 @@
 // The document beside a view: which quotes can be stepped through, and which of them is open.
-import { html, say, useCallback, useEffect, useRef, useState, useWindow } from "../html.js";
+import { html, say, useEffect, useRef, useState, useWindow } from "../html.js";
 import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
 
+const NONE = { list: [], at: 0, opener: null };
+
 // Alt + arrows step from wherever the focus is; closing gives the focus back to what opened it.
 export function useQuotes() {
-  const [state, setState] = useState({ list: [], at: 0, opener: null });
-  const pane = useRef(null);
-  const latest = useRef(state);
-  latest.current = state;
-  const step = useCallback((by) => setState((now) => (now.list.length ? { ...now, at: (now.at + by + now.list.length) % now.list.length } : now)), []);
-  const close = useCallback(() => {
-    const { opener } = latest.current;
-    setState({ list: [], at: 0, opener: null });
+  const [{ list, at, opener }, setState] = useState(NONE), pane = useRef(null);
+  const step = (by) => setState({ list, at: (at + by + list.length) % list.length, opener });
+  const open = (list, quote, opener) => setState({ list, at: list.indexOf(quote), opener });
+  const close = () => {
+    setState(NONE);
     if (opener?.isConnected) opener.focus();
-  }, []);
-  const open = useCallback((list, quote, opener) => setState({ list, at: list.indexOf(quote), opener }), []);
-  const active = state.list[state.at] || null;
-  const position = state.list.length > 1 ? `${state.at + 1} of ${state.list.length}` : "";
+  };
+  const active = list[at] || null;
+  const position = list.length > 1 ? `${at + 1} of ${list.length}` : "";
   useEffect(() => {
     if (!active) return;
     say(`${placeOf(active)}${position && `, quote ${position}`}`);

@@ -36,7 +36,7 @@ export default function Ask({ route }) {
 
   const send = (question) => ask({ question, thread: name, ...requested(settings) });
   const again = () => ask({ ...asking.request, thread: name });
-  const openPassage = useCallback((passage, opener) => quotes.open([passage], passage, opener), []);
+  const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const stoppedBefore = !here && thread.stopped;
 
@@ -60,7 +60,8 @@ export default function Ask({ route }) {
 function Welcome() {
   const [{ value: index }] = useReply("index");
   return html`<div class="welcome"><p class="question">What do you want to know?</p>
-    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine.</p>
+    <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say. Nothing leaves this machine unasked.</p>
+    ${index?.about && html`<p class="small">${index.about}</p>`}
     ${index && !index.exists && html`<${NoIndex} hint=${index.hint} />`}</div>`;
 }
 

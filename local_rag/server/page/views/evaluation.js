@@ -27,7 +27,7 @@ function All() {
       <div class="row"><h2 class="fill">Evaluations</h2>${compare}</div>
       ${value.evaluations.length ? html`<ul class="list">${value.evaluations.map((each) => html`<li key=${each.id} class="row">${check(each.id, `${each.name} of ${each.started}`)}
         <span class="fill stack-tight"><a href=${to("evaluation", [each.id])}><bdi>${each.name}</bdi>, ${many(each.cases, "case")}</a>${about(each)}
-          <span class="row">${each.graphs.map((graph) => html`<span class="badge" title="answers that contain the expected one">${graph} ${each.contained[graph] == null ? "" : `${Math.round(each.contained[graph] * 100)} %`}</span>`)}
+          <span class="row">${each.graphs.map((graph) => html`<span class="badge">${graph}${each.contained[graph] != null && `: ${Math.round(each.contained[graph] * 100)} % right`}</span>`)}
             ${!each.finished && html`<span class="badge warn">not finished</span>`}</span></span>${report(each)}</li>`)}</ul>` : html`<p class="empty">No evaluation yet.</p>`}`}
     <${Judged} /></div>`;
 }
@@ -91,7 +91,7 @@ function Judged() {
 const One = ({ id }) => html`<${Reply} path=${path("evaluations", id)}>${(value) => html`
   <p class="small"><a href="#/evaluation">All evaluations</a></p>
   <div class="row"><h1 class="fill"><bdi>${value.evaluation.name}</bdi></h1>${report(value.evaluation)}</div>
-  <${Notes} lines=${value.notes} />${value.tables.map((table) => html`<${Table} ...${table} />`)}
+  <${Notes} lines=${[...value.facts.filter(([name]) => name === "notes").map(([, text]) => text), ...value.notes]} />${value.tables.map((table) => html`<${Table} ...${table} />`)}
   ${value.failures.length > 0 && html`<h2>Failures</h2><${Notes} lines=${value.failures} />`}
   <${Facts} title="How it was made" facts=${value.facts} />`}<//>`;
 

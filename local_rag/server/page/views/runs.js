@@ -67,7 +67,7 @@ function Replay({ value }) {
       <span class="small">${at} of ${count}</span></div>
     <div class="split"><div><${Graph} name=${value.run.graph} path=${path} running=${now} ended=${!now && value.answer} /></div>
       <ol class="stack">${steps.slice(0, at).map((step) => html`<li class="stack-tight">
-        <span class="row"><strong>${sentence(step.node)}</strong><span class="small">${step.seconds === null ? "not finished" : duration(step.seconds)}, after ${duration(step.at)}</span></span>
+        <span class="row"><strong>${sentence(step.node)}</strong><span class="small">${step.seconds === null ? "not finished" : duration(step.seconds)}, began at ${duration(step.at)}</span></span>
         ${step.events.map(({ verdict, text }) => (verdict ? html`<${Verdict} verdict=${verdict} />` : html`<bdi class="small">${text}</bdi>`))}</li>`)}</ol></div>`;
 }
 
@@ -81,4 +81,4 @@ const Compared = ({ first, second }) => html`<${Reply} path=${path("runs", "comp
   <p>${many(value.common, "passage")} in both${value.reordered ? ", in another order" : ""}.</p>
   ${["verdicts", "answer", "conditions"].map((part) => value[part].length > 0 && html`<${Table} title=${sentence(part)} head=${["", "first", "second"]} numbers=${3} rows=${value[part].map((each) => [each.name, each.first, each.second])} />`)}
   <${Table} title="Costs" head=${["", "first", "second", "times"]} rows=${value.costs.filter((cost) => cost.first || cost.second).map((cost) =>
-    [cost.name, ...[cost.first, cost.second].map((each) => (Number.isInteger(each) ? each : each.toFixed(2))), cost.ratio && cost.ratio.toFixed(2)])} />`}<//>`;
+    [sentence(cost.name), ...[cost.first, cost.second].map((each) => (Number.isInteger(each) ? each : each.toFixed(2))), cost.ratio && cost.ratio.toFixed(2)])} />`}<//>`;

@@ -29,7 +29,7 @@ export default function Search({ route: { query: { q = "", ...given } } }) {
     );
   };
   useEscape(quotes);
-  useLater(400, passages && (() => search()), [settings]);
+  useLater(400, (passages || error) && (() => box.current.form.checkValidity() && search()), [settings]);
   useEffect(() => {
     box.current.focus();
     search();
