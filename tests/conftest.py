@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import importlib.metadata
 import itertools
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import sys
+import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -19,6 +24,12 @@ from local_rag.diagnostics.recorder.recorded_process import TO_ADDRESS
 pytest.register_assert_rewrite("local_rag.engines.contract")
 _CALLS_OUT: list[str] = []
 HOMES = itertools.count()
+CHECKOUT = Path(__file__).parents[1]
+CONVERTED = CHECKOUT / ".pytest_cache" / "d" / "converted"
+"""Where a run of the tests leaves its conversions to the next; `pytest --cache-clear` deletes them."""
+
+CONVERTED_BY = ("local_rag/index/embed", "local_rag/engines/evaluator")
+FOLDERS = ("embedders", "evaluators")
 
 
 def _guard(event, arguments):
@@ -97,16 +108,60 @@ def at_home(patched, folder):
 
 @pytest.fixture(scope="session")
 def converted(cache):
-    """The cache with MiniLM and the evaluator converted in it, which takes seconds: once for all workers of a run."""
-    from support.fakes_index import minilm
+    """The cache with MiniLM and the evaluator converted in it, which takes half a minute: once for a checkout."""
+    from support.fakes_index import minilm, quick_minilm
     from support.shipped_evaluator import shipped_evaluator
 
     with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")
+        kept = CONVERTED / conversions_key()
+        if kept.is_dir() and not any((cache / name).exists() for name in FOLDERS):
+            for name in FOLDERS:
+                link_tree(kept / name, cache / name)
         minilm().load()
+        quick_minilm().load()  # one that is in memory is shared by all who load it later
         if shipped_evaluator():
             shipped_evaluator().load()
+            keep(cache, kept)
     return cache
+
+
+def conversions_key():
+    """What the conversions are made with: our own sources and the libraries."""
+    sources = [file for folder in CONVERTED_BY for file in sorted((CHECKOUT / folder).rglob("*")) if file.is_file()]
+    digest = hashlib.sha256()
+    for file in sources:
+        if "__pycache__" not in file.parts:
+            digest.update(file.read_bytes())
+    for name in ("openvino", "torch", "sentence-transformers", "transformers", "tokenizers", "numpy"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            digest.update(f"{name} {importlib.metadata.version(name)}".encode())
+    return digest.hexdigest()[:16]
+
+
+def keep(cache, kept):
+    """Leave the conversions to later runs, in one step, and nothing of earlier sources."""
+    if kept.is_dir():
+        return
+    shutil.rmtree(CONVERTED, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        CONVERTED.mkdir(parents=True)
+        draft = Path(tempfile.mkdtemp(dir=CONVERTED))
+        for name in FOLDERS:
+            link_tree(cache / name, draft / name)
+        draft.rename(kept)
+
+
+def link_tree(source, target):
+    """The same files in another folder; a copy of each where the file system links none."""
+
+    def link(file, other):
+        try:
+            os.link(file, other)
+        except OSError:
+            shutil.copy2(file, other)
+
+    shutil.copytree(source, target, copy_function=link)
 
 
 @pytest.fixture

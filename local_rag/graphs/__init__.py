@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 from local_rag.graphs.adaptive import adaptive
+from local_rag.graphs.checkpoints import without_file_texts
 from local_rag.graphs.crag import crag
 from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
-from local_rag.graphs.untraced import Graph
+from local_rag.graphs.untraced import Graph, Untraced
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 
 class Builder(Protocol):
@@ -24,3 +29,17 @@ GRAPHS: dict[str, Builder] = {
     "crag": crag,
     "adaptive": adaptive,
 }
+
+
+def compiled(name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None) -> Untraced:
+    """The graph of that name, ready to run, as `Graph.compile` gives it.
+
+    A graph holds nothing of a question, and to build one takes longer than many questions do: all who are wired alike
+    share its nodes.
+    """
+    return _built(name, options).copy({"checkpointer": checkpointer and without_file_texts(checkpointer)})
+
+
+@lru_cache(maxsize=32)
+def _built(name: str, options: Options) -> Untraced:
+    return GRAPHS[name](options).compile(name=name)

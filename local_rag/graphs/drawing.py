@@ -99,16 +99,15 @@ class DrawnEdge:
 
 def layout(name: str, options: Options | None = None) -> tuple[list[LaidOutNode], list[DrawnEdge]]:
     """The graph in layers from top to bottom (Sugiyama et al. 1981), from (0, 0) on. Raises UsageError for no such."""
-    from grandalf.graphs import Edge, Vertex
-    from grandalf.graphs import Graph as Drawable
+    from grandalf.graphs import Edge, Vertex, graph_core
     from grandalf.layouts import SugiyamaLayout, VertexViewer
 
     graph = _drawable(name, options)
     vertices = {id_: Vertex(id_) for id_ in graph.nodes}
     for vertex in vertices.values():
         vertex.view = VertexViewer(NODE_WIDTH, NODE_HEIGHT)
-    drawn = Drawable([*vertices.values()], [Edge(vertices[edge.source], vertices[edge.target]) for edge in graph.edges])
-    sugiyama = SugiyamaLayout(drawn.C[0])
+    edges = [Edge(vertices[edge.source], vertices[edge.target]) for edge in graph.edges]
+    sugiyama = SugiyamaLayout(graph_core([*vertices.values()], edges))  # grandalf's Graph has a set of them: any order
     sugiyama.xspace, sugiyama.yspace = NODE_WIDTH / 3, NODE_HEIGHT
     sugiyama.init_all(roots=[vertices["__start__"]], optimize=True)
     sugiyama.draw()

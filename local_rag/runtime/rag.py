@@ -294,7 +294,7 @@ class Rag:
         With a `checkpointer` it remembers the turns of each `thread_id`, and follow-ups are made whole. Raises
         UsageError for an unknown graph, and for `strict` with one that does not check its answers.
         """
-        from local_rag.graphs import GRAPHS
+        from local_rag.graphs import GRAPHS, compiled
         from local_rag.graphs.deps import Options, recursion_limit
 
         if name not in GRAPHS:
@@ -310,8 +310,7 @@ class Rag:
             ours = checkpointer is None or (self._threads is not None and checkpointer is self._threads.saver)
             if ours and key in self._graphs:
                 return self._graphs[key]
-            options = Options.of(values, memory=checkpointer is not None)
-            graph = GRAPHS[name](options).compile(checkpointer, name=name)
+            graph = compiled(name, Options.of(values, memory=checkpointer is not None), checkpointer)
             graph = graph.with_contexts(partial(self.context, graph=name))
             callbacks = [self.spans] if self.spans else []
             configured = graph.with_config(recursion_limit=recursion_limit(values.limits), callbacks=callbacks)

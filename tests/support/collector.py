@@ -48,7 +48,7 @@ def collector(path="/v1/traces"):
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         collected.url = f"http://127.0.0.1:{server.server_port}{path}"
         yield collected

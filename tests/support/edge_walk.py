@@ -13,7 +13,7 @@ from local_rag.config.values import Values
 from local_rag.core.cancel import Cancel
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Thought
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.web.search import Off
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
@@ -94,6 +94,10 @@ WIRINGS = {
 """The settings that change the wiring of each graph; the first are the default ones."""
 
 
+OFFLINE = ("plain", "self-rag")
+"""Graphs that have no web: its scripts are no others for them."""
+
+
 @dataclass(frozen=True)
 class Walk:
     """The edges that a wiring draws, with their labels, and those that the scripts take, with the first that does."""
@@ -113,7 +117,7 @@ class Walk:
 def walk(name, settings=None, *, memory=False):
     """Every script on one graph, wired as these settings ask for."""
     values = Values(**(settings or {}))
-    graph = GRAPHS[name](Options.of(values, memory=memory)).compile()
+    graph = compiled(name, Options.of(values, memory=memory))
     drawn: dict[tuple[str, str], str] = {}
     for edge in graph.get_graph().edges:
         assert (edge.source, edge.target) not in drawn, "one edge for each pair, so that a path names its edges"
@@ -121,6 +125,8 @@ def walk(name, settings=None, *, memory=False):
         drawn[edge.source, edge.target] = label
     taken: dict[tuple[str, str], str] = {}
     for script in SCRIPTS:
+        if name in OFFLINE and "--web" in script.flags:
+            continue
         for edge in pairwise([START, *_path(graph, script, values), END]):
             taken.setdefault(edge, script.shown)
     return Walk(drawn, taken)

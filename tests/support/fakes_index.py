@@ -49,6 +49,13 @@ def minilm():
     return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder)
 
 
+@cache
+def quick_minilm():
+    """MiniLM as it embeds passages by the thousand."""
+    settings = Settings.load()
+    return SentenceTransformerEmbedder(load_models(settings).embedder("minilm"), settings.cache_folder, quick=True)
+
+
 class RememberingEmbedder(SentenceTransformerEmbedder):
     """Keeps the vector of every passage: many tests ask about the same few, and vectors are most of their time."""
 

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from local_rag.graphs import GRAPHS
-from local_rag.graphs.checkpoints import without_file_texts
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import recursion_limit
 from support.fakes import ScriptedEngine
 
 QUESTION = "What does the plan cost?"
 COMPARED = "generation status reason documents citations decisions usage path tries spent removed dropped grade".split()
-
-
-@cache
-def _built(name, options):
-    return GRAPHS[name](options).compile(name=name)
-
-
-def compiled(name, options, saver):
-    """As `Graph.compile` gives it. A graph holds nothing of a question, and to build one takes longer than that."""
-    return _built(name, options).copy({"checkpointer": without_file_texts(saver)})
 
 
 def answer_of(state):

@@ -17,7 +17,7 @@ from local_rag.config.models import EvaluatorSpec, Models, packaged_file
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.core.readings import Calibration
 from local_rag.engines.evaluator import calibration
-from local_rag.index.embed import weights
+from local_rag.index.embed import encoders, weights
 
 WEIGHTS = "evaluator.safetensors"
 CONFIG = "config.json"
@@ -170,10 +170,8 @@ def _check_contents(files: Files) -> None:
     if lacking := [head for head in files.config.heads if f"{head}.weight" not in tensors]:
         raise ValueError(f"{WEIGHTS} has no tensor {lacking[0]}.weight")
     if files.tokenizer.parent == files.folder:
-        from tokenizers import Tokenizer
-
         try:
-            Tokenizer.from_file(str(files.tokenizer))
+            encoders.tokenizer(files.tokenizer, "evaluator")
         except Exception as error:  # the library raises no class of its own
             raise ValueError(f"{_TOKENIZER}: {error}") from error
 

@@ -47,7 +47,7 @@ def header_of(document: Document) -> str:
 
 
 class Inputs:
-    """Makes windows of at most `window` tokens. `tokenizer` becomes this object's own; it may be used by any thread."""
+    """Makes windows of at most `window` tokens. `tokenizer` is for such objects alone; any thread may use it."""
 
     def __init__(self, tokenizer: Tokenizer, window: int = WINDOW) -> None:
         tokenizer.no_truncation()

@@ -66,15 +66,13 @@ def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None
 
 
 def _load(files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
-    from tokenizers import Tokenizer
-
     known = conversion_of(files, cache)
     if (known is None or known.why) and on_load:
         on_load()
     if known is None and cache:
         folder = cache / FOLDER / files.fingerprint
         known = conversion.convert(folder, CONVERTER, files.folder, files.config.window, files.base)
-    inputs = Inputs(Tokenizer.from_file(str(files.tokenizer)), files.config.window)
+    inputs = Inputs(encoders.tokenizer(files.tokenizer, "evaluator"), files.config.window)
     if known is not None and not known.why:
         try:
             return Loaded(encoders.OpenVinoModel(known), inputs, known)

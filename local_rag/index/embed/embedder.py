@@ -206,21 +206,20 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        tokenizer = self._new_tokenizer()
+        tokenizer = self._tokenizer_for("whole texts")
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
 
-    def _new_tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
+    def _tokenizer_for(self, use: str = "") -> Tokenizer:
+        """The tokenizer for this use; without one, for the encoders of the conversion."""
         file = weights.folder(self.spec) / "tokenizer.json"
         if not file.is_file():
             raise ModelMissing(
                 f"the embedder '{self.name}' has no {file.name} in {file.parent}",
                 hint=self.spec.install or "save the model again with a fast tokenizer",
             )
-        return Tokenizer.from_file(str(file))
+        return encoders.tokenizer(file, use or str(self.conversion_folder))
 
     @property
     def conversion_folder(self) -> Path | None:
@@ -238,7 +237,7 @@ class SentenceTransformerEmbedder:
             self.conversion = conversion.convert(folder, CONVERTER, model, self._longest)
         encoder, self.conversion = encoders.load(
             self.conversion,
-            self._new_tokenizer(),
+            self._tokenizer_for(),
             self.conversion.for_passages if self._quick and self.conversion else "f32",
             lambda: encoders.TorchEncoder(model, self._longest),
         )
@@ -291,11 +290,11 @@ class SentenceTransformerEmbedder:
         """The converted model on a device of OpenVINO."""
         if self.conversion is None or self.conversion.why:
             raise RuntimeError("the model was not converted for OpenVINO")
-        return encoders.OpenVinoEncoder(self.conversion, self._new_tokenizer(), "f32", device=device)
+        return encoders.OpenVinoEncoder(self.conversion, self._tokenizer_for(), "f32", device=device)
 
     def _exact(self) -> encoders.Encoder:
         """In float32 on the processor."""
-        model, tokenizer = weights.folder(self.spec), self._new_tokenizer()
+        model, tokenizer = weights.folder(self.spec), self._tokenizer_for()
         return encoders.load(self.conversion, tokenizer, "f32", lambda: encoders.TorchEncoder(model, self._longest))[0]
 
     @property

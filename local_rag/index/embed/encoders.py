@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -70,7 +71,7 @@ class OpenVinoEncoder:
         keep: bool = True,
         device: str = "CPU",
     ) -> None:
-        """Load it; `tokenizer` is this encoder's own, `keep` and `device` as for `compiled`."""
+        """Load it; `tokenizer` is for this conversion alone, `keep` and `device` as for `compiled`."""
         tokenizer.enable_truncation(conversion.longest)
         tokenizer.enable_padding(pad_id=conversion.pad_id, pad_token=conversion.pad_token)
         self._tokenizer = tokenizer
@@ -160,6 +161,22 @@ def _compiled(model: Path, precision: Precision, keep: bool, device: str) -> Any
         with suppress(RuntimeError):  # a kept one that is damaged, or no room for it
             return core.compile_model(str(model), device, properties | {"CACHE_DIR": str(model.parent / BLOBS)})
     return core.compile_model(str(model), device, properties)
+
+
+def tokenizer(file: Path, use: str) -> Tokenizer:
+    """The tokenizer of a file, read once in a process for all who set its options alike, which `use` names.
+
+    Reading one takes .05 s. It may be used by any thread. Raises what the library raises for a file that is none.
+    """
+    status = file.stat()
+    return _read_tokenizer(str(file), (status.st_size, status.st_mtime_ns), use)
+
+
+@lru_cache(maxsize=8)
+def _read_tokenizer(file: str, version: tuple[int, int], use: str) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(file)
 
 
 def has_bfloat16() -> bool:

@@ -12,7 +12,7 @@ from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine
 from support.remembering import Recalling, opened
 
 from local_rag.core.events import WebQuery
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, by_interrupt
 from local_rag.graphs.threads import FILE
 
@@ -29,7 +29,7 @@ class Wordy(FakeWeb):
 
 def asking(graph, engine, web, saver, **options):
     """A function (what a graph is given) -> its result, each time with Deps of its own."""
-    app = GRAPHS[graph](Options(**options)).compile(saver)
+    app = compiled(graph, Options(**options), saver)
 
     def go_on(given):
         deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
@@ -138,7 +138,7 @@ def test_a_follow_up_is_made_whole_for_the_web_once_and_paid_once():
 def test_without_a_checkpointer_nothing_leaves():
     engine, web = ScriptedEngine(**SCRIPT), FakeWeb()
     deps = Deps(FakeCorpus(), engine, web, may_search=by_interrupt)
-    result = GRAPHS["crag"]().compile().invoke({"question": "What does the plan cost?"}, context=deps)
+    result = compiled("crag").invoke({"question": "What does the plan cost?"}, context=deps)
     assert (web.queries, result["status"]) == ([], "abstained")
 
 

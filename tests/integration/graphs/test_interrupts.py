@@ -20,7 +20,7 @@ from langgraph.graph import START, StateGraph
 from support import CHECKOUT
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, chapter, passage
 from support.fakes_index import HashingEmbedder
-from support.interrupting import QUESTION, answer_of, compiled, run
+from support.interrupting import QUESTION, answer_of, run
 from typing_extensions import TypedDict
 from unit.graphs import test_graph_parts, test_graphs, test_part_by_part
 
@@ -31,7 +31,7 @@ from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
 from local_rag.core.generation import NOT_IN_PASSAGES, Rewrite
 from local_rag.core.serialization import to_plain
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.index.index import Index
 from local_rag.runtime.engine_choice import Choice
@@ -144,7 +144,7 @@ def test_crag_goes_on_before_the_web_with_what_it_had():
     app = GRAPHS["crag"](world.options).compile(saver, interrupt_before=["web_search_node"])
     app.invoke({"question": "What does the plan cost?"}, config, context=world.deps(engine))
     assert app.get_state(config).next == ("web_search_node",)
-    state = GRAPHS["crag"](world.options).compile(saver).invoke(None, config, context=world.deps(engine.going_on()))
+    state = compiled("crag", world.options, saver).invoke(None, config, context=world.deps(engine.going_on()))
     assert world.web.queries == ["plan price 2026"]
     assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1", "2", "90"]
     assert all(document.page_content for document in state["documents"])
@@ -166,7 +166,7 @@ def asked_with_a_secret(tmp_path, name, **method):
     world.corpus = corpus
     file = tmp_path / "host.sqlite"
     with SqliteSaver.from_conn_string(str(file)) as saver:
-        app = GRAPHS[name](world.options).compile(saver)
+        app = compiled(name, world.options, saver)
         config = {"configurable": {"thread_id": "1"}}
         app.invoke({"question": "What does it cost?"}, config, context=world.deps(world.engine))
     return bytes_of(file)
@@ -284,7 +284,7 @@ def test_what_was_asked_of_a_second_source_never_leaves_for_the_web():
     engine = Rewording(relevant=["yyyy", "nnnn", "y"])
     world, saver, config = World(engine, memory=True), InMemorySaver(), {"configurable": {"thread_id": "1"}}
     world.web = SavedPages()
-    app = GRAPHS["crag"](world.options).compile(saver)
+    app = compiled("crag", world.options, saver)
     app.invoke({"question": QUESTION}, config, context=world.deps(engine))
     before = ["web_search_node"]
     app.invoke({"question": "And what else?"}, config, context=world.deps(engine), interrupt_before=before)
@@ -302,7 +302,7 @@ def test_a_saver_reads_the_types_of_a_state_and_no_others_without_a_word(strict,
     run("self-rag", Options(candidates=True), lambda: saver, world.deps, interrupt_before="*")
     assert caplog.text == ""
     foreign = serde.dumps_typed(Heading(1, 2, "of another program"))
-    read = GRAPHS["self-rag"]().compile(saver).checkpointer.serde.loads_typed(foreign)
+    read = compiled("self-rag", checkpointer=saver).checkpointer.serde.loads_typed(foreign)
     assert read == {"start": 1, "level": 2, "text": "of another program"}
 
 
@@ -331,8 +331,9 @@ import json, sys
 from langgraph.checkpoint.sqlite import SqliteSaver
 from support.fakes import FakeWeb, ScriptedEngine
 from support.fakes_index import HashingEmbedder
-from support.interrupting import QUESTION, answer_of, compiled
+from support.interrupting import QUESTION, answer_of
 from local_rag.core.serialization import to_plain
+from local_rag.graphs import compiled
 from integration.graphs.test_interrupts import PARTED, World
 
 with SqliteSaver.from_conn_string(sys.argv[1]) as saver:

@@ -11,7 +11,7 @@ from local_rag.config.values import AnswerShape, Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -22,7 +22,7 @@ DE, EN = "Was kostet der Plan?", "What does the plan cost?"
 
 def ended(name, question, engine, *, language="question", **deps):
     deps = Deps(FakeCorpus(), engine, FakeWeb(enabled=False), answer=AnswerShape(language=language), **deps)
-    return final_state(GRAPHS[name](TUTORIAL).compile(), deps, question)
+    return final_state(compiled(name, TUTORIAL), deps, question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)

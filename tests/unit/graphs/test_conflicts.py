@@ -10,7 +10,7 @@ from support.reading import ScriptedEvaluator
 from local_rag.config.values import Limits
 from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Note
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.disagreement import disagreeing
 from local_rag.graphs.statements import holds_answer
@@ -42,7 +42,7 @@ def state_of(graph="self-rag", passages=VERSIONS, question=QUESTION, evaluator=N
         Limits(),
         evaluator=evaluator or ScriptedEvaluator(ANSWERS),
     )
-    return final_state(GRAPHS[graph](options or Options()).compile(), deps, question)
+    return final_state(compiled(graph, options or Options()), deps, question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -188,7 +188,7 @@ def test_an_abstention_says_nothing_of_disagreement():
 
 def test_without_an_evaluator_nothing_is_compared():
     deps = Deps(FakeCorpus(VERSIONS), ScriptedEngine(drafts=["Three months [1]."]), FakeWeb(enabled=False), Limits())
-    assert not final_state(GRAPHS["plain"]().compile(), deps, QUESTION).get("conflicts")
+    assert not final_state(compiled("plain"), deps, QUESTION).get("conflicts")
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
@@ -200,7 +200,7 @@ def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
         Limits(),
         evaluator=evaluator,
     )
-    app = GRAPHS["self-rag"]().compile()
+    app = compiled("self-rag")
     events = list(app.stream({"question": QUESTION}, context=deps, stream_mode="custom"))
     assert [event.text for event in events if isinstance(event, Note)] == [
         "whether your files disagree is not known: its weights are damaged"
@@ -210,7 +210,7 @@ def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
 def test_the_next_question_of_a_chat_begins_without_conflicts():
     from langgraph.checkpoint.memory import InMemorySaver
 
-    app = GRAPHS["self-rag"](Options(memory=True)).compile(InMemorySaver())
+    app = compiled("self-rag", Options(memory=True), InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
     deps = Deps(
         FakeCorpus(VERSIONS),

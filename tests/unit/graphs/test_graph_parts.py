@@ -20,7 +20,7 @@ from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.generation import NOT_IN_PASSAGES, AnswerDelta, Rewrite, Turn
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Grade, Relevance, Route, Thought
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.edges import route_taken
 from local_rag.graphs.nodes.candidates import dealt, probability
@@ -50,7 +50,7 @@ def run(name, engine=None, *, corpus=None, web=False, limits=None, memory=False,
         thresholds=method.get("thresholds", Thresholds()),
         strict=values.strict,
     )
-    graph = GRAPHS[name](Options.of(values, memory=memory)).compile()
+    graph = compiled(name, Options.of(values, memory=memory))
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
     for update in graph.stream({"question": QUESTION}, config, context=deps):
@@ -521,7 +521,7 @@ def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
 
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
     deps = Deps(FakeCorpus(), Recalling(), Off())
-    graph, config = GRAPHS["plain"](Options(memory=True)).compile(InMemorySaver()), {"configurable": {"thread_id": "1"}}
+    graph, config = compiled("plain", Options(memory=True), InMemorySaver()), {"configurable": {"thread_id": "1"}}
     graph.update_state(config, {"turns": turns}, as_node="remember")
     state = final_state(graph, deps, config=config)
     assert shown == [Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3)]
@@ -775,7 +775,7 @@ def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late
         self_rag=values.self_rag,
         cancel=Cancel(1000),
     )
-    state = final_state(GRAPHS["self-rag"](Options.of(values)).compile(), deps)
+    state = final_state(compiled("self-rag", Options.of(values)), deps)
     assert state["status"] == status
     assert "out of time" in state["reason"]
 

@@ -14,7 +14,7 @@ from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps, Options, recursion_limit
 from local_rag.graphs.state import Candidate, CragState, after
 from local_rag.web.search import Off
@@ -32,7 +32,7 @@ def run(name, engine=None, corpus=None, web=None, direct=False, fallback="web", 
         values.limits,
         allow_direct=direct,
     )
-    graph = GRAPHS[name](Options.of(values)).compile()
+    graph = compiled(name, Options.of(values))
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(deps.limits)}
     for update in graph.stream({"question": "What does the plan cost?"}, config, context=deps):
@@ -392,7 +392,7 @@ def test_a_route_that_is_off_becomes_the_vector_store():
 
 def events_of(name, engine, **parts):
     deps = Deps(parts.pop("corpus", FakeCorpus()), engine, parts.pop("web", Off()), Limits(**ROOM), **parts)
-    graph = GRAPHS[name]().compile()
+    graph = compiled(name)
     return list(graph.stream({"question": "What does the plan cost?"}, context=deps, stream_mode="custom")), deps
 
 
@@ -486,7 +486,7 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
     cancel = Cancel(0.0 if task == "start" else 1000)
     engine = _SlowEngine(task, cancel, relevant=["nnnn"] if task == "rewrite" else ["y"], grades=[("partially", 5)])
     deps = Deps(FakeCorpus([passage(n) for n in range(1, 20)]), engine, Off(), Limits(), cancel=cancel)
-    state = final_state(GRAPHS[name]().compile(), deps)
+    state = final_state(compiled(name), deps)
     if name == "plain" and task in ("relevance", "grade", "rewrite"):
         assert state["status"] == "grounded"
         return
@@ -505,7 +505,7 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
 
     cancel = Cancel(1000)
     deps = Deps(FakeCorpus(), Late(), Off(), Limits(), cancel=cancel)
-    state = final_state(GRAPHS["self-rag"]().compile(), deps)
+    state = final_state(compiled("self-rag"), deps)
     assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "partial")
     assert state["reason"] == "out of time after 300 s; no time was left to check it"
 
@@ -514,14 +514,14 @@ def test_an_answer_that_was_written_but_not_checked_in_time_is_shown_as_such():
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_without_its_context_says_so(name, context):
     with pytest.raises(ContextMissing, match="needs context=Deps") as caught:
-        GRAPHS[name]().compile().invoke({"question": "?"}, context=context)
+        compiled(name).invoke({"question": "?"}, context=context)
     assert "rag.context()" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("relevant", ["y", "n"])
 def test_the_tutorials_run_loop_works_unchanged(name, relevant):
-    app = GRAPHS[name]().compile()
+    app = compiled(name)
     deps = Deps(FakeCorpus(), ScriptedEngine(relevant=[relevant]), Off())
     shown = []
 

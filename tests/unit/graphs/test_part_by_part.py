@@ -12,7 +12,7 @@ from local_rag.config.values import AnswerShape, Limits, SelfRag, Values
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.state import after
 from local_rag.text.marks import claims
@@ -45,7 +45,7 @@ def ask(engine, *, found=12, limits=None, direct=False, strict=False, **method):
     deps = Deps(corpus, engine, Off(), bounds, **parts)
     path, state = [], {}
     config = {"recursion_limit": recursion_limit(bounds)}
-    graph = GRAPHS["self-rag"](Options.of(values)).compile()
+    graph = compiled("self-rag", Options.of(values))
     for update in graph.stream({"question": QUESTION}, config, context=deps):
         for node, values_ in update.items():
             path.append(node)
@@ -245,7 +245,7 @@ def test_what_stands_is_shown_when_the_engine_fails_later():
 def test_the_draft_on_the_screen_is_what_stands_and_the_part_that_is_written():
     engine = ScriptedEngine(drafts=[FIRST_PART, SECOND_PART], grades=[YES, YES, USEFUL], next=["continue", "no"])
     deps = Deps(FakeCorpus(), engine, Off(), Limits(), self_rag=EACH["self_rag"])
-    graph = GRAPHS["self-rag"](Options(each=True)).compile()
+    graph = compiled("self-rag", Options(each=True))
     draft, drafts = "", []
     for event in graph.stream({"question": QUESTION}, context=deps, stream_mode="custom"):
         if isinstance(event, Token):

@@ -12,7 +12,7 @@ from support.graph_runs import final_state
 from local_rag.config.values import Crag
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance
-from local_rag.graphs import GRAPHS, strips
+from local_rag.graphs import compiled, strips
 from local_rag.graphs.deps import Deps
 from local_rag.text import citations
 from local_rag.web.search import Off
@@ -95,7 +95,7 @@ LONG = (
 
 def refined(script, passages, **crag):
     deps = Deps(FakeCorpus(passages), ScriptedEngine(**script), Off(), crag=Crag(refine=True, **crag))
-    state = final_state(GRAPHS["crag"]().compile(), deps)
+    state = final_state(compiled("crag"), deps)
     return state, deps.engine
 
 

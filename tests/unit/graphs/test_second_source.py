@@ -8,7 +8,7 @@ from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 from local_rag.config.values import Crag, Limits
 from local_rag.core.documents import WebResults
 from local_rag.core.events import Started, WebQuery
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options
 
 QUESTION = "What does the plan cost?"
@@ -27,7 +27,7 @@ def asked(graph, engine, web=None, **parts):
     web = web or Source(second_source="/pages")
     deps = Deps(FakeCorpus(), engine, web, parts.pop("limits", Limits()), may_search=refuse, **parts)
     events, state = [], {}
-    app = GRAPHS[graph](Options()).compile()
+    app = compiled(graph, Options())
     for mode, part in app.stream({"question": QUESTION}, context=deps, stream_mode=["custom", "values"]):
         if mode == "custom":
             events.append(part)

@@ -12,7 +12,7 @@ from support.graph_runs import final_state
 from local_rag.config.values import Limits
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Graded
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
 from local_rag.graphs.nodes.node import node
 from local_rag.graphs.nodes.retrieval import retrieve
@@ -31,7 +31,7 @@ def deps(engine=None, corpus=None, web=None, **more):
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_asks_for_a_question_and_says_what_it_gives_back(name, memory):
-    app = GRAPHS[name](Options(memory=memory)).compile()
+    app = compiled(name, Options(memory=memory))
     given, back = app.get_input_jsonschema(), app.get_output_jsonschema()
     assert list(given["properties"]) == given["required"] == ["question"]
     assert list(back["properties"]) == [*GIVEN_BACK, *["web_search"] * (name == "crag")]
@@ -44,7 +44,7 @@ def test_a_graph_asks_for_a_question_and_says_what_it_gives_back(name, memory):
 def test_the_marks_of_the_result_are_its_citations_and_its_documents():
     engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Or 100 euros [1]. Or 300 euros [3]."])
     for name in GRAPHS:
-        result = GRAPHS[name]().compile().invoke({"question": "What does the plan cost?"}, context=deps(engine))
+        result = compiled(name).invoke({"question": "What does the plan cost?"}, context=deps(engine))
         assert result["generation"] == "It costs 300 euros [1]. Or 100 euros [2]. Or 300 euros [1]."
         assert [document.metadata["chunk_id"] for document in result["documents"]] == ["3", "1", "2", "4"]
         assert [(citation.number, citation.source) for citation in result["citations"]] == [
@@ -55,7 +55,7 @@ def test_the_marks_of_the_result_are_its_citations_and_its_documents():
 
 
 def test_an_abstention_cites_nothing():
-    result = GRAPHS["self-rag"]().compile().invoke({"question": "?"}, context=deps(ScriptedEngine(relevant=["n"])))
+    result = compiled("self-rag").invoke({"question": "?"}, context=deps(ScriptedEngine(relevant=["n"])))
     assert (result["status"], result["citations"], result["documents"]) == ("abstained", [], [])
 
 
@@ -71,12 +71,12 @@ def test_an_abstention_cites_nothing():
 )
 def test_web_search_says_whether_crag_goes_to_the_web(letters, web, flag, taken):
     engine = ScriptedEngine(relevant=[letters, "y"])
-    state = final_state(GRAPHS["crag"]().compile(), deps(engine, web=FakeWeb() if web else None))
+    state = final_state(compiled("crag"), deps(engine, web=FakeWeb() if web else None))
     assert (state["web_search"], "web_search_node" in state["path"]) == (flag, taken)
 
 
 def test_nodes_return_only_what_is_theirs():
-    updates = GRAPHS["self-rag"]().compile().stream({"question": "What does the plan cost?"}, context=deps())
+    updates = compiled("self-rag").stream({"question": "What does the plan cost?"}, context=deps())
     (retrieved,), (graded,), (written,), _ = (update.values() for update in updates)
     assert (retrieved["decisions"], retrieved["usage"], retrieved["path"]) == ([], Usage(), ["retrieve"])
     assert [decision.kind for decision in graded["decisions"]] == ["relevance"] * 4 + ["grade_documents"]
@@ -183,7 +183,7 @@ def test_the_state_after_an_update_is_what_langgraph_makes_of_it():
 
 def test_a_node_reads_its_update_as_langgraph_merges_it():
     """`after` knows each reducer from the annotations of the state, as LangGraph does."""
-    channels = GRAPHS["crag"]().compile().channels
+    channels = compiled("crag").channels
     merged = {key for key, channel in channels.items() if isinstance(channel, BinaryOperatorAggregate)}
     assert merged == {"decisions", "usage", "path", "tries", "spent"}
     state = after(

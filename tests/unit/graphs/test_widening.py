@@ -6,7 +6,7 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
 
 from local_rag.config.values import Crag, Limits, SelfRag, Values
-from local_rag.graphs import GRAPHS, widening
+from local_rag.graphs import compiled, widening
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.graphs.widening import widened
 from local_rag.text import citations
@@ -142,7 +142,7 @@ def ask(name, engine, *, corpus=None, web=False, **settings):
         widen=values.widen,
     )
     path, state = [], {}
-    graph = GRAPHS[name](Options.of(values)).compile()
+    graph = compiled(name, Options.of(values))
     config = {"recursion_limit": recursion_limit(Limits())}
     for update in graph.stream({"question": "What does the plan cost?"}, config, context=deps):
         for node, changed in update.items():
