@@ -14,7 +14,7 @@ from support.remembering import Recalling
 from support.serving import served, signed_in
 
 FIRST, MORE = 20, 100
-PER_QUESTION = 2_000
+PER_QUESTION = 500
 """Bytes that may stay of a question; a leak of its events, passages or state would be tens of thousands."""
 
 
