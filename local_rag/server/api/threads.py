@@ -139,10 +139,10 @@ def kept_answers(place: Place, name: str, turns: Sequence[Turn]) -> list[Answer]
             if (answer := ends_of_record(path).answer) is not None and answer.thread == name:
                 recorded[answer.question, answer.text].append(answer)
     answers = []
-    for turn in turns:
+    for turn in reversed(turns):  # records go by age
         same = recorded[turn["question"], turn.get("answer", "")]
-        answers.append(same.pop(0) if same else answer_of(turn, name))
-    return answers
+        answers.append(same.pop() if same else answer_of(turn, name))
+    return answers[::-1]
 
 
 def labels_of(turns: Sequence[Turn]) -> PathLabels:

@@ -50,6 +50,16 @@ def test_a_thread_is_shown_without_records_with_its_quotes_and_says_what_is_miss
     assert missing in talked.get("/api/threads/plan/turns/1/export?format=html").text
 
 
+def test_the_record_that_is_left_of_a_question_asked_twice_is_that_of_the_later_turn():
+    client = Client(place_of())
+    for _ in range(2):
+        asked(client, thread="plan")
+    runs = Runs(client.place.settings)
+    runs.delete_paths(runs.paths()[:1])
+    earlier, later = client.get("/api/threads/plan").json()["turns"]
+    assert earlier["lines"]["unrecorded"] and not earlier["run"] and later["run"]
+
+
 def test_the_nearest_passages_of_an_abstention_are_shown_again():
     client = Client(place_of(Recalling(relevant=["n"])))
     answer = asked(client, thread="plan")[-1][1]
