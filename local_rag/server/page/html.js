@@ -6,8 +6,7 @@ export { h, html, render, useState, useEffect, useLayoutEffect, useRef, useCallb
 export function memo(inner) {
   return class extends Component {
     shouldComponentUpdate(next) {
-      const keys = new Set([...Object.keys(this.props), ...Object.keys(next)]);
-      return [...keys].some((key) => this.props[key] !== next[key]);
+      return Object.keys(next).some((key) => this.props[key] !== next[key]);
     }
     render(props) {
       return h(inner, props);

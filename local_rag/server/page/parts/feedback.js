@@ -1,26 +1,24 @@
 // A thumb and a note on an answer, kept as a case for evaluations.
 import { get, path, post } from "../api.js";
-import { bound, html, say, useEffect, useState } from "../html.js";
+import { bound, html, say, shared, useEffect, useState } from "../html.js";
 import { Form } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
-let known = null; // every judgement by its run, asked for once however many answers are shown
+const judged = shared(null); // the judgements by their runs, asked for once however many answers are shown
 
-const judged = () => (known ||= get("feedback").then(({ feedback }) => new Map(feedback.map((each) => [each.run, each])),
-  (error) => { known = null; throw error; }));
+function load() {
+  if (judged.value) return;
+  judged.set({});
+  get("feedback").then(({ feedback }) => judged.set(Object.fromEntries(feedback.map((each) => [each.run, each]))), () => judged.set(null));
+}
 
 export default function Feedback({ run }) {
-  const [given, setGiven] = useState(null), [open, setOpen] = useState(false), [error, setError] = useState(null);
-  useEffect(() => {
-    let gone = false;
-    judged().then((all) => gone || setGiven(all.get(run) || null), () => {});
-    return () => { gone = true; };
-  }, [run]);
+  const given = judged.use()?.[run], [open, setOpen] = useState(false), [error, setError] = useState(null);
+  useEffect(load, []);
   const keep = async (body) => {
     const kept = body ? await post("feedback", { run, ...body }) : await post(path("feedback", run, "delete")) && null;
-    (await judged()).set(run, kept);
-    setGiven(kept);
+    judged.set({ ...judged.value, [run]: kept });
     setError(null);
     say(kept ? "Your judgement is kept" : "Your judgement is taken back");
   };

@@ -20,7 +20,8 @@ export function Graph({ name, ...way }) {
 }
 
 function Drawing({ graph, path, running, ended }) {
-  const nodes = graph.nodes.map((node) => ({ ...node, text: ENDS[node.id] || sentence(node.label || node.id), ...widths(node) }));
+  const nodes = graph.nodes.map((node) => ({ ...node, text: ENDS[node.id] || sentence(node.label || node.id) }))
+    .map((node) => ({ ...node, width: Math.max(64, node.text.length * 6.8 + 24) }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const known = path.filter((id) => byId.has(id));
   const way = ["__start__", ...known, ...(ended ? ["__end__"] : [])];
@@ -42,8 +43,6 @@ function Drawing({ graph, path, running, ended }) {
       <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
   </svg></div>`;
 }
-
-const widths = ({ id, label }) => ({ width: Math.max(64, (ENDS[id] || label || id).length * 6.8 + 24) });
 
 // An edge downwards is a curve from box to box; one that leads up, or would cross a box, goes around at the side.
 function drawn(a, b, nodes, at) {

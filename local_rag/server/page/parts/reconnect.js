@@ -10,8 +10,10 @@ export function Reconnect() {
   useEffect(() => {
     if (there === was.current) return;
     was.current = there;
-    say(there ? "The server answers again." : "The server does not answer.");
-    if (there) return void window.dispatchEvent(new Event("server-back"));
+    if (there) {
+      say("The server answers again.");
+      return void window.dispatchEvent(new Event("server-back"));
+    }
     const timer = setInterval(() => get("health").catch(() => {}), EVERY_MS);
     return () => clearInterval(timer);
   }, [there]);

@@ -1,7 +1,7 @@
 // What a question and a search can set: folded away until it is wanted. What is not as usual stands beside the button,
 // and a click puts it back. `settings` has only what a person changed; the rest is as the configuration says.
 import { get } from "../api.js";
-import { html, shared, useEffect, useState } from "../html.js";
+import { html, shared, useEffect, useRef, useState } from "../html.js";
 import { Icon } from "./icon.js";
 
 const choices = shared(null);
@@ -40,7 +40,7 @@ const LISTS = ["within", "types", "authors"];
 
 export function Settings({ names, settings, onChange }) {
   const known = useChoices();
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(false), button = useRef(null);
   if (!known) return null;
   const fields = names.map((name) => ({ name, text: (value) => value, ...FIELDS[name](known, settings) }))
     .filter(({ values }) => !values || values.length > 1);
@@ -48,12 +48,13 @@ export function Settings({ names, settings, onChange }) {
     const { [name]: _, ...others } = settings;
     onChange(value === usual ? others : { ...others, [name]: value });
   };
+  const putBack = (change) => () => (change(), button.current.focus());
   const changed = fields.filter(({ name }) => name in settings);
   return html`
-    <button type="button" class="quiet small" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Icon} name="settings" />Settings</button>
+    <button ref=${button} type="button" class="quiet small" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Icon} name="settings" />Settings</button>
     ${changed.map(({ name, label, text }) => html`<button key=${name} type="button" class="small changed" title="Put back to what is usual"
-      onClick=${() => set(name, "")}><span>${label}: <bdi>${text(settings[name])}</bdi></span><${Icon} name="close" /></button>`)}
-    ${changed.length > 1 && html`<button type="button" class="quiet small" onClick=${() => onChange({})}>All as usual</button>`}
+      onClick=${putBack(() => set(name, ""))}><span>${label}: <bdi>${text(settings[name])}</bdi></span><${Icon} name="close" /></button>`)}
+    ${changed.length > 1 && html`<button type="button" class="quiet small" onClick=${putBack(() => onChange({}))}>All as usual</button>`}
     ${open && html`<div class="settings">${fields.map((field) => html`<${Field} key=${field.name} ...${field} value=${settings[field.name]} onChange=${set} />`)}
       ${fields.map(({ name, about, usual }) => about && html`<p class="small">${about(settings[name] ?? usual)}</p>`)}</div>`}`;
 }
