@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from posixpath import normpath
+from typing import TYPE_CHECKING, cast
 
 from local_rag.server.endpoints import Endpoint, File, Nothing, Request
 from local_rag.server.errors import NotFound
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from local_rag.server.place import Place
 
 PAGE = Path(__file__).parent / "page"
+_IMPORT = re.compile(r"""(?:from|import) "(\.{1,2}/[^"]+)";""")
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -30,8 +34,10 @@ class PageFile(Request):
 
 
 def index(place: Place, request: Nothing) -> File:
-    """The page."""
-    return _file("index.html")
+    """The page, which names the scripts that it begins with: each would else be known once what imports it is there."""
+    page = _file("index.html")
+    links = "".join(f'<link rel="modulepreload" href="/page/{name}">\n' for name in _scripts())
+    return replace(page, content=cast("bytes", page.content).replace(b"</head>", f"{links}</head>".encode()))
 
 
 def icon(place: Place, request: Nothing) -> File:
@@ -49,6 +55,17 @@ def _file(name: str) -> File:
     if file is None:
         raise NotFound("the page has no such file")
     return File(file.read_bytes(), KINDS[file.suffix], inline=True)
+
+
+@cache
+def _scripts() -> Sequence[str]:
+    """The scripts that the first view is made of, with all that they import."""
+    names = ["app.js", "views/ask.js"]
+    for name in names:
+        paths = _IMPORT.findall(_files()[name].read_text(encoding="utf-8"))
+        imported = (normpath(f"{name}/../{path}") for path in paths)
+        names += [script for script in dict.fromkeys(imported) if script not in names]
+    return names
 
 
 @cache

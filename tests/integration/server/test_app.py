@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from posixpath import normpath
+
 import pytest
 from support.serving import Client, a_place
 
@@ -43,6 +46,17 @@ def test_the_page_is_served_before_the_api_is_imported_and_the_guard_is_the_same
     for method, path, headers in asked * 2:  # the API is imported by the first request to it
         responses = [client.request(method, path, headers) for client in (whole, first)]
         assert len({(response.status_code, response.content) for response in responses}) == 1, (path, headers)
+
+
+def test_the_page_names_every_script_that_its_first_view_imports(home):
+    client = Client(a_place())
+    named = re.findall('<link rel="modulepreload" href="([^"]+)">', client.get("/").text)
+    assert len(set(named)) == len(named) and {"/page/views/ask.js", "/page/vendor/preact.js"} <= set(named)
+    for name in named:
+        script = client.get(name)
+        assert script.status_code == 200
+        imported = re.findall(r"""^(?:import|export) [^;]*?from "([^"]+)";""", script.text, re.MULTILINE)
+        assert {normpath(f"{name}/../{path}") for path in imported} <= set(named), name
 
 
 def error_of(response):
