@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", type=Path, metavar="FILE", help="take the passages from this text")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of llama.cpp (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each case, in turn; the fastest counts")
-    parser.add_argument("--only", metavar="WORD", default="", help="cases that hold this word, e.g. 'adaptive 8'")
+    parser.add_argument(
+        "--only", metavar="WORD", action="append", help="cases that hold this word, e.g. 'adaptive 8'; may be repeated"
+    )
     parser.add_argument(
         "--old", action="store_true", help="a server that remembers one prompt only, as Ollama before 0.30"
     )
@@ -63,7 +65,8 @@ def run(options: argparse.Namespace, data: Path) -> Report:
     os.environ |= {"LOCAL_RAG_DATA_DIR": str(data / "home"), "LOCAL_RAG_CONFIG_DIR": str(data / "home")}
     report = Report("question", "the calls and the prompts of the LangGraph tutorials (`grading: each`)")
     passages, evaluator = Passages(pieces(options.text)), _packaged_evaluator()
-    cases = [one for one in CASES if options.only in f"{one.graph} {one.k} {one.named}"]
+    wanted = options.only or [""]
+    cases = [one for one in CASES if any(word in f"{one.graph} {one.k} {one.named}" for word in wanted)]
     with _endpoint(options, data) as endpoint:
         parts = Parts(passages, endpoint, evaluator, options)
         _asked(Case("plain", 1, "warm"), "list", parts)

@@ -11,6 +11,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ from local_rag.text.display import joined, plural
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from local_rag.evaluation.cases import Case
 
 Record = Mapping[str, Any]
@@ -49,22 +52,14 @@ FAILURES, WORST = 50, 10
 
 def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], summary: Mapping[str, Any]) -> str:
     """The whole page. The same run gives the same bytes."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     folder = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     script = (folder / "page.js").read_text(encoding="utf-8")
     limits, root = limits_of(records), root_of(records)
     shown = _case_views(cases, records, limits, root)
     known, marks = list(facts(manifest)), [mark for entry in shown.values() for mark in entry.marks]
-    return environment.get_template("page.html.j2").render(
+    return _template().render(
         name=one_line(manifest.get("name") or "a run", 200),
         manifest=manifest,
         first=[(label, value) for label, value in known if label in FIRST],
@@ -88,6 +83,21 @@ def report(manifest: Record, cases: Sequence[Case], records: Sequence[Record], s
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+
+
+@cache
+def _template() -> Template:
+    """The page without what it shows; compiling it takes as long as a chart."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2")
 
 
 def _case_views(cases: Sequence[Case], records: Sequence[Record], limits: Limits, root: str) -> dict[str, CaseView]:

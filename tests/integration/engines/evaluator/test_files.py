@@ -90,11 +90,18 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_what_is_wrong_is_said_with_what_to_do_and_the_old_way_answers(folder, name, tmp_path, capsys):
-    damage, message, state = DAMAGE[name]
+def test_what_is_wrong_is_said(folder, name):
+    damage, message, _ = DAMAGE[name]
     damage(folder)
     evaluator, why = open_evaluator(Settings.load())
     assert evaluator is None and message in str(why)
+
+
+@pytest.mark.parametrize("name", ["no weights", "no JSON", "weights that are a text"])
+def test_doctor_says_what_to_do_and_the_old_way_answers(folder, name, tmp_path, capsys):
+    """Files that are missing, that name nothing, and that hold something else: one of each."""
+    damage, message, state = DAMAGE[name]
+    damage(folder)
     check = checked()
     assert check.state == state and message in check.found and check.fix
     (tmp_path / "lease.md").write_text("The notice period of the lease is three months.\n")
