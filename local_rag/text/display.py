@@ -37,6 +37,8 @@ def printable(text: str) -> str:
 
     Bidirectional overrides (Unicode TR 9, section 2) go too: they make a text read otherwise than it is.
     """
+    if text.isascii() and text.isprintable():  # most of what a page is sent
+        return text
     return _BIDI.sub("", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
