@@ -103,9 +103,9 @@ def test_a_page_of_a_pdf_is_not_drawn_for_who_has_left(tmp_path):
         (worker,) = parse_workers()
         os.kill(worker, signal.SIGSTOP)  # like a page that takes long
         with connected(address) as drawn, connected(address) as waits:
-            for each in (drawn, waits):
+            for count, each in enumerate((drawn, waits), start=1):
                 send(each, client, f"{page}/2", "GET")
-            assert eventually(lambda: len(address.state.tasks) == 2)
+                assert eventually(lambda count=count: len(address.state.tasks) == count)
             waits.close()
             assert eventually(lambda: len(address.state.tasks) == 1) and parse_workers() == [worker]
         assert eventually(lambda: not parse_workers())
