@@ -65,6 +65,11 @@ class PagePictures:
         with self._alone() as parser:
             return parser.placed(path, page, text, start, end)
 
+    @property
+    def is_drawing(self) -> bool:
+        """Whether somebody waits for the worker now."""
+        return self._working.locked()
+
     @contextmanager
     def _alone(self) -> Iterator[Parser]:
         while not self._working.acquire(timeout=POLL):

@@ -25,6 +25,7 @@ from local_rag.index.index import Index
 from local_rag.server.app import endpoints
 from local_rag.server.endpoints import Endpoint
 from local_rag.server.file_ids import file_id
+from local_rag.server.page_pictures import pictures_of
 from local_rag.server.place import Limits
 from local_rag.server.sse import Events
 
@@ -101,11 +102,12 @@ def test_a_page_of_a_pdf_is_not_drawn_for_who_has_left(tmp_path):
     with served(place) as address, signed_in(place, address) as client:
         assert client.get(f"{page}/1").status_code == 200
         (worker,) = parse_workers()
+        drawer = pictures_of(place)
         os.kill(worker, signal.SIGSTOP)  # like a page that takes long
         with connected(address) as drawn, connected(address) as waits:
             for count, each in enumerate((drawn, waits), start=1):
                 send(each, client, f"{page}/2", "GET")
-                assert eventually(lambda count=count: len(address.state.tasks) == count)
+                assert eventually(lambda count=count: len(address.state.tasks) == count and drawer.is_drawing)
             waits.close()
             assert eventually(lambda: len(address.state.tasks) == 1) and parse_workers() == [worker]
         assert eventually(lambda: not parse_workers())
