@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import Checkpointer
 
 from local_rag.graphs.adaptive import adaptive
 from local_rag.graphs.checkpoints import without_file_texts
@@ -12,9 +15,6 @@ from local_rag.graphs.deps import TUTORIAL, Options
 from local_rag.graphs.plain import plain
 from local_rag.graphs.self_rag import self_rag
 from local_rag.graphs.untraced import Graph, Untraced
-
-if TYPE_CHECKING:
-    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 
 class Builder(Protocol):
@@ -31,12 +31,15 @@ GRAPHS: dict[str, Builder] = {
 }
 
 
-def compiled(name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None) -> Untraced:
+def compiled(name: str, options: Options = TUTORIAL, checkpointer: Checkpointer = None) -> Untraced:
     """The graph of that name, ready to run, as `Graph.compile` gives it.
 
     A graph holds nothing of a question, and to build one takes longer than many questions do: all who are wired alike
     share its nodes.
     """
+    if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
+        # LangGraph says what is wrong with it
+        return GRAPHS[name](options).compile(checkpointer, name=name)  # type: ignore[arg-type]
     return _built(name, options).copy({"checkpointer": checkpointer and without_file_texts(checkpointer)})
 
 

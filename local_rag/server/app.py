@@ -114,7 +114,7 @@ class _Served:
 
     def __init__(self, endpoint: Endpoint, place: Place, streams: _Streams) -> None:
         self.endpoint, self.place, self.streams = endpoint, place, streams
-        self._heavy = anyio.CapacityLimiter(place.limits.heavy)
+        self._heavy, self._heavy_requests = anyio.CapacityLimiter(place.limits.heavy), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed: Allowed | None = scope.get("local_rag.allowed")
@@ -146,10 +146,14 @@ class _Served:
         Raises ApiError where too many wait already, Stopped where the client has left.
         """
         limits, cancel = self.place.limits, Cancel()
-        if self._heavy.statistics().tasks_waiting >= limits.heavy_waiting:
+        if self._heavy_requests >= limits.heavy + limits.heavy_waiting:
             raise ApiError(429, "busy", f"{limits.heavy_waiting} requests like this are waiting already", "try again")
-        async with while_connected(receive, cancel.stop):
-            return await anyio.to_thread.run_sync(self._answered, request, cancel, limiter=self._heavy)
+        self._heavy_requests += 1
+        try:
+            async with while_connected(receive, cancel.stop):
+                return await anyio.to_thread.run_sync(self._answered, request, cancel, limiter=self._heavy)
+        finally:
+            self._heavy_requests -= 1
         raise Stopped("the client has left")
 
     async def _request(self, http: HttpRequest, allowed: Allowed) -> Request:

@@ -16,8 +16,8 @@ class Connection(H11Protocol):
     """HTTP/1.1 with two limits more.
 
     A request head comes whole within `limits.request` seconds of its first byte, and the first one of the connection;
-    what is sent is taken within `limits.slow_reader` seconds. Else the connection is aborted: closing alone would wait
-    until the client has read what was written.
+    of what is sent, something is taken in every `limits.slow_reader` seconds. Else the connection is aborted: closing
+    alone would wait until the client has read what was written.
     """
 
     def __init__(self, *given: Any, limits: Limits, **named: Any) -> None:
@@ -37,16 +37,32 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.loop.call_later(self._limits.slow_reader, self.transport.abort)
+        self._time_reader()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._unread is not None:
-            self._unread.cancel()
+        self._stop_timing_reader()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timing()
+        self._stop_timing_reader()
         super().connection_lost(exc)
+
+    def _time_reader(self) -> None:
+        """Abort where nothing more has been taken when the time is up; nothing is written in between."""
+        unread = self.transport.get_write_buffer_size()
+
+        def look_again() -> None:
+            if self.transport.get_write_buffer_size() < unread:
+                self._time_reader()
+            else:
+                self.transport.abort()
+
+        self._unread = self.loop.call_later(self._limits.slow_reader, look_again)
+
+    def _stop_timing_reader(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
 
     def _time_head(self) -> None:
         """Let the clock run while no request is under way; further bytes of a head do not start it anew."""

@@ -83,7 +83,7 @@ class FileListing:
         """How many files lie below each root and below no other in between, by the path of the root."""
         roots = {root.path for root in self.roots}
         of_folder = cache(lambda folder: nearest(folder, roots))
-        return Counter(path if path in roots else of_folder(path.rpartition(os.sep)[0]) for path in self.files)
+        return Counter(path if path in roots else of_folder(os.path.split(path)[0]) for path in self.files)
 
     @cached_property
     def status(self) -> IndexStatus:

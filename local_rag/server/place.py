@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
@@ -80,6 +81,7 @@ class Place:
         self._kept: dict[str, Closable] = {}
         self._keeping = threading.RLock()
         self.questions = Questions(self.limits.waiting)
+        self.began = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     def settings_of(self, index: str | Sequence[str] | None = None, **values: Any) -> Settings:
         """The settings in force with another index (or several) and further values (`limits__seconds=60`).

@@ -12,9 +12,11 @@ from local_rag.text.urls import is_url
 _BIDI_CHARACTERS = "\u202a-\u202e\u2066-\u2069"
 _UNSEEN_CHARACTERS = "\u200b\u2060-\u2065\u206a-\u206f\u180e\u3164\uffa0\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Letters, marks and a symbol that show nothing (Unicode's Default_Ignorable_Code_Point, and an empty Braille cell)."""
+"""Letters, marks and symbols that show nothing: Unicode's Default_Ignorable_Code_Point, an empty Braille cell, blank
+hieroglyphs, a filler of Khitan, a note without a head."""
 _BIDI = re.compile(f"[{_BIDI_CHARACTERS}]")
 _UNSEEN = re.compile(f"[{_UNSEEN_CHARACTERS}]")
 _BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

@@ -114,10 +114,14 @@ def thread(place: Place, request: Named) -> Any:
 
 
 def _stopped(place: Place) -> dict[str, str]:
-    """The last question of each thread in which it was stopped; after a restart of the server records still say so."""
+    """The last question of each thread in which it was stopped; after a restart of the server records still say so.
+
+    What is unfinished and began after the server is being answered at a terminal.
+    """
     runs = reversed(place.runs.list())
     last = {run.thread: run for run in runs if run.thread and not place.questions.asked_in(run.thread)}
-    recorded = {name: run.question for name, run in last.items() if run.status in ("stopped", "unfinished")}
+    ended = {name: run for name, run in last.items() if run.status != "unfinished" or run.at < place.began}
+    recorded = {name: run.question for name, run in ended.items() if run.status in ("stopped", "unfinished")}
     return recorded | place.questions.stopped
 
 

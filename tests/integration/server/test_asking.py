@@ -170,10 +170,13 @@ def test_a_question_whose_stream_is_left_is_stopped_and_remembered_for_its_threa
 
 def test_a_new_place_still_knows_what_was_stopped_in_a_thread():
     engine = Gated()
-    place = place_of(engine)
+    place, other = place_of(engine), place_of()
     with served(place) as address, signed_in(place, address) as client, streamed(client, thread="plan") as events:
         until(events, "token")
     assert eventually(lambda: not place.questions.queue())
+    (record,) = Runs(place.settings).of_threads(["plan"])
+    record.write_text(record.read_text("utf-8").rpartition('{"event": "ended"')[0], "utf-8")
+    assert Client(other).get("/api/threads").json()["threads"] == [], "it may be answered at a terminal now"
     again = Client(place_of())
 
     def listed():

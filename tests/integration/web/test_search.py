@@ -127,7 +127,7 @@ def test_one_line_of_200_characters_leaves(tmp_path, query, sent):
 
 HIDDEN = [
     *"\x00\x07\x1b\x7f\x85\xad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u202a\u202e\u2060\u2066\u2069",
-    *"\u2800\u3164\ue000\ufe0f\ufeff\uffa0\ufff9\U0001d173\U000e0041\U000e0100",
+    *"\u2800\u3164\ue000\ufe0f\ufeff\uffa0\ufff9\U00013442\U00016fe4\U0001d159\U0001d173\U000e0041\U000e0100",
 ]
 
 

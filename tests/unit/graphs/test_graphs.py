@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pprint import pformat
 
 import pytest
@@ -557,3 +558,8 @@ def test_every_key_that_a_node_returns_is_in_the_state(name, options):
         update = spec.runnable.func(state, Runtime())
         assert set(update) <= CragState.__annotations__.keys() - {"question"}, node
         assert "generation" in update, f"{node} may end a graph, and the tutorials print the generation then"
+
+
+def test_langgraph_says_what_is_wrong_with_a_checkpointer():
+    with pytest.raises(TypeError, match="Invalid checkpointer"):
+        compiled("plain", checkpointer=nullcontext())

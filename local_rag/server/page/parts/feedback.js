@@ -5,25 +5,26 @@ import { Form } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
-const judged = shared(null); // the judgements by their runs, asked for once however many answers are shown
+const judged = shared({}); // the judgements by their runs, asked for once however many answers are shown
+let loaded;
 
-function load() {
-  if (judged.value) return;
-  judged.set({});
-  get("feedback").then(({ feedback }) => judged.set(Object.fromEntries(feedback.map((each) => [each.run, each]))), () => judged.set(null));
-}
+const load = () => loaded ||= get("feedback").then(({ feedback }) => judged.set(Object.fromEntries(feedback.map((each) => [each.run, each]))))
+  .catch((error) => { loaded = null; throw error; });
 
 export default function Feedback({ run }) {
-  const given = judged.use()?.[run], [open, setOpen] = useState(false), [error, setError] = useState(null);
-  useEffect(load, []);
+  const given = judged.use()[run], [open, setOpen] = useState(false), [error, setError] = useState(null);
+  useEffect(() => { load().catch(() => {}); }, []);
   const keep = async (body) => {
     const kept = body ? await post("feedback", { run, ...body }) : await post(path("feedback", run, "delete")) && null;
     judged.set({ ...judged.value, [run]: kept });
     setError(null);
     say(kept ? "Your judgement is kept" : "Your judgement is taken back");
   };
-  const judge = (good) => () => keep(given?.good === good ? null : { good, note: given?.note || "" })
-    .then(() => setOpen(!good && given?.good !== good), setError);
+  const judge = (good) => () => load().then(async () => {
+    const before = judged.value[run], back = before?.good === good;
+    await keep(back ? null : { good, note: before?.note || "" });
+    setOpen(!good && !back);
+  }).catch(setError);
   const thumb = (good, label) => html`<button class="quiet small" aria-pressed=${given?.good === good}
     aria-label=${label} title=${label} onClick=${judge(good)}><${Icon} name=${good ? "good" : "bad"} /></button>`;
   return html`${thumb(true, "Good answer")}${thumb(false, "Bad answer")}

@@ -16,7 +16,7 @@ const TONES = {
 
 export const toneOf = (verdict) => TONES[verdict] || "";
 
-export const kindOf = (kind) => KINDS[kind] || sentence(kind);
+const kindOf = (kind) => KINDS[kind] || sentence(kind);
 
 // "grade_documents" as a person reads it: "Grade documents".
 export const sentence = (name) => capital(name.replace(/_/g, " ").trim());
