@@ -111,8 +111,12 @@ def test_a_reload_in_mid_answer_shows_the_question_as_stopped(tab, server):
     tab.page.reload()
     tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
     tab.see("Stopped")
+    tab.page.get_by_role("button", name="Rename, save or delete").click()
+    assert tab.page.get_by_role("dialog").get_by_role("link").count() == 0, "nothing is there to be saved"
+    tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Ask again").click()
     tab.see("Grounded in your files")
+    tab.see("No language model wrote this")
     assert server.posted[-1][1]["question"] == QUESTION
 
 

@@ -115,7 +115,9 @@ def test_judged_answers_become_cases_on_which_an_evaluation_is_started_and_read(
     tab.see("1 kept; the file has 1 case now.")
     (case,) = read_cases(here / "data/cases/my cases.jsonl")
     assert case.answers == ("4,200 euros",) and answered in case.note
-    tab.page.get_by_role("combobox", name="Case file").first.select_option("mine")
+    files = tab.page.get_by_role("combobox", name="Case file").first
+    files.select_option("my cases")
+    files.select_option("mine")
     tab.page.get_by_role("checkbox", name="self-rag").uncheck()
     tab.page.get_by_role("checkbox", name="plain").check()
     tab.page.get_by_label("How many cases").fill("1")

@@ -21,7 +21,7 @@ ELSEWHERE = re.compile(r"(?:https?:)?//[a-z0-9]", re.IGNORECASE)
 
 
 def test_the_files_are_small_together_those_of_others_included():
-    assert sum(path.stat().st_size for path in SERVED) < 150_000
+    assert sum(path.stat().st_size for path in SERVED) < 150 * 1024
 
 
 def test_the_code_of_others_is_named_with_its_digest_and_licence():

@@ -1,5 +1,5 @@
 // A dialog over the page. The browser's own element keeps the focus inside, closes on Escape and gives the focus back.
-import { html, submitted, useEffect, useRef, useState } from "../html.js";
+import { html, submitted, useEffect, useRef, useState, useWindow } from "../html.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
@@ -13,6 +13,7 @@ export function Dialog({ title, onClose, children }) {
     dialog.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
+  useWindow("hashchange", onClose);
   const onClick = (event) => event.target === dialog.current && onClose();
   return html`<dialog ref=${dialog} aria-labelledby=${id.current} onClose=${onClose} onClick=${onClick}>
     <div class="dialog">

@@ -67,7 +67,7 @@ function Spread({ spread }) {
   const [failed, setFailed] = useState(false);
   const body = useRef(null);
   const { image, why, label, page, file_id, rectangles } = spread;
-  useEffect(() => body.current.querySelector(".spot, .stored mark")?.scrollIntoView({ block: "center" }), []);
+  useEffect(() => body.current.querySelector(".spot, .stored mark")?.scrollIntoView({ block: "center", inline: "center" }), [large]);
   const stored = html`<${Stored} spread=${spread} />`;
   return html`<div class="pane-body stack" ref=${body}>
     ${(why || failed) && html`<p class="notice" role="note">${why} ${failed && "The page could not be drawn."}</p>`}

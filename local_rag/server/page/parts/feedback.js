@@ -40,6 +40,6 @@ function Note({ given, keep, onClose }) {
     <label class="field">Note<textarea rows="2" maxlength="2000" ...${bound(note, setNote)}></textarea></label>
     <label class="field">What a right answer says, in a few words (optional)
       <input maxlength="2000" disabled=${unanswerable} ...${bound(expected, setExpected)} /></label>
-    <label class="row"><input type="checkbox" checked=${unanswerable} onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>
+    ${!given.good && html`<label class="row"><input type="checkbox" checked=${unanswerable} onChange=${(event) => setUnanswerable(event.target.checked)} /> My files do not answer this question</label>`}
     <p class="small">It stays on this machine, and becomes a case for your next evaluation.</p><//>`;
 }

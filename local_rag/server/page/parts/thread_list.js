@@ -54,7 +54,7 @@ function ThreadDialog({ thread, current, onClose }) {
     <form class="stack" onSubmit=${submitted(() => change("rename", { to: name }, "Renamed", [name]))}>
       <label class="field">Name<input maxlength="80" ...${bound(name, setName)} /></label>
       <div class="row"><button class="primary" disabled=${!name.trim() || name === thread.name}>Rename</button>
-        <a class="button" href=${`/api/${base}/export`} download>Save as Markdown</a>
+        ${thread.turns > 0 && html`<a class="button" href=${`/api/${base}/export`} download>Save as Markdown</a>`}
         <span class="fill"></span>
         ${sure
           ? html`<button type="button" class="danger" onClick=${() => change("delete", {}, "Deleted", [])}>Delete for good</button>`

@@ -33,6 +33,7 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     <h2 class="question">${answer.question}</h2>
     ${line("understood")}
     <${Status} answer=${answer} />
+    ${!silent && answer.engine === "extractive" && html`<p class="small">No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}
     ${!silent && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
     ${line("removed")}
     ${answer.conflicts.map((conflict) => html`<${Conflict} conflict=${conflict} title=${lines.positions} active=${active} open=${open} />`)}
@@ -74,7 +75,7 @@ function Actions({ answer }) {
   const turn = answer.thread && answer.turn ? ["threads", answer.thread, "turns", String(answer.turn), "export"] : null;
   const save = (format, label) => turn && html`<a class="button quiet small" href=${`/api/${path(...turn, { format })}`} download>${label}</a>`;
   return html`<div class="actions">
-      <${CopyButton} text=${answer.text} />
+      <${CopyButton} text=${[answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n")} />
       ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
       ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>

@@ -117,6 +117,7 @@ function useFollowing(asking, name, thread, setThread) {
     clear();
     threadsChanged();
   }, [phase, to, name]);
+  useLater(700, phase === "stopped" && threadsChanged, [phase]); // the server has its end by then
   const stage = asking.stages.at(-1)?.doing;
   useEffect(() => stage && say(stage), [stage]);
 }

@@ -1,6 +1,6 @@
 // Evaluations: started on a case file, watched, looked at, compared; and the answers that a person has judged.
 import { path, post, work } from "../api.js";
-import { bound, html, say, shared, submitted, useEffect, useRef, useState } from "../html.js";
+import { bound, html, say, shared, submitted, useEffect, useRef, useState, useWindow } from "../html.js";
 import { CaseFile } from "../parts/case_dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Problem } from "../parts/problem.js";
@@ -58,7 +58,8 @@ function Starting({ running, onEnd }) {
 const SETTINGS = ["index", "model", "k"];
 
 function StartForm({ onStart }) {
-  const [{ value: files, error }] = useReply("cases"), choices = useChoices();
+  const [{ value: files, error }, load] = useReply("cases"), choices = useChoices();
+  useWindow("cases", load);
   const [name, setName] = useState(""), [graphs, setGraphs] = useState(["self-rag"]), [limit, setLimit] = useState(""), [notes, setNotes] = useState(""), [settings, setSettings] = useState({});
   const cases = name || files?.cases.find((file) => !file.problem)?.name || "";
   const most = files?.cases.find((file) => file.name === cases)?.cases;
@@ -78,7 +79,7 @@ function StartForm({ onStart }) {
 function Judged() {
   const [{ value }] = useReply("feedback"), all = value?.feedback || [];
   const [name, setName] = useState("my cases"), [made, setMade] = useState(null), [error, setError] = useState(null);
-  const make = submitted(() => post("feedback/cases", { cases: name }).then((value) => (setMade(value), setError(null)), setError));
+  const make = submitted(() => post("feedback/cases", { cases: name }).then((value) => (setMade(value), setError(null), window.dispatchEvent(new Event("cases"))), setError));
   return html`<h2>Judged answers</h2>
     ${all.length ? html`<form class="row end" onSubmit=${make}><${CaseFile} name=${name} onName=${setName} /><button>Make cases of them</button></form>` : html`<p class="muted">None yet. The thumbs below an answer keep it as a case.</p>`}
     ${made && html`<p role="status">${made.kept} kept; the file has ${many(made.total, "case")} now.${made.unlabelled ? ` ${made.unlabelled} left out: say what a right answer says.` : ""}${made.elsewhere ? ` ${made.elsewhere} are of other indexes.` : ""}</p>`}

@@ -30,6 +30,7 @@ export default function Index({ route: { query: { index } } }) {
   useLater(1000, about?.syncing && !now.running && load, [about]);
   const forgotten = ({ removed, kept_out, notes }) => {
     setForgetting(null);
+    if (!job.value.running) job.set({ notes: [] });
     setNotes([`${many(removed, "file")} left the index.`, ...(kept_out.length ? [`Left out from now on: ${kept_out.join(", ")}`] : []), ...notes]);
     load();
   };
