@@ -87,7 +87,7 @@ def test_stop_ends_the_question_at_the_server_and_asking_again_is_a_click(tab, s
     tab.see("Writing the answer")
     tab.page.get_by_role("button", name="Stop").click()
     tab.see("Stopped")
-    assert server.left.wait(10)
+    assert server.left.wait(60)
     tab.page.get_by_role("button", name="Ask again").click()
     tab.see("Grounded in your files")
     thread = next(iter(server.threads))
@@ -101,7 +101,7 @@ def test_escape_stops(tab, server):
     tab.page.get_by_role("button", name="Stop").wait_for()
     tab.box.press("Escape")
     tab.see("Stopped")
-    assert server.left.wait(10)
+    assert server.left.wait(60)
 
 
 def test_a_reload_in_mid_answer_shows_the_question_as_stopped(tab, server):

@@ -125,7 +125,7 @@ def test_stop_reaches_the_engine(browser):
     place = place_of(engine)
     with opened(browser, place) as tab:
         tab.ask("What does the plan cost?")
-        assert engine.working.wait(20)
+        assert engine.working.wait(60)
         tab.page.get_by_role("button", name="Stop").click()
         tab.see("Stopped")
         engine.gate.set()
@@ -138,7 +138,8 @@ def test_a_reload_in_mid_answer_ends_as_stopped(browser):
     engine = Gated()
     with opened(browser, place_of(engine)) as tab:
         tab.ask("What does the plan cost?")
-        assert engine.working.wait(20)
+        assert engine.working.wait(60)
+        tab.page.wait_for_url("**/#/ask/*")  # the browser knows the thread by now
         tab.page.reload()
         tab.page.get_by_role("button", name="Ask again").wait_for()
         engine.gate.set()
@@ -150,7 +151,7 @@ def test_the_second_tab_waits_for_the_first(browser):
     engine = Gated()
     with opened(browser, place_of(engine)) as first:
         first.ask("What does the plan cost?")
-        assert engine.working.wait(20)
+        assert engine.working.wait(60)
         with browser.tab(f"http://{first.origin}/", beside=first) as second:
             second.ask("And the other plan?")
             second.see("One question is answered before yours.")
