@@ -93,7 +93,7 @@ def export(
 @threads_app.command()
 def rename(
     name: NameArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: letters, digits, '-', '_', '.' and blanks.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name, on a line.")],
 ) -> int:
     """Give a chat another name; the runs of its questions go with it."""
     from local_rag.runtime.retention import rename_chat

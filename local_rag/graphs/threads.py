@@ -25,8 +25,6 @@ LONGEST = 80
 """Characters of a thread's name."""
 BUSY_SECONDS = 30.0
 """How long another process may write before we give up."""
-PUNCTUATION = "-_. "
-"""What may stand in a name besides letters and digits."""
 FIRST_WORDS = 6
 """Words of the first question in the name of a thread that nobody named."""
 
@@ -152,7 +150,7 @@ class Threads:
         `turns` does.
         """
         turns = self.turns(name, upto)
-        base = "".join(ch if _in_words(ch) or ch in PUNCTUATION else " " for ch in self._stored(name))
+        base = "".join(ch if _in_names(ch) else " " for ch in self._stored(name))
         fork = self._free(f"{base} from {upto}"[: LONGEST - 5].strip())
         self.saver.unasked[fork] = turns
         return fork
@@ -217,14 +215,19 @@ class Threads:
 def thread_name(name: str) -> str:
     """A name as threads are kept under. Raises UsageError for one that cannot be typed and shown everywhere."""
     normal = unicodedata.normalize("NFC", name)
-    allowed = all(_in_words(ch) or ch in PUNCTUATION for ch in normal) and any(map(_in_words, normal))
+    allowed = all(map(_in_names, normal)) and any(map(_in_words, normal))
     if allowed and normal == normal.strip() and len(normal) <= LONGEST:
         return normal
     raise UsageError(
-        f"a thread is named with letters, digits, '-', '_', '.' and blanks between them, at most {LONGEST} characters, "
-        f"not {name[: LONGEST + 20]!r}",
-        hint='local-rag chat --thread "lease 2026"',
+        f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST} characters on a line,"
+        f" not {name[: LONGEST + 20]!r}",
+        hint='a name such as "lease 2026" or "Harbour Street: lease"',
     )
+
+
+def _in_names(character: str) -> bool:
+    """What may stand in a name: nothing that drives a terminal, turns text around, is not seen, or breaks the line."""
+    return character == " " or unicodedata.category(character)[0] in "LMNPS"
 
 
 def _in_words(character: str) -> bool:

@@ -63,6 +63,13 @@ def walk(
     return walked
 
 
+def folders_entered(roots: Iterable[Root], folder: Path) -> set[str]:
+    """The names of the folders in this one that a walk of the roots looks into, without links; none outside of them."""
+    by_path = {root.path: root for root in roots}
+    around = [root for path, root in by_path.items() if folder.is_relative_to(path)]
+    return {name for root in around for name in _Search(root, by_path, (), ()).entered(folder)}
+
+
 def _printable(path: str) -> str:
     """A path as it can be stored and printed: POSIX file names are bytes, not all of them are text."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -110,9 +117,7 @@ class _Search:
 
     def _folders(self) -> None:
         """Depth first; folders behind links wait until the real ones were entered, under whose rules they belong."""
-        above = [self._around[path] for path in map(str, self.home.parents) if path in self._around]
-        rules = Rules.of([replace(self._root, path=str(self.home)), *above])
-        waiting = [_Folder(self.home, self.home, rules)]
+        waiting = [self._first()]
         links: deque[_Folder] = deque()
         entered: set[Path] = set()
         while waiting or links:
@@ -131,6 +136,21 @@ class _Search:
                     self._file(path, folder.real / entry.name)
                 elif loader(path):
                     self.skipped[str(path)] = "is not a regular file"
+
+    def _first(self) -> _Folder:
+        """The root itself, with what a person excluded from it and from roots around it."""
+        above = [self._around[path] for path in map(str, self.home.parents) if path in self._around]
+        return _Folder(self.home, self.home, Rules.of([replace(self._root, path=str(self.home)), *above]))
+
+    def entered(self, folder: Path) -> Iterator[str]:
+        """The names of the folders in a folder below the root that are looked into, if that one is."""
+        below = self._first()
+        for name in folder.relative_to(self.home).parts:
+            inside = {entry.name: rules for entry, rules in self._entries(below) if entry.is_dir(follow_symlinks=False)}
+            if name not in inside:
+                return
+            below = _Folder(below.path / name, below.path / name, inside[name])
+        yield from (entry.name for entry, _ in self._entries(below) if entry.is_dir(follow_symlinks=False))
 
     def _entries(self, folder: _Folder) -> Iterator[tuple[os.DirEntry[str], Rules]]:
         """What of a folder may be looked at; nothing of a folder that cannot be read or is somebody's cache."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,6 @@ from local_rag.text.urls import is_url
 if TYPE_CHECKING:
     from local_rag.core.documents import Skipped, SyncReport
     from local_rag.core.progress import Display
-    from local_rag.index.store.schema import Root
     from local_rag.server.place import Place
 
 FOLDERS = 2_000
@@ -149,11 +149,14 @@ class Below(Of):
 
 @dataclass(frozen=True, slots=True)
 class FolderView:
-    """A folder, its path in the root, and whether it is indexed already."""
+    """A folder and its path in the root: the index holds files below it (`indexed`), or an indexed folder around it
+    takes it in with the next update (`coming`).
+    """
 
     name: str
     below: str
     indexed: bool
+    coming: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +217,11 @@ def folders(place: Place, request: Below) -> Folders:
     root = _allowed(place, request)
     folder = folder_below(root, request.below)
     names = folders_in(folder)
-    indexed = [Path(known.path) for known in _known(place, request.index)]
+    indexed, coming = _indexed_in(place, request.index, folder)
 
     def view(name: str) -> FolderView:
-        within = any((folder / name).is_relative_to(known) for known in indexed)
-        return FolderView(shown(name), f"{request.below}/{name}".lstrip("/"), within)
+        below = f"{request.below}/{name}".lstrip("/")
+        return FolderView(shown(name), below, name in indexed, name in coming and name not in indexed)
 
     label = shown(short_path(folder))
     return Folders(label, request.below, [view(name) for name in names[:FOLDERS]], max(0, len(names) - FOLDERS))
@@ -289,11 +292,18 @@ def _allowed(place: Place, request: Below) -> Path:
     return roots[request.root]
 
 
-def _known(place: Place, name: str | None) -> Sequence[Root]:
+def _indexed_in(place: Place, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
+    """The names of the folders in a folder with indexed files below them, and of those that the next update enters."""
+    from local_rag.index.sync.walk import folders_entered
+
     try:
-        return listings_of(place).of(place.settings_of(name).index_path).roots
+        listing = listings_of(place).of(place.settings_of(name).index_path)
     except IndexMissing:
-        return ()
+        return set(), set()
+    start = f"{folder}{os.sep}".replace(2 * os.sep, os.sep)
+    below = (path.removeprefix(start).partition(os.sep) for path in listing.files if path.startswith(start))
+    roots = {Path(root.path).name for root in listing.roots if Path(root.path).parent == folder}
+    return {first for first, inside, _ in below if inside}, roots | folders_entered(listing.roots, folder)
 
 
 def _roots(listing: FileListing) -> list[RootView]:

@@ -144,7 +144,7 @@ WRONG = [
     (["index", ".", "--chunk-size", "9000", "--index", "fresh"], 2, "9000", ""),
     (["remove"], 2, "name what to remove", "local-rag remove"),
     (["remove", "--index", "nothing-here"], 1, "nothing-here", ""),
-    (["ask", "x", "--thread", "a/b"], 2, "a thread is named with letters", "--thread"),
+    (["ask", "x", "--thread", "a\tb"], 2, "a thread is named with letters", "a name such as"),
     (["ask", "x", "--trace-file", "no/such/run.jsonl"], 2, "the trace cannot be written to", "--trace-file run.jsonl"),
     (["threads", "show", "nothing"], 2, "there is no thread 'nothing'", "local-rag threads"),
     (["threads", "export"], 2, "Missing argument 'NAME'", "local-rag threads export --help"),

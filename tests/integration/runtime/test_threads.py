@@ -245,18 +245,17 @@ def test_a_deleted_thread_leaves_no_text_behind():
         assert b"xylophone" not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "x" * LONGEST])
+@pytest.mark.parametrize("name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "Harbour Street: lease", "a/b", "x" * LONGEST])
 def test_names_that_threads_may_have(name):
     assert thread_name(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", "..", " a", "a ", "a\nb", "a/b", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
+    "name", ["", " ", "..", " a", "a ", "a\nb", "a\u200bb", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
 )
 def test_names_that_threads_may_not_have(name):
     with pytest.raises(UsageError, match="a thread is named with letters") as caught:
         opened().ask("What?", thread=name)
-    assert "--thread" in caught.value.hint
     assert "\n" not in str(caught.value)
 
 
@@ -576,7 +575,7 @@ def test_a_thread_is_not_renamed_to_what_another_has_or_nobody_can_type():
     with pytest.raises(UsageError, match="there is a thread 'rent' already"):
         rag.threads.rename("plan", "rent")
     with pytest.raises(UsageError, match="is named with letters"):
-        rag.threads.rename("plan", "<b>plan</b>")
+        rag.threads.rename("plan", "plan\u202e")
     with pytest.raises(UsageError, match="there is no thread 'costs'"):
         rag.threads.rename("costs", "plans")
     assert rag.threads.rename("plan", "plan") == "plan"

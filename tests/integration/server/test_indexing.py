@@ -91,6 +91,11 @@ def test_the_first_index_is_made_below_a_root_of_the_command_line(notes):
         told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
         assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"]
         assert client.get("/api/index/folders", params={"root": root}).json()["folders"][0]["indexed"]
+        (notes / "letters" / "skipped").mkdir()
+        (notes / "letters" / ".ragignore").write_text("skipped/")
+        inside = client.get("/api/index/folders", params={"root": root, "below": "letters"}).json()["folders"]
+        marks = [(folder["name"], folder["indexed"], folder["coming"]) for folder in inside]
+        assert marks == [("old", False, True), ("skipped", False, False)], "nothing of them is in the index"
     finally:
         place.close()
 

@@ -73,13 +73,14 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again():
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
-    assert talked.post("/api/threads/plan/rename", {"to": " costs "}).json() == {"name": "costs"}
+    assert talked.post("/api/threads/plan/rename", {"to": " Harbour Street: costs "}).json() == {"name": "Harbour Street: costs"}
     assert talked.get("/api/threads/plan").status_code == 404
-    assert asked(talked, "And then?", thread="costs")[-1][1]["turn"] == 3
-    assert talked.post("/api/threads/costs/delete").json() == {"runs": 3}
+    assert asked(talked, "And then?", thread="Harbour Street: costs")[-1][1]["turn"] == 3
+    costs = f"/api/threads/{quote('Harbour Street: costs')}"
+    assert talked.post(f"{costs}/delete").json() == {"runs": 3}
     assert talked.get("/api/threads").json() == {"threads": []}
     assert Runs(talked.place.settings).paths() == []
-    assert talked.post("/api/threads/costs/delete").status_code == 404
+    assert talked.post(f"{costs}/delete").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
@@ -100,7 +101,7 @@ def test_a_thread_of_any_name_is_reached(name):
 
 def test_a_name_that_is_taken_or_none_is_refused(talked):
     asked(talked, thread="rent")
-    for wanted in ("rent", "<b>", "", "../x"):
+    for wanted in ("rent", "a\u202eb", "", "a\nb"):
         refused = talked.post("/api/threads/plan/rename", {"to": wanted})
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "usage"), wanted
     assert talked.post("/api/threads/none/rename", {"to": "x"}).status_code == 404

@@ -138,7 +138,7 @@ function AddFolder({ allowed, index, onAdd, onClose }) {
     <p><strong><bdi>${label}</bdi></strong></p>
     <${Problem} error=${error} />
     <ul class="list folders">${below && enter("The folder above", below.split("/").slice(0, -1).join("/"), "up")}
-      ${folders?.map(({ name, below, indexed }) => enter(name, below, "index", indexed && html`<span class="badge good">indexed</span>`))}
+      ${folders?.map(({ name, below, indexed, coming }) => enter(name, below, "index", indexed ? html`<span class="badge good">indexed</span>` : coming && html`<span class="badge">comes with the next update</span>`))}
       ${folders?.length === 0 && html`<li class="muted">There is no folder in it.</li>`}
       ${more > 0 && html`<li class="muted">and ${more} more</li>`}</ul>
     <p class="small">Nothing is copied. At the terminal, other places: local-rag serve --root FOLDER.</p>
