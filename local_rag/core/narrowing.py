@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
@@ -64,7 +63,7 @@ class Narrowing:
         if self.after and self.before and first_day(self.before) <= first_day(self.after):
             raise UsageError(
                 f"no date is from {self.after} on and before {self.before}",
-                hint=f"the year 2023 is --after 2023 --before 2024; here --after {self.before} --before {self.after}",
+                hint=f"after 2023 and before 2024 is the year 2023; or after {self.before} and before {self.after}?",
             )
 
     def __bool__(self) -> bool:
@@ -93,13 +92,15 @@ class Narrowing:
         return replace(self, phrases=(), without=())
 
     def described(self) -> str:
-        """The conditions as options of the command line: --after 2023 --type pdf."""
-        given = [(OPTIONS[name], value) for name, value in self.conditions.items() if name in OPTIONS]
-        return " ".join(
-            f"{option} {shlex.quote(text)}"
-            for option, value in given
-            for text in (value if isinstance(value, list) else [value])
-        )
+        """The conditions on documents as a sentence has them: in notes of type pdf or md dated since 2023."""
+        dates = [f"since {self.after}"] * bool(self.after) + [f"before {self.before}"] * bool(self.before)
+        conditions = {
+            "in": " or ".join(self.within),
+            "of type": " or ".join(self.types),
+            "by": " or ".join(self.authors),
+            "dated": " and ".join(dates),
+        }
+        return " ".join(f"{name} {value}" for name, value in conditions.items() if value)
 
 
 def first_day(partial: str) -> str:

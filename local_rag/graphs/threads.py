@@ -219,8 +219,8 @@ def thread_name(name: str) -> str:
     if allowed and normal == normal.strip() and len(normal) <= LONGEST:
         return normal
     raise UsageError(
-        f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST} characters on a line,"
-        f" not {name[: LONGEST + 20]!r}",
+        f"a thread is named with letters, digits, signs and blanks between them, at most {LONGEST} characters, not"
+        f" {name[: LONGEST + 20]!r}",
         hint='a name such as "lease 2026" or "Harbour Street: lease"',
     )
 

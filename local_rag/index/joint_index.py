@@ -37,7 +37,7 @@ WIDER, LEAST = 4, 20
 _COUNTED = ("files", "documents", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
-_TITLES, _TERMS, _KINDS = 20, 30, 6
+_TITLES, _TERMS = 20, 30
 """Titles (headings, folders, topics), terms and kinds in the catalog of all."""
 
 
@@ -120,7 +120,7 @@ class JointIndex:
             files=sum(catalog.files for catalog in catalogs),
             about=" ".join(catalog.about for catalog in catalogs if catalog.about),
             folders=_in_turn(catalog.folders for catalog in catalogs)[:_TITLES],
-            kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common(_KINDS)),
+            kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()),
             topics=_in_turn(catalog.topics for catalog in catalogs)[:_TITLES],
         )
 

@@ -100,8 +100,7 @@ def _conditions(store: Store, narrowing: Narrowing) -> tuple[list[str], list[obj
         where.append(condition[0])
         values += condition[1]
         if not store.read(selection.any_document, where, values):
-            together = f" together with {joined(named)}" if named else " of what is indexed"
-            raise _nothing(store, f"{name} leaves nothing{together}")
+            raise _nothing(store, f"{' '.join(['no indexed document', *named])} is {name}")
         named.append(name)
     return where, values
 

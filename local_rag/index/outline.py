@@ -17,7 +17,7 @@ from local_rag.text.urls import is_page
 
 ABOUT = "about"
 """The row of `meta` with what a person said of the index."""
-_FOLDERS, _KINDS = 8, 6
+_FOLDERS = 8
 
 
 def about(store: Store) -> str:
@@ -53,7 +53,7 @@ def _places(paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             folders[folder.rpartition("/")[2]] += 1
             kinds[f".{name.rpartition('.')[2].lower()}" if "." in name[1:] else "no suffix"] += 1
     named = tuple(name for name, _ in folders.most_common(_FOLDERS) if name)
-    return named, tuple(f"{kind} {count:,}" for kind, count in kinds.most_common(_KINDS))
+    return named, tuple(f"{kind} {count:,}" for kind, count in kinds.most_common())
 
 
 def topic_titles(store: Store) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from local_rag.core.answer import Answer, Citation, Conflict, Position
 from local_rag.core.serialization import from_plain
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, texts_in
-from local_rag.text.display import plural, printable, shorten
+from local_rag.text.display import local_time, plural, printable, shorten
 
 Turn = Mapping[str, Any]
 """What the memory of a graph keeps of a question; see `graphs.memory`."""
@@ -87,7 +87,7 @@ def _source(citation: Citation, texts: AnswerTexts) -> str:
 
 
 def _conflict(conflict: Conflict, texts: AnswerTexts) -> Iterator[str]:
-    yield f"**{texts.positions}**"
+    yield f"**{conflict_line(conflict, texts)}**"
     yield ""
     for position in conflict.positions:
         date = position_date(position, texts)
@@ -95,15 +95,21 @@ def _conflict(conflict: Conflict, texts: AnswerTexts) -> Iterator[str]:
         yield from (f"  {_source(citation, texts)}" for citation in position.citations)
 
 
+def conflict_line(conflict: Conflict, texts: AnswerTexts = ENGLISH) -> str:
+    """That files disagree, and the order of what they say where their days differ."""
+    days = {local_time(position.date)[:10] for position in conflict.positions}
+    return texts.positions if len(days) > 1 else texts.positions_of_a_day
+
+
 def position_date(position: Position, texts: AnswerTexts = ENGLISH) -> str:
     """The day of a position, and whether that is only when its file was changed; empty where it is not known."""
-    day = position.date.partition("T")[0]
+    day = local_time(position.date)[:10]
     return texts.changed.format(date=day) if position.dated == "file" else day
 
 
 def document_line(citation: Citation) -> str:
     """Title, author and date of the cited document in one line, where neither its heading nor its path says them."""
-    date = citation.date.replace("T", " ").replace("Z", " UTC")
+    date = local_time(citation.date)
     repeated = citation.heading.startswith(citation.title) or citation.source.endswith(citation.title)
     title = "" if repeated else citation.title
     return ", ".join(shorten(part, 100) for part in (title, citation.author, date) if part)

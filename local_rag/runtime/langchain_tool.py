@@ -9,7 +9,7 @@ from langsmith import tracing_context
 from pydantic import BaseModel, Field
 
 from local_rag.core.errors import LocalRagError
-from local_rag.runtime.export import document_line, location, position_date
+from local_rag.runtime.export import conflict_line, document_line, location, position_date
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def tool_text(answer: Answer) -> str:
     if answer.citations:
         lines += ["sources:", *(f"[{citation.number}] {_source(citation)}" for citation in answer.citations)]
     for conflict in answer.conflicts:
-        lines.append("the files disagree, the newest first:")
+        lines.append(conflict_line(conflict))
         for position in conflict.positions:
             date = position_date(position)
             quotes = (f"[{citation.number}] {_source(citation)}" for citation in position.citations)

@@ -76,10 +76,10 @@ def _body(place: Place, view: Mapping[str, Any], at: str) -> Iterator[str]:
         if lines[name]:
             yield f'<p class="soft"><bdi>{escape(lines[name])}</bdi></p>\n'
     for conflict in view["conflicts"]:
-        yield f"<h2>{escape(lines['positions'])}</h2>\n<ul>\n"
+        yield f"<h2>{escape(conflict['line'])}</h2>\n<ul>\n"
         for side in conflict["positions"]:
             cites = "".join(_cite(each["number"]) for each in side["citations"])
-            yield f"<li><bdi>{escape(side['text'])}</bdi>{cites} {escape(side['date'].partition('T')[0])}</li>\n"
+            yield f"<li><bdi>{escape(side['text'])}</bdi>{cites} {escape(side['when'])}</li>\n"
         yield "</ul>\n"
     if lines["nearest"]:
         yield f"<h2>{escape(lines['nearest'])}</h2>\n"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from local_rag.core.answer import Answer, Citation, Conflict, Position
 from local_rag.core.serialization import to_plain
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import document_line
+from local_rag.runtime.export import conflict_line, document_line, position_date
 from local_rag.server.answer_tree import Node, answer_tree, same_length
 from local_rag.server.file_ids import file_id
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
-from local_rag.text.display import printable, short_path
+from local_rag.text.display import local_iso, printable, short_path
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
@@ -37,12 +37,18 @@ class CitationView(Citation):
 
 @dataclass(frozen=True, slots=True)
 class PositionView(Position):
+    """A side; `when` is its day in words, which say so where that is only when its file was changed."""
+
     citations: tuple[CitationView, ...]
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictView(Conflict):
+    """Files that disagree; `line` says so, and in which order the sides stand."""
+
     positions: tuple[PositionView, ...]
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,6 @@ class Lines:
 
     understood: str = ""
     removed: str = ""
-    positions: str = ""
     nearest: str = ""
     nothing_near: str = ""
     about: str = ""
@@ -147,11 +152,15 @@ def _file_id(source: str, origin: str, second_source: str = "") -> str:
 def _conflict_view(conflict: Conflict, label: PathLabel, texts: AnswerTexts) -> ConflictView:
     sides = [
         PositionView(
-            side.text, side.date, tuple(citation_view(each, label, texts) for each in side.citations), side.dated
+            side.text,
+            side.date,
+            tuple(citation_view(each, label, texts) for each in side.citations),
+            side.dated,
+            position_date(side, texts),
         )
         for side in conflict.positions
     ]
-    return ConflictView(tuple(sides))
+    return ConflictView(tuple(sides), conflict_line(conflict, texts))
 
 
 def status_text(answer: Answer, texts: AnswerTexts) -> str:
@@ -170,7 +179,6 @@ def _lines(answer: Answer, texts: AnswerTexts, *, whole: bool) -> Lines:
     return Lines(
         understood=texts.understood.format(question=answer.asked) if answer.asked not in ("", answer.question) else "",
         removed=texts.removed.format(sentences=removed) if removed else "",
-        positions=texts.positions if answer.conflicts else "",
         nearest=texts.nearest if silent and answer.nearest else "",
         nothing_near=texts.nothing_near if lacks else "",
         about=texts.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
@@ -198,7 +206,7 @@ def passage_view(passage: Document, label: PathLabel = short_path) -> dict[str, 
         start=int(known.get("start", 0)),
         end=int(known.get("end", 0)),
         title=str(known.get("title") or ""),
-        date=str(known.get("date") or ""),
+        date=local_iso(str(known.get("date") or "")),
         origin=str(known.get("origin", "files")),
     )
     plain: dict[str, Any] = shown(view)

@@ -8,6 +8,7 @@ too_large 413 · media_type 415 · misdirected 421 · busy 429 · internal 500, 
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from pydantic import ValidationError
 
 from local_rag.core import errors
 from local_rag.core.errors import LocalRagError
+from local_rag.core.narrowing import OPTIONS
+from local_rag.index.narrowed import NothingLeft
 from local_rag.text.display import for_terminal, shorten
 
 LOG = logging.getLogger("local_rag.server")
@@ -39,6 +42,14 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
     LocalRagError: ("error", 500),
 }
 """Code and status of each error, the narrower class first."""
+
+FIELDS = {option: name for name, option in OPTIONS.items()} | {"--model": "model"}
+"""An option of the command line -> the field of a request that is the same."""
+
+_OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
+
+WIDER = "widen or empty one of the fields: within (files), types, authors, after and before (dates)"
+"""What to do where no document is left: there is no command line."""
 
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")
 
@@ -73,8 +84,14 @@ def error_object(error: Exception) -> dict[str, str]:
         return _shown(error.code, str(error), error.hint)
     for kind, (code, _) in STATUS.items():
         if isinstance(error, kind):
-            return _shown(code, str(error), getattr(error, "hint", ""))
+            hint = WIDER if isinstance(error, NothingLeft) else getattr(error, "hint", "")
+            return _shown(code, in_fields(str(error)), hint if hint.startswith("local-rag ") else in_fields(hint))
     return _shown(*INTERNAL)
+
+
+def in_fields(text: str) -> str:
+    """A text with the fields of requests in place of the options of the command line."""
+    return _OPTION.sub(lambda option: FIELDS[option[1]], text)
 
 
 def error_body(error: Exception) -> dict[str, Any]:

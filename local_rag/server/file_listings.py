@@ -20,7 +20,7 @@ from local_rag.index.sync.roots import nearest
 from local_rag.runtime import second_source
 from local_rag.server.errors import NotFound
 from local_rag.server.file_ids import file_id
-from local_rag.text.display import for_terminal, on_one_line
+from local_rag.text.display import for_terminal, local_iso, on_one_line
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _view(file: IndexedFile, label: PathLabels) -> FileView:
         kind="web" if is_url(file.path) else path.suffix.lower().lstrip("."),
         title="" if file.title == path.name else shown(file.title),
         author=shown(file.author),
-        date=shown(file.date),
+        date=shown(local_iso(file.date)),
         size=file.size,
         modified=file.modified,
         indexed_at=file.indexed_at,

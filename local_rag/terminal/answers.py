@@ -10,7 +10,7 @@ from rich.text import Text
 
 from local_rag.core.answer import Answer, Citation, Conflict
 from local_rag.index.path_labels import PathLabel
-from local_rag.runtime.export import Turn, answer_of, position_date, when
+from local_rag.runtime.export import Turn, answer_of, conflict_line, position_date, when
 from local_rag.runtime.trace_lines import verdicts_line
 from local_rag.terminal.answer_text import answer_text
 from local_rag.terminal.console import PlainTable
@@ -79,7 +79,7 @@ def _abstention(answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterato
 def _disagreement(conflict: Conflict, answer: Answer, label: PathLabel, texts: AnswerTexts) -> Iterator[RenderableType]:
     """What each side says, since when, and where; with its quote, unless that stands among the citations below."""
     below = {(citation.number, citation.quote) for citation in answer.citations}
-    yield Text(texts.positions, "yellow")
+    yield Text(conflict_line(conflict, texts), "yellow")
     table = PlainTable()
     for position in conflict.positions:
         said, date = Text(shorten(position.text, QUOTE_WIDTH), "bold"), position_date(position, texts)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.schema import IndexedFile
-from local_rag.text.display import format_bytes, on_one_line, shorten, waiting_line
+from local_rag.text.display import format_bytes, local_time, on_one_line, shorten, waiting_line
 
 _AT_ONCE = 500
 """Lines that are printed together: a table of ten thousand rows takes longer than everything else."""
@@ -44,7 +44,7 @@ def file_lines(files: Sequence[IndexedFile], label: PathLabel) -> Iterator[Text]
 def _document_line(file: IndexedFile, label: str) -> str:
     """Title, author and date of a file, without a title that is only its name."""
     title = "" if file.title == label.rpartition("/")[2] else shorten(on_one_line(file.title), 80)
-    return ", ".join(filter(None, (title, shorten(on_one_line(file.author), 40), file.date)))
+    return ", ".join(filter(None, (title, shorten(on_one_line(file.author), 40), local_time(file.date))))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -70,6 +70,7 @@ class AnswerTexts:
     understood: str
     removed: str
     positions: str
+    positions_of_a_day: str
     changed: str
     nearest: str
     nothing_near: str
@@ -154,6 +155,7 @@ ENGLISH = AnswerTexts(
     understood="understood as: {question}",
     removed="(taken out, because the passages do not say it: {sentences})",
     positions="Your files disagree, the newest first:",
+    positions_of_a_day="Your files disagree:",
     changed="file changed {date}",
     nearest="Nearest passages:",
     nothing_near="No passage comes near the question.",
@@ -238,6 +240,7 @@ GERMAN = AnswerTexts(
     understood="verstanden als: {question}",
     removed="(entfernt, weil es nicht in den Textstellen steht: {sentences})",
     positions="Die Dateien widersprechen sich, die neueste zuerst:",
+    positions_of_a_day="Die Dateien widersprechen sich:",
     changed="Datei geändert {date}",
     nearest="Am nächsten kommen diese Textstellen:",
     nothing_near="Keine Textstelle kommt der Frage nahe.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from local_rag.core.documents import Catalog
 from local_rag.text.display import joined, plural, shorten
 
@@ -9,7 +11,7 @@ LONGEST_ABOUT = 600
 """Characters of a description by a person."""
 LONGEST = 1_000
 """Characters of a summary."""
-_TITLE, _FOLDER = 50, 40
+_TITLE, _FOLDER, _KINDS = 50, 40, 6
 
 
 def description(catalog: Catalog) -> str:
@@ -19,9 +21,15 @@ def description(catalog: Catalog) -> str:
 
 def summary(catalog: Catalog) -> str:
     """Files by kind, their folders, and the titles that stand for the topics of all passages."""
-    kinds = f" ({', '.join(catalog.kinds)})" if catalog.kinds else ""
+    kinds = f" ({_kinds(catalog.kinds)})" if catalog.kinds else ""
     folders = joined(shorten(folder, _FOLDER) for folder in catalog.folders)
     topics = "; ".join(shorten(title, _TITLE) for title in catalog.topics or catalog.titles)
     line = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
     line += f" in {folders}" if folders else ""
     return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)
+
+
+def _kinds(kinds: Sequence[str]) -> str:
+    """The first kinds with their counts (".pdf 1,200"), and how many files are of others."""
+    rest = sum(int(kind.rpartition(" ")[2].replace(",", "")) for kind in kinds[_KINDS:])
+    return ", ".join(kinds[:_KINDS]) + (f", and {plural(rest, 'other')}" if rest else "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from local_rag.text.urls import is_url
@@ -92,6 +94,25 @@ def short_path(path: str | Path) -> str:
             (str(prefix / full.relative_to(base)) for base, prefix in bases if full.is_relative_to(base)), str(full)
         )
     return on_one_line(short)
+
+
+def local_time(date: str) -> str:
+    """A date of a document for people: a moment in the time zone of this machine, which is named."""
+    moment = _moment(date)
+    return f"{moment:%Y-%m-%d %H:%M %Z}" if moment else date
+
+
+def local_iso(date: str) -> str:
+    """The same in ISO 8601: "2023-03-31T09:30Z" is "2023-03-31T10:30+01:00" where clocks are an hour ahead of UTC."""
+    moment = _moment(date)
+    return moment.isoformat(timespec="minutes") if moment else date
+
+
+def _moment(date: str) -> datetime | None:
+    """What a date with a time means here; None for one without, which has no zone."""
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromisoformat(date).astimezone() if "T" in date else None
+    return None
 
 
 def on_one_line(name: str) -> str:

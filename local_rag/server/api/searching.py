@@ -13,6 +13,7 @@ from local_rag.core.errors import EngineError, NotLocal, UsageError
 from local_rag.core.narrowing import Narrowing
 from local_rag.server.answer_view import PassageView, passage_view
 from local_rag.server.endpoints import Endpoint, Request
+from local_rag.server.errors import in_fields
 from local_rag.text.display import for_terminal
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def search(place: Place, request: Search) -> dict[str, Any]:
         notes = [*index.waiting_notes(), *index.upgrade_notes(), *index.unknown(narrowing)]
     return {
         "passages": [passage_view(passage, label) for passage in passages],
-        "notes": [for_terminal(note) for note in notes],
+        "notes": [for_terminal(in_fields(note)) for note in notes],
     }
 
 

@@ -224,15 +224,20 @@ def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(tab, server
 
 def test_files_that_disagree_stand_side_by_side(tab, server):
     sides = [
-        {"text": "900 euros", "date": "2026-01-01", "dated": "document", "citations": [quote(1)]},
-        {"text": "850 euros", "date": "2024-01-01", "dated": "file", "citations": [quote(2, "old.pdf", "850 euros")]},
+        {"text": "900 euros", "when": "2026-01-01", "citations": [quote(1)]},
+        {"text": "850 euros", "when": "file changed 2024-01-01", "citations": [quote(2, "old.pdf", "850 euros")]},
     ]
     text = "With reservations: your files disagree"
-    server.script(answer(status="partial", status_text=text, conflicts=[{"positions": sides}]))
+    server.script(
+        answer(status="partial", status_text=text, conflicts=[{"line": "Your files disagree:", "positions": sides}])
+    )
     tab.ask(QUESTION)
     tab.see("With reservations")
     conflict = tab.page.locator(".conflict")
-    assert all(part in conflict.inner_text() for part in ("900 euros", "850 euros", "2024-01-01", "old.pdf"))
+    assert all(
+        part in conflict.inner_text()
+        for part in ("900 euros", "Your files disagree:", "850 euros", "file changed 2024-01-01", "old.pdf")
+    )
 
 
 def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):

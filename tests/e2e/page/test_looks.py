@@ -153,8 +153,8 @@ def test_strings_are_never_markup(tab, server):
     ]
     verdict = {"kind": HOSTILE, "verdict": HOSTILE, "why": HOSTILE, "score": 0.5, "chunk_id": "c1", "source": HOSTILE}
     shown = passage(1, HOSTILE, HOSTILE)
-    sides = [{"text": HOSTILE, "date": HOSTILE, "citations": [quote(1, HOSTILE, HOSTILE)]}] * 2
-    lines = dict.fromkeys(("understood", "removed", "positions", "nearest", "about", "dropped"), HOSTILE)
+    sides = [{"text": HOSTILE, "when": HOSTILE, "citations": [quote(1, HOSTILE, HOSTILE)]}] * 2
+    lines = dict.fromkeys(("understood", "removed", "nearest", "about", "dropped"), HOSTILE)
     server.script(
         started(HOSTILE, HOSTILE),
         ("retrieved", {"query": HOSTILE, "passages": [shown]}),
@@ -169,7 +169,7 @@ def test_strings_are_never_markup(tab, server):
             status_text=HOSTILE,
             status="partial",
             citations=[{**quote(1, HOSTILE, HOSTILE), "line": HOSTILE, "how": HOSTILE}],
-            conflicts=[{"positions": sides}],
+            conflicts=[{"line": HOSTILE, "positions": sides}],
             lines=lines,
             decisions=[verdict],
             path=[HOSTILE],

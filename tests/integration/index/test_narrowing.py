@@ -82,16 +82,16 @@ def test_a_search_brings_what_is_left(index, mode, conditions, names):
     ("conditions", "message"),
     [
         ({"types": ["pfd"]}, "no indexed file is of type 'pfd': there are html (1), markdown (1), md (1) and txt (1)"),
-        ({"after": "2031"}, "--after 2031 leaves nothing of what is indexed"),
-        ({"after": "1990", "before": "1991-06"}, "--after 1990 --before 1991-06 leaves nothing of what is indexed"),
+        ({"after": "2031"}, "no indexed document is dated since 2031"),
+        ({"after": "1990", "before": "1991-06"}, "no indexed document is dated since 1990 and before 1991-06"),
         ({"within": ["boots"]}, "no indexed file matches 'boots'"),
         (
             {"within": ["notes"], "types": ["html"]},
-            "--type html leaves nothing together with --in notes",
+            "no indexed document in notes is of type html",
         ),
         (
             {"within": ["notes"], "types": ["md"], "after": "2024"},
-            "--after 2024 leaves nothing together with --in notes and --type md",
+            "no indexed document in notes of type md is dated since 2024",
         ),
     ],
 )

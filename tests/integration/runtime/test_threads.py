@@ -245,7 +245,9 @@ def test_a_deleted_thread_leaves_no_text_behind():
         assert b"xylophone" not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "Harbour Street: lease", "a/b", "x" * LONGEST])
+@pytest.mark.parametrize(
+    "name", ["lease", "lease 2026", "a.b_c-d", "Überweisung", "प्रश्न", "Harbour Street: lease", "a/b", "x" * LONGEST]
+)
 def test_names_that_threads_may_have(name):
     assert thread_name(name) == name
 

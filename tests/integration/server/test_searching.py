@@ -53,12 +53,20 @@ def test_exact_words_and_narrowing_hold(garden):
         ({"query": "x", "k": 0}, "k: "),
         ({"query": "x", "mode": "sparse"}, "mode: "),
         ({"query": "x", "within": ["*.docx"]}, "docx"),
+        (
+            {"query": "x", "within": ["*.md"], "after": "2100-01-01"},
+            "no indexed document in *.md is dated since 2100-01-01",
+        ),
+        ({"query": "x", "after": "2030", "before": "2029"}, "no date is from 2030 on and before 2029"),
+        ({"query": "x", "after": "31.3.2030"}, "after takes a date as 2023"),
     ],
 )
 def test_what_cannot_be_searched_is_told_in_a_line(garden, body, message):
     client, _ = garden
     response = client.post("/api/search", body)
-    assert response.status_code == 400 and message in response.json()["error"]["message"]
+    error = response.json()["error"]
+    assert response.status_code == 400 and message in error["message"]
+    assert "--" not in "".join(error.values()), "there is no command line"
 
 
 def test_a_search_asks_no_model(garden, monkeypatch):

@@ -73,7 +73,9 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again():
 
 
 def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
-    assert talked.post("/api/threads/plan/rename", {"to": " Harbour Street: costs "}).json() == {"name": "Harbour Street: costs"}
+    assert talked.post("/api/threads/plan/rename", {"to": " Harbour Street: costs "}).json() == {
+        "name": "Harbour Street: costs"
+    }
     assert talked.get("/api/threads/plan").status_code == 404
     assert asked(talked, "And then?", thread="Harbour Street: costs")[-1][1]["turn"] == 3
     costs = f"/api/threads/{quote('Harbour Street: costs')}"

@@ -50,9 +50,7 @@ def test_a_corpus_that_knows_files_alone_is_given_files():
     assert dated.plain == dated
 
 
-def test_it_is_described_as_it_is_typed():
+def test_it_is_described_as_a_sentence_has_it():
     narrowing = Narrowing(("my notes",), "2023", "2024-06", ("pdf", "md"), ("Ann Lee",))
-    assert (
-        narrowing.described() == "--in 'my notes' --after 2023 --before 2024-06 --type pdf --type md --from 'Ann Lee'"
-    )
+    assert narrowing.described() == "in my notes of type pdf or md by Ann Lee dated since 2023 and before 2024-06"
     assert narrowing == Narrowing(**narrowing.conditions)

@@ -36,7 +36,7 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     ${!silent && answer.engine === "extractive" && html`<p class="small">No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}
     ${!silent && html`<div class="answer" lang=${answer.language}><${Blocks} nodes=${answer.blocks} onCite=${cite} active=${active?.number} /></div>`}
     ${line("removed")}
-    ${answer.conflicts.map((conflict) => html`<${Conflict} conflict=${conflict} title=${lines.positions} active=${active} open=${open} />`)}
+    ${answer.conflicts.map((conflict) => html`<${Conflict} conflict=${conflict} active=${active} open=${open} />`)}
     <${Sources} title="Quotes" quotes=${quotes.filter((quote) => answer.citations.includes(quote))} active=${active} open=${open} />
     ${line("dropped")}
     ${silent && html`<${Sources} title=${lines.nearest || "Nearest passages"} quotes=${answer.nearest} active=${active} open=${open} numbered=${false} />`}
@@ -62,10 +62,10 @@ function Sources({ title, quotes, active, open, numbered = true }) {
       <span class="quote">${quote.quote}</span></button></li>`)}</ol></section>`;
 }
 
-function Conflict({ conflict, title, active, open }) {
-  return html`<section class="card conflict stack-tight"><h3>${title || "Your files disagree, the newest first:"}</h3>
+function Conflict({ conflict, active, open }) {
+  return html`<section class="card conflict stack-tight"><h3>${conflict.line}</h3>
     <ul>${conflict.positions.map((position) => html`<li>
-      <span class="row"><strong>${position.text}</strong>${position.date && html`<span class="small">${position.date.slice(0, 10)}</span>`}</span>
+      <span class="row"><strong>${position.text}</strong><span class="small">${position.when}</span></span>
       <span class="row">${position.citations.map((quote, at) => html`<button key=${at} class="quiet small" aria-pressed=${quote === active}
         onClick=${(event) => open(quote, event.currentTarget)}>[${quote.number}] <bdi>${placeOf(quote)}</bdi></button>`)}</span></li>`)}</ul></section>`;
 }
