@@ -53,7 +53,10 @@ class ModelEntry:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """What `local-rag models` tells. `problem` and `hint` are set where no server could be asked."""
+    """What `local-rag models` tells. `problem` and `hint` are set where no server could be asked.
+
+    `answering`: questions are answered by the models of `in_use` now, not without one.
+    """
 
     profile: str
     why: str
@@ -64,6 +67,7 @@ class ModelReport:
     version: str
     problem: str
     hint: str
+    answering: bool
     models: tuple[ModelEntry, ...]
 
 
@@ -83,6 +87,8 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
             version, installed, loaded = server.version(), server.installed(), server.loaded()
     except LocalRagError as error:
         problem, hint = str(error), error.hint
+    entries = tuple(_entries(settings, installed, loaded, in_use, memory))
+    there = all(entry.installed is not None and not entry.refused for entry in entries if entry.in_use)
     return ModelReport(
         profile=profile.name,
         why=_why(settings, profile, memory),
@@ -93,7 +99,8 @@ def model_report(settings: Settings, patience: float | None = None) -> ModelRepo
         version=version,
         problem=problem,
         hint=hint,
-        models=tuple(_entries(settings, installed, loaded, in_use, memory)),
+        answering=there and settings.values.engine != "extractive",
+        models=entries,
     )
 
 

@@ -43,7 +43,7 @@ def model_parts(report: ModelReport) -> Iterator[RenderableType]:
         )
     yield table
     yield ""
-    yield Text(_legend(report.memory), "dim")
+    yield Text(_legend(report), "dim")
     if not report.problem:
         yield from _next(report)
 
@@ -59,10 +59,11 @@ def _state(model: ModelEntry, *, known: bool) -> str:
     return ", ".join(filter(None, ("not installed", download))) if known else f"download {download or UNKNOWN}"
 
 
-def _legend(memory: int | None) -> str:
+def _legend(report: ModelReport) -> str:
+    used, memory = "* in use." if report.answering else "* would be used.", report.memory
     if memory is None:
-        return "* in use. This system does not say how much memory it has."
-    return f"* in use. fits: into this machine's {format_bytes(memory)}; tight: takes more than {TIGHT:.0%} of it."
+        return f"{used} This system does not say how much memory it has."
+    return f"{used} fits: into this machine's {format_bytes(memory)}; tight: takes more than {TIGHT:.0%} of it."
 
 
 def _next(report: ModelReport) -> Iterator[RenderableType]:

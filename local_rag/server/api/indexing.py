@@ -63,12 +63,16 @@ class Of(Request):
 
 @dataclass(frozen=True, slots=True)
 class RootView:
-    """A folder or file that was indexed by name: what is left out of it, and whether it is there now."""
+    """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
+
+    `again` has a command for each of `excludes`, and what it does.
+    """
 
     file_id: str
     label: str
     files: int
     excludes: Sequence[str]
+    again: Sequence[str]
     follow_links: bool
     secrets: bool
     there: bool
@@ -173,7 +177,7 @@ class Forget(Of):
     """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too."""
 
     files: Sequence[str] = Field(min_length=1, max_length=10_000)
-    keep_out: bool = True
+    keep_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,8 @@ class Forgotten:
 
 
 def index(place: Place, request: Of) -> IndexView:
+    from local_rag.runtime.indexing import command_of
+
     settings = place.settings_of(request.index)
     name = shown(short_path(settings.values.index))
     allowed = [AllowedRoot(key, shown(short_path(root))) for key, root in allowed_roots(place, request.index).items()]
@@ -204,7 +210,7 @@ def index(place: Place, request: Of) -> IndexView:
         about=shown(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
         embedder=shown(status.embedder),
-        roots=_roots(listing),
+        roots=_roots(listing, command_of(settings)),
         skipped=_skipped(listing),
     )
 
@@ -306,13 +312,16 @@ def _indexed_in(place: Place, name: str | None, folder: Path) -> tuple[set[str],
     return {first for first, inside, _ in below if inside}, roots | folders_entered(listing.roots, folder)
 
 
-def _roots(listing: FileListing) -> list[RootView]:
+def _roots(listing: FileListing, command: str) -> list[RootView]:
     return [
         RootView(
             file_id(root.path),
             shown(short_path(root.path)),
             listing.counts.get(root.path, 0),
             tuple(map(shown, root.excludes)),
+            tuple(
+                shown(f"{command} --no-exclude {shlex.quote(pattern)}   takes it in again") for pattern in root.excludes
+            ),
             root.follow_links,
             root.secrets,
             Path(root.path).exists(),

@@ -149,9 +149,11 @@ def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, not
         tab.page.get_by_role("checkbox", name="Choose notes/long.txt").check()
         assert tab.axe() == []
         tab.page.get_by_role("button", name="Forget 1 file").click()
+        tab.page.get_by_role("checkbox", name="Leave it out from now on").check()
         tab.page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
         tab.see("1 file left the index.")
         tab.see("Left out from now on: /long.txt")
+        tab.see("local-rag index --no-exclude /long.txt")
         tab.page.get_by_role("link", name="notes/lease.pdf").wait_for()
         assert tab.page.get_by_role("link", name="notes/long.txt").count() == 0
         assert (notes / "long.txt").exists()
@@ -177,7 +179,7 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
     }  # fmt: skip
     server.answers["index"] = (200, state)
     server.answers["files"] = (200, {"files": [], "matching": 0, "total": 0, "cursor": None})
-    folder = {"name": "letters", "below": "letters", "indexed": False}
+    folder = {"name": "letters", "below": "letters", "indexed": False, "coming": True}
     server.answers["index/folders"] = (200, {"label": "~/notes", "below": "", "folders": [folder], "more": 0})
     busy = {"error": {"code": "index_busy", "message": "the index is being changed already", "hint": "wait"}}
     server.answers["index/sync"] = (409, busy)
@@ -188,6 +190,7 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
         tab.page.get_by_role("button", name="Bring up to date").click()
         tab.see("the index is being changed already")
         tab.page.get_by_role("button", name="Add a folder").click()
+        tab.see("comes with the next update")
         tab.page.get_by_role("button", name="letters").click()
         tab.page.get_by_role("button", name="Index this folder").click()
         tab.page.get_by_role("dialog").wait_for(state="detached")

@@ -148,5 +148,10 @@ def test_the_checks_and_the_models_are_those_of_the_terminal(client):
     assert checks["Python"]["state"] == "ok" and "2 files" in checks["index"]["found"]
     assert all(check["fix"] for check in checks.values() if check["state"] == "bad")
     report = got(client, "/api/models")
-    assert report["problem"] and report["hint"] and any(model["in_use"] for model in report["models"])
+    assert (
+        report["problem"]
+        and report["hint"]
+        and not report["answering"]
+        and any(model["in_use"] for model in report["models"])
+    )
     assert len(CASES) == 3

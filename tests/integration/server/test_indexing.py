@@ -139,12 +139,14 @@ def test_a_root_that_has_become_a_link_is_none(notes, tmp_path, named):
 
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     letter = file_id(str(notes / "letters" / "tenant.txt"))
-    gone = indexed.post("/api/index/forget", {"files": [letter]}).json()
+    gone = indexed.post("/api/index/forget", {"files": [letter], "keep_out": True}).json()
     assert gone["removed"] == 1 and gone["kept_out"] == ["/letters/tenant.txt"]
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]
     plan = file_id(str(notes / "plan.md"))
-    assert indexed.post("/api/index/forget", {"files": [plan], "keep_out": False}).json()["kept_out"] == []
+    (root,) = indexed.get("/api/index").json()["roots"]
+    assert root["again"] == ["local-rag index --no-exclude /letters/tenant.txt   takes it in again"]
+    assert indexed.post("/api/index/forget", {"files": [plan]}).json()["kept_out"] == []
     assert labels(indexed) == []
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]

@@ -27,10 +27,10 @@ function Checks({ checks }) {
       ${fix.split("\n").filter(Boolean).map((line) => html`<${Hint} text=${line} />`)}</li>`)}</ul>`;
 }
 
-function Models({ report: { models, problem, hint, profile, in_use, why, version, server } }) {
+function Models({ report: { models, problem, hint, profile, in_use, answering, why, version, server } }) {
   const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
   return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
-      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(["good", "in use"])}`, (model.memory === null ? "–" : size(model.memory)) + FITS[model.fits], stateOf(model), model.about])}
+      rows=${models.map((model) => [html`<bdi>${model.name}</bdi> ${model.in_use && badge(answering ? ["good", "in use"] : ["", "would be used"])}`, (model.memory === null ? "–" : size(model.memory)) + FITS[model.fits], stateOf(model), model.about])}
       over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${problem ? "" : ` Ollama ${version} answers at ${server}.`}`} />
     ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
     <${Hint} text=${problem ? hint : missing ? "local-rag models pull   installs what is missing" : "local-rag models try   gives the model each of its tasks once"} />`;

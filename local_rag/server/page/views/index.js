@@ -78,10 +78,10 @@ function Work({ job: { running, how, notes, result: report, error }, about: { ex
 
 const counts = (report) => joined(["new", "updated", "moved", "removed", "unchanged"].map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
-function Root({ root: { file_id, label, files, excludes, there }, onForget }) {
+function Root({ root: { file_id, label, files, excludes, again, there }, onForget }) {
   return html`<li class="row"><span class="fill"><bdi>${label}</bdi> <span class="small">${joined([many(files, "file"), excludes.length > 0 && `without ${excludes.join(", ")}`], ", ")}</span></span>
     ${!there && html`<span class="badge warn">not there now</span>`}
-    <button class="quiet small danger" aria-label=${`Forget ${label}`} onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button></li>`;
+    <button class="quiet small danger" aria-label=${`Forget ${label}`} onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
 }
 
 function Reasons({ files }) {
@@ -117,12 +117,12 @@ function File({ file: { file_id, label, title, author, date, chunks, modified, w
 }
 
 function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
-  const [keepOut, setKeepOut] = useState(true), [error, setError] = useState(null);
+  const [keepOut, setKeepOut] = useState(false), [error, setError] = useState(null);
   const forget = () => post("index/forget", { ...body, files: ids, keep_out: keepOut }).then(onDone, setError);
   return html`<${Dialog} title="Take this out of the index?" onClose=${onClose}>
     <p><strong><bdi>${label}</bdi></strong></p>
     <p>Its text leaves the index; the files stay as they are.${root && " To index the folder again: local-rag index FOLDER."}</p>
-    ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut} onChange=${(event) => setKeepOut(event.target.checked)} />Leave it out from now on</label>`}
+    ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut} onChange=${(event) => setKeepOut(event.target.checked)} />Leave it out from now on; else the next update takes it in again</label>`}
     <${Problem} error=${error} />
     <p class="row"><button class="danger" onClick=${forget}>Forget</button><button onClick=${onClose}>Cancel</button></p><//>`;
 }
