@@ -18,7 +18,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.graphs.thread_saver import ThreadSaver, must_be_ours, translated
 from local_rag.graphs.turns import Turn
-from local_rag.text.display import joined, plural
+from local_rag.text.display import for_terminal, joined, plural
 
 FILE = "threads.sqlite"
 LONGEST = 80
@@ -227,7 +227,7 @@ def thread_name(name: str) -> str:
 
 def _in_names(character: str) -> bool:
     """What may stand in a name: nothing that drives a terminal, turns text around, is not seen, or breaks the line."""
-    return character == " " or unicodedata.category(character)[0] in "LMNPS"
+    return character == " " or (unicodedata.category(character)[0] in "LMNPS" and for_terminal(character) == character)
 
 
 def _in_words(character: str) -> bool:

@@ -253,7 +253,7 @@ def test_names_that_threads_may_have(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", "..", " a", "a ", "a\nb", "a\u200bb", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
+    "name", ["", " ", "..", " a", "a ", "a\nb", "a\u200bb", "a\u3164b", "a\x1b[31m", "x" * (LONGEST + 1), "a\u202eb"]
 )
 def test_names_that_threads_may_not_have(name):
     with pytest.raises(UsageError, match="a thread is named with letters") as caught:
