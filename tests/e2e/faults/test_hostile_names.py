@@ -131,7 +131,7 @@ def test_an_index_of_any_name_is_made_in_its_place_or_refused(world, commands, n
 
 
 @pytest.mark.parametrize(
-    "name", ["../x", "a/b", "", ".", "--", " x", "a\nb", "\x1b[31mred", "x" * 300, "'; DROP TABLE checkpoints; --"]
+    "name", ["", ".", "--", "../..", " x", "a\nb", "a\u200bb", "a\u202eb", "\x1b[31mred", "x" * 300]
 )
 def test_a_chat_of_a_hostile_name_is_refused(world, commands, name):
     world.reset("kept")
@@ -139,3 +139,17 @@ def test_a_chat_of_a_hostile_name_is_refused(world, commands, name):
     _, hint = done.failed_plainly(2)
     assert not CONTROL.search(done.out + done.err) and hint
     assert commands.run("threads", "list", "--json").value == []
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a%2Fb", "<b>", "'; DROP TABLE checkpoints; --"])
+def test_a_hostile_name_of_a_chat_is_a_name_and_nothing_else(world, commands, name):
+    world.reset("kept")
+    for thread in ("plain", name):
+        assert commands.run("ask", QUESTION, f"--thread={thread}", folder=str(world.home)).code in (0, 3)
+    assert {thread["name"] for thread in commands.run("threads", "list", "--json").value} == {"plain", name}
+    written = {path for path in world.home.rglob("*") if path.is_file()}
+    shown = commands.run("threads", "show", name, folder=str(world.home))
+    assert shown.code == 0 and not CONTROL.search(shown.out + shown.err)
+    assert commands.run("threads", "delete", name, folder=str(world.home)).code == 0
+    assert [thread["name"] for thread in commands.run("threads", "list", "--json").value] == ["plain"]
+    assert {path for path in world.home.rglob("*") if path.is_file()} <= written

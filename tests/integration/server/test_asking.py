@@ -45,7 +45,7 @@ def test_a_program_asks_with_the_key():
         ({"question": "Why?", "index": "../secret"}, "not_found", 404),
         ({"question": "Why?", "index": "/etc"}, "not_found", 404),
         ({"question": "Why?", "after": "soon"}, "usage", 400),
-        ({"question": "Why?", "thread": "<b>"}, "usage", 400),
+        ({"question": "Why?", "thread": "a\nb"}, "usage", 400),
         ({"question": "Why?", "caller": "cookie"}, "usage", 400),
         ({"question": "Why?", "colour": "blue"}, "usage", 400),
     ],
@@ -199,7 +199,7 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(restar
     assert len(Runs(place.settings).of_threads(["plan"])) == 1
     engine.gate.set()
     asked(client, thread="rent")
-    for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "<b>")):
+    for name, wanted in (("plan", "rent"), ("rent", "plan"), ("plan", "a\nb")):
         assert client.post(f"/api/threads/{name}/rename", {"to": wanted}).status_code == 400
     assert client.post("/api/threads/plan/rename", {"to": "costs"}).json() == {"name": "costs"}
     assert client.get("/api/threads/plan").status_code == 404

@@ -1,5 +1,5 @@
 // The question box, and beneath it the settings of the question.
-import { html, submitted, useEffect, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
 import { Icon } from "./icon.js";
 import { Settings } from "./settings.js";
 
@@ -11,7 +11,7 @@ export function Composer({ settings, onSettings, underWay, elsewhere, onAsk, onS
   const box = useRef(null), form = useRef(null);
   const length = [...question.trim()].length;
   const focus = () => box.current.focus({ preventScroll: true });
-  useEffect(focus, []);
+  useLayoutEffect(focus, []); // before anything can be clicked: the focus is not taken from what a person chose
   useWindow("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, dialog")) return;
     event.preventDefault();

@@ -1,5 +1,5 @@
 // A dialog over the page. The browser's own element keeps the focus inside, closes on Escape and gives the focus back.
-import { html, submitted, useEffect, useRef, useState, useWindow } from "../html.js";
+import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
@@ -8,7 +8,7 @@ let count = 0;
 export function Dialog({ title, onClose, children }) {
   const dialog = useRef(null);
   const id = useRef(`dialog-${++count}`);
-  useEffect(() => {
+  useLayoutEffect(() => { // at once: a later effect of the page may move the focus first
     const before = document.activeElement;
     dialog.current.showModal();
     return () => before?.isConnected && before.focus();
