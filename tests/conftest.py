@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import hypothesis
@@ -171,3 +172,14 @@ def ollama():
 
     with OllamaServer() as server:
         yield server
+
+
+@pytest.fixture
+def clocks_in_berlin(monkeypatch):
+    if not hasattr(time, "tzset"):
+        pytest.skip("this system has no tzset")
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

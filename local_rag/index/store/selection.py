@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOMENT = "CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END"
 """When a file was changed, in seconds since 1970; of a page of the web, when it was fetched."""
 
+WRITTEN = "CAST(strftime('%s', d.date) AS INTEGER)"
+"""When a document was written whose date has a time, in seconds since 1970."""
+
 
 class Selection:
     """The chunks of those documents for which all conditions hold, in one generation of an index.
@@ -99,21 +102,22 @@ def by_authors(authors: Collection[str]) -> tuple[str, list[object]]:
 def dated(db: Connection, first: str, last: str, moments: tuple[float, float]) -> tuple[str, list[object]]:
     """The condition that a document's own date, else that of its file, is from `first` on and before `last`.
 
-    Both are whole dates, "" for no border; `moments` are the same borders in seconds since 1970. Of a document whose
-    own date is partial, any day of it counts: its last day is compared with `first`, its first with `last`.
+    Both are whole dates, "" for no border; `moments` are the same borders in seconds since 1970, by which the date of
+    a document that has a time is compared. Of a document whose own date is partial, any day of it counts: its last day
+    is compared with `first`, its first with `last`.
     """
     of_file = f"d.file IN (SELECT id FROM files WHERE {MOMENT} >= ? AND {MOMENT} < ?)"
     if not knows_origin(db):
         return of_file, list(moments)
-    own = ["d.date != ''"]
-    values: list[object] = []
+    own, values = ["d.date != '' AND d.date NOT LIKE '%T%'"], list[object]()
     if first:
         own.append("d.date >= substr(?, 1, length(d.date))")
         values.append(first)
     if last:
         own.append("d.date || substr('0000-01-01', length(d.date) + 1) < ?")
         values.append(last)
-    return f"(({' AND '.join(own)}) OR (d.date = '' AND {of_file}))", [*values, *moments]
+    timed = f"d.date LIKE '%T%' AND {WRITTEN} >= ? AND {WRITTEN} < ?"
+    return f"({' AND '.join(own)} OR {timed} OR (d.date = '' AND {of_file}))", [*values, *moments, *moments]
 
 
 def knows_origin(db: Connection) -> bool:

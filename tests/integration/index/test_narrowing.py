@@ -108,6 +108,17 @@ def test_files_are_listed_by_the_same_conditions(index):
     assert len(Index.listed(index.path, Narrowing(before="2023"))) == 1
 
 
+def test_the_day_of_a_mail_is_that_of_the_clocks_here(clocks_in_berlin, tmp_path):
+    mail = "From: ann@example.org\nSubject: {0}\nDate: {0}\n\nThe boat is painted.\n"
+    sent = {"late.eml": "Sun, 31 Dec 2023 23:30:00 +0000", "early.eml": "Sun, 31 Dec 2023 17:30:00 -0500"}
+    for name, date in sent.items():
+        (tmp_path / name).write_text(mail.format(date))
+    with Index.open(tmp_path / "index", HashingEmbedder(window=250), create=True) as index:
+        index.sync([tmp_path / name for name in sent])
+        assert left(index, after="2024") == left(index, after="2024-01-01", before="2024-01-02") == ["late.eml"]
+        assert left(index, after="2023-12-31", before="2024") == left(index, before="2024") == ["early.eml"]
+
+
 def test_a_change_of_the_index_is_seen_by_the_next_search(tmp_path):
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a.md").write_text("paint the boat", encoding="utf-8")

@@ -1,7 +1,5 @@
 """Lines that say what an index holds, when a document was written, and that files disagree."""
 
-import time
-
 import pytest
 
 from local_rag.core.answer import Conflict, Position
@@ -11,15 +9,6 @@ from local_rag.text.description import summary
 from local_rag.text.display import local_iso, local_time
 
 
-@pytest.fixture
-def clocks_in_berlin(monkeypatch):
-    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
 def test_the_kinds_that_are_not_named_are_counted():
     kinds = (".pdf 1,000", ".txt 3", ".md 3", ".csv 2", ".eml 2", ".rst 2", ".docx 2", ".epub 1")
     line = summary(Catalog(20, 40, files=1_015, kinds=kinds))
@@ -27,7 +16,6 @@ def test_the_kinds_that_are_not_named_are_counted():
     assert summary(Catalog(1, 1, files=1, kinds=(".md 1",))) == "1 file (.md 1)"
 
 
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="this system has no tzset")
 def test_a_moment_is_shown_by_the_clocks_of_this_machine(clocks_in_berlin):
     assert local_time("2025-03-03T09:00Z") == "2025-03-03 10:00 CET"
     assert local_iso("2025-07-03T23:30Z") == "2025-07-04T01:30+02:00"
