@@ -16,7 +16,7 @@ from local_rag.evaluation.manifest import flat
 from local_rag.evaluation.measures import MEASURES, RecordKind
 from local_rag.evaluation.reports.facts import parts_embedded
 from local_rag.evaluation.requirements import must_have_extra
-from local_rag.text.display import joined, short_path, shorten
+from local_rag.text.display import joined, plural, short_path
 
 _COMPARED = (
     "cases limit seed k depth engine evaluator gold judge index second_source settings models_yaml versions".split()
@@ -60,10 +60,22 @@ class Pairing:
     def title(self) -> str:
         return self.what if not self.a else self.a if self.a == self.b else f"{self.a} (A) and {self.b} (B)"
 
+    @property
+    def lost(self) -> str:
+        """How many cases are in none of the figures because they failed or were not asked; "" for none."""
+        return joined(
+            [
+                f"{plural(count, 'case')} failed or {'was' if count == 1 else 'were'} not asked in {side}"
+                for side, count in (("A", self.lost_a), ("B", self.lost_b))
+                if count
+            ]
+        )
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs over the cases that both hold. `relabelled` of these have other labels in A than in B.
+    """Two runs over the cases that both hold; `only_a` and `only_b` count the others. A case is the same where its
+    question is. `relabelled` of the common ones have other labels in A than in B.
 
     `partial` says of each run whose index was embedded in part how much was, `evaluators` that the passages were not
     read by the same evaluator, if so. `alone` names graphs and modes that only one run has, and in which.
@@ -81,6 +93,25 @@ class Comparison:
     alone: tuple[str, ...]
     seed: int
     paired: tuple[Pairing, ...]
+
+    @property
+    def over(self) -> str:
+        """Which cases the figures are of, in a sentence or two."""
+        if not self.only_a and not self.only_b:
+            return f"Both have the same {plural(self.cases, 'case')}."
+        only = ", ".join(f"{n:,} only in {side}" for side, n in (("A", self.only_a), ("B", self.only_b)) if n)
+        return f"Their questions differ: {only}. Compared: the {plural(self.cases, 'case')} in both."
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What else is to be known before any figure."""
+        relabelled = f"{plural(self.relabelled, 'case')} with other labels in A than in B, each measured by its own."
+        alone = f"Not compared: {joined(self.alone)}."
+        return [
+            *[relabelled] * bool(self.relabelled),
+            *filter(None, (self.evaluators, *self.partial)),
+            *[alone] * bool(self.alone),
+        ]
 
 
 @dataclass(frozen=True)
@@ -139,17 +170,13 @@ def compare(
 
 
 def _common(a: _Run, b: _Run) -> list[str]:
-    """The ids that both runs hold. Raises UsageError where there are none, or one asks two things."""
-    common = [case for case in a.cases if case in b.cases]
+    """The ids under which both runs hold the same question. Raises UsageError where there are none."""
+    common = [name for name, case in a.cases.items() if name in b.cases and b.cases[name].question == case.question]
     if not common:
-        raise UsageError("the two runs have no case in common", hint="compare runs over the same cases")
-    for case in common:
-        if a.cases[case].question != b.cases[case].question:
-            questions = " and ".join(repr(shorten(run.cases[case].question, 60)) for run in (a, b))
-            raise UsageError(
-                f"the case {case!r} is not the same question in both runs: {questions}",
-                hint="compare runs over the same cases",
-            )
+        raise UsageError(
+            f"the two runs have no case in common: A has {len(a.cases):,} and B {len(b.cases):,}, of other questions",
+            hint="compare runs over the same cases",
+        )
     return common
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,11 @@ from local_rag.evaluation import folder as run_folder
 from local_rag.evaluation.corpus import FOLDER
 from local_rag.runtime.written import written
 from local_rag.server.errors import NotFound
-from local_rag.text.display import joined, plural, short_path
+from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
     from local_rag.config.settings import Settings
-    from local_rag.evaluation.comparison import Comparison, Pairing
+    from local_rag.evaluation.comparison import Pairing
 
 REPORT = "report.html"
 FAILURES = 50
@@ -74,10 +74,16 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Two runs over the cases that both hold; `made` are (name, in the first, in the second)."""
+    """Two runs over the cases that both hold, which `over` says; `only_first` and `only_second` count the others.
+
+    `made` are (name, in the first, in the second).
+    """
 
     first: EvaluationSummary
     second: EvaluationSummary
+    over: str
+    only_first: int
+    only_second: int
     notes: tuple[str, ...]
     made: tuple[tuple[str, str, str], ...]
     tables: tuple[ComparedTable, ...]
@@ -151,7 +157,10 @@ def comparison_view(settings: Settings, first: str, second: str) -> ComparisonVi
     return ComparisonView(
         before,
         after,
-        tuple(_notes(comparison)),
+        comparison.over,
+        comparison.only_a,
+        comparison.only_b,
+        tuple(comparison.notes),
         tuple((entry.name, _value(entry.a), _value(entry.b)) for entry in comparison.made),
         tuple(map(_compared, comparison.paired)),
     )
@@ -183,28 +192,11 @@ def _contained(path: Path) -> dict[str, float | None]:
     return {}
 
 
-def _notes(comparison: Comparison) -> Iterator[str]:
-    yield f"{plural(comparison.cases, 'case')} in common."
-    for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if count:
-            yield f"{plural(count, 'case')} only in {side}, left out."
-    if comparison.relabelled:
-        yield f"{plural(comparison.relabelled, 'case')} with other labels in A than in B, each measured by its own."
-    yield from filter(None, (comparison.evaluators, *comparison.partial))
-    if comparison.alone:
-        yield f"Not compared: {joined(comparison.alone)}."
-
-
 def _compared(pairing: Pairing) -> ComparedTable:
     from local_rag.evaluation.difference import HEAD, cells
 
-    lost = [
-        f"{plural(count, 'case')} failed or not asked in {side}"
-        for side, count in (("A", pairing.lost_a), ("B", pairing.lost_b))
-        if count
-    ]
     rows: Sequence[tuple[str, ...]] = [cells(figure) for figure in pairing.figures]
-    table = TableView(pairing.title, joined(lost), HEAD, tuple(rows))
+    table = TableView(pairing.title, pairing.lost and f"Left out: {pairing.lost}.", HEAD, tuple(rows))
     return ComparedTable(table, tuple((figure.title, figure.verdict) for figure in pairing.figures))
 
 

@@ -60,13 +60,10 @@ def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield f"A  {short_path(comparison.a)}"
     yield f"B  {short_path(comparison.b)}"
     yield ""
-    yield _common(comparison)
-    for line in filter(None, (comparison.evaluators, *comparison.partial)):
+    yield comparison.over
+    for line in comparison.notes:
         yield Text(line, "yellow")
     yield from _manifest_parts(comparison.made)
-    if comparison.alone:
-        yield ""
-        yield f"Not compared: {joined(comparison.alone)}."
     for pairing in comparison.paired:
         yield ""
         yield from _pairing_parts(pairing)
@@ -78,16 +75,6 @@ def comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
         f"by randomisation. A difference is called one where p is below {SURE:g} after correction for the number of "
         "figures tested in its table (Holm). Intervals: bootstrap, 95 %."
     )
-
-
-def _common(comparison: Comparison) -> str:
-    parts = [f"{plural(comparison.cases, 'case')} in common"]
-    for name, count in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if count:
-            parts.append(f"{count:,} only in {name} left out")
-    if comparison.relabelled:
-        parts.append(f"{comparison.relabelled:,} with other labels in A than in B, each measured by its own")
-    return "; ".join(parts) + "."
 
 
 def _manifest_parts(differences: Sequence[ManifestDifference]) -> Iterator[RenderableType]:
@@ -105,19 +92,10 @@ def _value(value: object) -> str:
 
 
 def _pairing_parts(pairing: Pairing) -> Iterator[RenderableType]:
-    yield f"{TITLES[pairing.what]}{pairing.title}{_lost(pairing)}"
+    yield f"{TITLES[pairing.what]}{pairing.title}{pairing.lost and f' (left out: {pairing.lost})'}"
     yield NumberTable(HEAD, [cells(figure) for figure in pairing.figures])
     yield ""
     yield from _verdict_parts(pairing.figures)
-
-
-def _lost(pairing: Pairing) -> str:
-    parts = [
-        f"{plural(count, 'case')} failed or {'was' if count == 1 else 'were'} not asked in {name}"
-        for name, count in (("A", pairing.lost_a), ("B", pairing.lost_b))
-        if count
-    ]
-    return f" (left out: {joined(parts)})" if parts else ""
 
 
 def _verdict_parts(figures: Sequence[Difference]) -> Iterator[RenderableType]:

@@ -81,7 +81,7 @@ def test_an_evaluation_is_started_shown_and_compared_with_another(client):
     ] == ["engine"]
     assert all(len(row) == len(table["head"]) for table in shown["tables"] for row in table["rows"])
     compared = got(client, f"/api/evaluations/compare?first={old['id']}&second={new['id']}")
-    assert "2 cases in common." in compared["notes"] and compared["tables"]
+    assert compared["over"] == "Both have the same 2 cases." and compared["tables"]
     assert compared["tables"][0]["table"]["head"][2:4] == ["A", "B"] and compared["tables"][0]["verdicts"]
     assert got(client, f"/api/evaluations/compare?first={old['id']}&second=none", 404)["code"] == "not_found"
 
