@@ -75,13 +75,14 @@ const KEYS = [
   ["Enter", "ask the question"],
   ["Shift + Enter", "a new line in the question"],
   ["/", "to the question box"],
-  ["Alt + ↓, Alt + ↑", "the next and the previous quote, beside the answer"],
   ["Escape", "closes the document, else stops the question"],
 ];
+// While a document with several quotes is open.
+const STEPS = [["Alt + ↓, Alt + ↑", "the next and the previous quote"]];
 
 function Keys({ onClose }) {
   return html`<${Dialog} title="Keys" onClose=${onClose}>
-    <dl class="facts">${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
+    <dl class="facts">${[...KEYS, ...(document.querySelector("[aria-keyshortcuts]") ? STEPS : [])].map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
   <//>`;
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from support.page_server import HOLD, PageServer, answer, started
+from support.browser import NAS
+from support.page_server import HOLD, PageServer, answer, quote, started
 
 QUESTION = "How much is the rent?"
 GROUNDED = "Grounded in your files"
@@ -52,6 +53,49 @@ def test_an_answer_alone_is_copied_and_saved(tab, server):
     tab.page.get_by_role("button", name="Copy").click()
     tab.page.get_by_role("status").get_by_text("Copied").wait_for(state="attached")
     assert tab.page.evaluate("navigator.clipboard.readText()").startswith("Answer 1 [1]")
+
+
+def test_what_is_copied_at_an_address_of_the_network_can_be_pasted(browser, server):
+    server.threads["lease"] = turns(1)
+    with browser.tab(f"{server.url.replace('127.0.0.1', NAS)}#/ask/lease") as tab:
+        tab.see("Answer 1")
+        assert tab.page.evaluate("navigator.clipboard") is None
+        tab.page.get_by_role("button", name="Copy").click()
+        tab.page.get_by_role("button", name="Copied").wait_for()
+        tab.box.press("Control+v")
+        assert tab.box.input_value().startswith("Answer 1 [1]") and "[1] lease.pdf, p. 1" in tab.box.input_value()
+        tab.page.evaluate("document.execCommand = () => false")
+        tab.page.get_by_role("button", name="Copy").or_(tab.page.get_by_role("button", name="Copied")).click()
+        tab.page.get_by_role("button", name="Your browser did not copy it: select the text").wait_for()
+
+
+def test_keys_that_step_are_named_while_there_are_quotes_to_step_through(tab, server):
+    server.script(answer("The rent is 900 euros", 1, 2, citations=[quote(n) | {"file_id": ""} for n in (1, 2)]))
+    keys, dialog = tab.page.get_by_role("button", name="Keys"), tab.page.get_by_role("dialog")
+    tab.ask(QUESTION)
+    tab.see(GROUNDED)
+    keys.click()
+    assert "Escape" in dialog.inner_text() and "Alt" not in dialog.inner_text()
+    tab.page.keyboard.press("Escape")
+    tab.page.locator(".source").first.click()
+    assert tab.page.get_by_role("button", name="Next quote").get_attribute("title") == "Next quote (Alt + ↓)"
+    tab.page.keyboard.press("Alt+ArrowDown")
+    tab.see("Quote 2 of 2")
+    keys.click()
+    assert "Alt + ↓" in dialog.inner_text()
+
+
+def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser, server):
+    text = "The tenant moved out in May and wants the deposit back. " * 60 + "What is due?"
+    server.threads["lease"] = turns(1) | {"stopped": text}
+    with browser.tab(f"{server.url}#/ask/lease", viewport={"width": 400, "height": 800}) as tab:
+        heading = tab.page.locator("article h2").last
+        heading.get_by_text("The tenant moved out").wait_for()
+        assert heading.inner_text().endswith("…") and heading.bounding_box()["height"] < 200
+        tab.page.get_by_role("button", name="The whole question").click()
+        assert heading.inner_text() == text
+        tab.page.get_by_role("button", name="Only its beginning").click()
+        assert heading.inner_text().endswith("…")
 
 
 def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):

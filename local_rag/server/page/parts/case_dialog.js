@@ -2,6 +2,7 @@
 import { path, post } from "../api.js";
 import { bound, html, say, useState } from "../html.js";
 import { Form } from "./dialog.js";
+import { beginning } from "./question.js";
 import { many } from "./texts.js";
 
 export const CaseFile = ({ name, onName }) => html`<label class="field">Case file<input required maxlength="80" ...${bound(name, onName)} /></label>`;
@@ -14,7 +15,7 @@ export function CaseDialog({ run, onClose }) {
   }).then((made) => say(`Kept: ${made.cases} has ${many(made.total, "case")} now`));
   const choice = (value, label) => html`<label class="row"><input type="radio" name="right" checked=${right === value} onChange=${() => setRight(value)} /> ${label}</label>`;
   return html`<${Form} title="A case for evaluations" send=${send} onClose=${onClose}>
-    <p><strong>${run.question}</strong></p>
+    <p><strong>${beginning(run.question)}</strong></p>
     <fieldset class="stack-tight"><legend class="small">What is right?</legend>
       ${choice("run", silent ? "It was right not to answer" : "This answer, where its quotes stand")}
       ${choice("answer", "Another answer")}

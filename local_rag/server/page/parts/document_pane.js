@@ -4,6 +4,7 @@ import { html, say, useEffect, useRef, useState } from "../html.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 import { useReply } from "./reply.js";
+import { capital } from "./texts.js";
 
 const LONGEST_QUOTE = 3000;
 const MORE = 8000;
@@ -18,7 +19,7 @@ export default function DocumentPane({ citation, position, onClose, onPrevious, 
     <header class="pane-head">
       <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && spread.title && html` · <bdi>${spread.title}</bdi>`}</h2>
         ${position && html`<span class="small">Quote ${position}</span>
-          <${Small} icon="up" label="Previous quote" onClick=${onPrevious} /><${Small} icon="down" label="Next quote" onClick=${onNext} />`}
+          <${Small} icon="up" label="Previous quote" keys="Alt + ↑" onClick=${onPrevious} /><${Small} icon="down" label="Next quote" keys="Alt + ↓" onClick=${onNext} />`}
         <${Small} icon="close" label="Close the document" onClick=${onClose} /></div>
       ${spread && html`<div class="row"><${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
         ${isTurned && html`<button class="small" onClick=${() => setTurned({})}>Back to the quote</button>`}
@@ -53,7 +54,8 @@ function Original({ spread: { original, file_id, page } }) {
     <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original</a>`;
 }
 
-const Small = ({ icon, label, ...rest }) => html`<button class="quiet icon" aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
+const Small = ({ icon, label, keys, ...rest }) => html`<button class="quiet icon" aria-label=${label} aria-keyshortcuts=${keys && `Alt+Arrow${capital(icon)}`}
+  title=${keys ? `${label} (${keys})` : label} ...${rest}><${Icon} name=${icon} /></button>`;
 
 // A quote of the web, or of a source that is not indexed: its words, and the address, which nothing opens by itself.
 function Elsewhere({ citation: { quote, text, url } }) {

@@ -3,6 +3,7 @@ import { html, useLater, useRef, useState } from "../html.js";
 import { consent, isUnderWay } from "../asking.js";
 import { How } from "./how.js";
 import { Problem } from "./problem.js";
+import { beginning, Question } from "./question.js";
 import { capital, duration, Notes } from "./texts.js";
 
 // Whether the details are open is remembered from question to question.
@@ -13,8 +14,8 @@ export function LiveTurn({ asking, onOpen, onAgain }) {
   const [open, setOpen] = useState(detailed);
   const working = isUnderWay(asking);
   const toggle = (event) => setOpen((detailed = event.currentTarget.open));
-  return html`<article class="turn" aria-label=${question} aria-busy=${working}>
-    <h2 class="question">${question}</h2>
+  return html`<article class="turn" aria-label=${beginning(question)} aria-busy=${working}>
+    <${Question} text=${question} />
     ${phase === "queued" && html`<p class="status"><span class="badge">Waiting</span> <span>${before(position)}</span></p>`}
     <${Stages} stages=${stages} phase=${phase} />
     <${Notes} lines=${notes} />

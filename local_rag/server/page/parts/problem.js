@@ -21,17 +21,28 @@ export function Hint({ text }) {
 
 export const NoIndex = ({ hint }) => html`<div class="card stack"><p>Nothing is indexed yet. Type this at the terminal, with a folder of yours in place of FOLDER:</p><${Hint} text=${hint} /></div>`;
 
-// Without a clipboard, as at an address of the local network, there is no button.
 export function CopyButton({ text, label = "Copy" }) {
-  const [copied, setCopied] = useState(false);
-  useLater(2000, copied && (() => setCopied(false)), [copied]);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    say("Copied");
+  const [done, setDone] = useState("");
+  useLater(2000, done === COPIED && (() => setDone("")), [done]);
+  const copy = async ({ currentTarget }) => {
+    const copied = (await navigator.clipboard?.writeText(text).then(() => true, () => false)) || copySelected(text, currentTarget);
+    setDone(copied ? COPIED : "Your browser did not copy it: select the text, then Ctrl + C");
+    say(copied ? COPIED : "Not copied");
   };
-  return navigator.clipboard && html`<button type="button" class="quiet small" onClick=${copy}>
-    <${Icon} name=${copied ? "check" : "copy"} />${copied ? "Copied" : label}</button>`;
+  return html`<button type="button" class="quiet small" onClick=${copy}><${Icon} name=${done === COPIED ? "check" : "copy"} />${done || label}</button>`;
+}
+
+const COPIED = "Copied";
+
+// At an address of the local network browsers have no clipboard, but copy what is selected; within the dialog, if any.
+function copySelected(text, button) {
+  const area = Object.assign(document.createElement("textarea"), { className: "unseen", value: text });
+  button.after(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  button.focus();
+  return copied;
 }
 
 export function Command({ text }) {

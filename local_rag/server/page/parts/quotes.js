@@ -23,7 +23,7 @@ export function useQuotes() {
   }, [active]);
   useWindow("keydown", (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by || !event.altKey || !active) return;
+    if (!by || !event.altKey || !position) return;
     event.preventDefault();
     step(by);
   });

@@ -7,6 +7,7 @@ import { How } from "./how.js";
 import { Icon } from "./icon.js";
 import { lazy } from "./lazy.js";
 import { placeOf } from "./passages.js";
+import { beginning, Question } from "./question.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 
@@ -29,8 +30,8 @@ export const Turn = memo(function Turn({ answer, active, onOpen }) {
     const quote = quotes.find((citation) => citation.number === number);
     if (quote) open(quote, opener);
   };
-  return html`<article class="turn" aria-label=${answer.question}>
-    <h2 class="question">${answer.question}</h2>
+  return html`<article class="turn" aria-label=${beginning(answer.question)}>
+    <${Question} text=${answer.question} />
     ${line("understood")}
     <${Status} answer=${answer} />
     ${!silent && answer.engine === "extractive" && html`<p class="small">No language model wrote this: it quotes your files. Read each quote before you rely on it.</p>`}

@@ -5,6 +5,7 @@ import { html, say, shared, useCallback, useEffect, useLater, useLayoutEffect, u
 import { Composer } from "../parts/composer.js";
 import { LiveTurn, Stopped } from "../parts/live_turn.js";
 import { NoIndex, Problem } from "../parts/problem.js";
+import { Question } from "../parts/question.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
 import { useReply } from "../parts/reply.js";
 import { requested } from "../parts/settings.js";
@@ -47,9 +48,9 @@ export default function Ask({ route }) {
       ${!name && !here && html`<${Welcome} />`}
       ${turns.map((answer, at) => html`<${Turn} key=${answer.turn || `at ${at}`} answer=${answer} onOpen=${openQuote}
         active=${quotesOf(answer).includes(quotes.active) ? quotes.active : null} />`)}
-      ${!here && thread.running && html`<article class="turn" aria-busy="true"><h2 class="question">${thread.running}</h2>
+      ${!here && thread.running && html`<article class="turn" aria-busy="true"><${Question} text=${thread.running} />
         <p class="muted">This question is being worked on, from another tab or program.</p></article>`}
-      ${stoppedBefore && html`<article class="turn"><h2 class="question">${stoppedBefore}</h2>
+      ${stoppedBefore && html`<article class="turn"><${Question} text=${stoppedBefore} />
         <${Stopped} onAgain=${() => send(stoppedBefore)} /></article>`}
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking} onOpen=${openPassage} onAgain=${again} />`}
     </div>

@@ -4,6 +4,7 @@ import { bound, html, say, shared, submitted, useEffect, useRef, useState, useWi
 import { CaseFile } from "../parts/case_dialog.js";
 import { Icon } from "../parts/icon.js";
 import { Problem } from "../parts/problem.js";
+import { beginning } from "../parts/question.js";
 import { Facts, Reply, Table, useReply, useTwo } from "../parts/reply.js";
 import { requested, Settings, useChoices } from "../parts/settings.js";
 import { joined, many, Notes, Time } from "../parts/texts.js";
@@ -85,7 +86,7 @@ function Judged() {
     ${made && html`<p role="status">${made.kept} kept; the file has ${many(made.total, "case")} now.${made.unlabelled ? ` ${made.unlabelled} left out: say what a right answer says.` : ""}${made.elsewhere ? ` ${made.elsewhere} are of other indexes.` : ""}</p>`}
     <${Problem} error=${error} />
     <ul class="list">${all.map((each) => html`<li key=${each.run} class="stack-tight"><span class="row"><span role="img" aria-label=${each.good ? "good" : "bad"}><${Icon} name=${each.good ? "good" : "bad"} /></span>
-      <a class="fill" href=${to("runs", [each.run])}><bdi>${each.question}</bdi></a></span>
+      <a class="fill" href=${to("runs", [each.run])}><bdi>${beginning(each.question)}</bdi></a></span>
       <span class="small">${joined([each.note, each.expected && `right: ${each.expected}`, each.unanswerable && "the files do not answer it"])}</span></li>`)}</ul>`;
 }
 
@@ -99,6 +100,7 @@ const One = ({ id }) => html`<${Reply} path=${path("evaluations", id)}>${(value)
 const Compared = ({ first, second }) => html`<${Reply} path=${path("evaluations", "compare", { first, second })}>${(value) => html`
   <p class="small"><a href="#/evaluation">All evaluations</a></p><h1>Two evaluations</h1>
   <div class="split">${["first", "second"].map((side) => html`<p><strong>${side === "first" ? "A" : "B"}</strong> <a href=${to("evaluation", [value[side].id])}><bdi>${value[side].name}</bdi></a><br />${about(value[side])}</p>`)}</div>
+  <p class=${value.only_first || value.only_second ? "notice" : "small"}>${value.over}</p>
   <${Notes} lines=${value.notes} />
   ${value.tables.map(({ table, verdicts }) => html`<${Table} ...${table} /><ul>${verdicts.map(([name, text]) => html`<li><strong>${name}</strong>: ${text}</li>`)}</ul>`)}
   ${value.made.length > 0 && html`<${Table} title="Made differently" head=${["", "A", "B"]} rows=${value.made} numbers=${3} />`}`}<//>`;

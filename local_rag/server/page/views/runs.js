@@ -7,6 +7,7 @@ import Feedback from "../parts/feedback.js";
 import { Graph } from "../parts/graph.js";
 import { Passages, placeOf } from "../parts/passages.js";
 import { Hint } from "../parts/problem.js";
+import { beginning, Question } from "../parts/question.js";
 import { Facts, Paged, Reply, Table, useFilter, useTwo } from "../parts/reply.js";
 import { duration, many, Time } from "../parts/texts.js";
 import { sentence, Verdict } from "../parts/verdicts.js";
@@ -31,7 +32,7 @@ function List() {
     <p class="muted">The questions that are recorded on this machine, each with the way to its answer. Choose two to compare them.</p>
     <div class="row">${field}${compare}</div>
     <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) => (total ? html`<ul class="list">${runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}
-      <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${run.question}</bdi></a>
+      <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${beginning(run.question)}</bdi></a>
         <span class="small">${about(run)}${run.id in good && ` · judged ${good[run.id] ? "good" : "bad"}`}</span></span></li>`)}</ul>`
       : html`<p class="empty">${filter ? "No question has these words." : html`Nothing was asked yet. <a href="#/ask">Ask a question</a>`}</p>`)}<//></div>`;
 }
@@ -41,7 +42,7 @@ function Run({ value }) {
   const { run, answer } = value;
   const open = ({ file_id, page, start, end, chunk_id }) => file_id && go("file", [file_id], { page, start, end, chunk_id });
   return html`<p class="small"><a href="#/runs">All runs</a></p>
-    <h1>${run.question}</h1>
+    <${Question} level="h1" text=${run.question} />
     ${value.understood && html`<p class="muted">Understood as: ${value.understood}</p>`}
     <p class="muted">${about(run)} · run ${run.id}</p>
     ${value.note && html`<p class="muted"><bdi>${value.note}</bdi></p>`}
@@ -75,7 +76,7 @@ const Compared = ({ first, second }) => html`<${Reply} path=${path("runs", "comp
   <p class="small"><a href="#/runs">All runs</a></p><h1>Two runs</h1>
   <p>${value.changed.length ? `They differ in: ${value.changed.join(", ")}.` : "Path, passages, verdicts and answer are the same."}</p>
   <div class="split">${[[value.first, value.gone], [value.second, value.new]].map(([run, alone], side) => html`<section class="stack-tight">
-    <h2><a href=${to("runs", [run.id])}>${run.question}</a></h2><p class="small">${about(run)}</p>
+    <h2><a href=${to("runs", [run.id])}>${beginning(run.question)}</a></h2><p class="small">${about(run)}</p>
     <${Graph} name=${run.graph} path=${value.paths[side]} ended />
     <h3>Passages only here</h3><ul>${alone.length ? alone.map((each) => html`<li><bdi>${placeOf(each)}</bdi></li>`) : html`<li class="muted">none</li>`}</ul></section>`)}</div>
   <p>${many(value.common, "passage")} in both${value.reordered ? ", in another order" : ""}.</p>
