@@ -1,4 +1,4 @@
-"""A connection of a client, with an end to what uvicorn waits for without one: a request head, and a reader."""
+"""A connection of a client, with an end to what uvicorn waits for without one: a request, and a reader."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class Connection(H11Protocol):
-    """HTTP/1.1 with two limits more.
+    """HTTP/1.1 with three limits more.
 
     A request head comes whole within `limits.request` seconds of its first byte, and the first one of the connection;
-    of what is sent, something is taken in every `limits.slow_reader` seconds. Else the connection is aborted: closing
+    of what is sent, something is taken in every `limits.slow_reader` seconds. Where `limits.connections` are open, a
+    new one takes the place of the one that has waited longest for its client. Such a connection is aborted: closing
     alone would wait until the client has read what was written.
     """
 
@@ -25,11 +26,13 @@ class Connection(H11Protocol):
         self._limits = limits
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._idle_since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # `pause_writing` is called as soon as something is not taken
         self._time_head()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -47,6 +50,23 @@ class Connection(H11Protocol):
         self._stop_timing()
         self._stop_timing_reader()
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether no request is under way: there is none, or it has not come whole."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+    def _make_room(self) -> None:
+        """Who opens connections and sends nothing keeps nobody else out."""
+        others = [each for each in self.connections - {self} if isinstance(each, Connection) and each.waits_for_client]
+        if others and len(self.connections) >= self._limits.connections:
+            oldest = min(others, key=lambda each: each._idle_since)
+            self.connections.discard(oldest)  # the loop calls its `connection_lost` later
+            oldest.transport.abort()
 
     def _time_reader(self) -> None:
         """Abort where nothing more has been taken when the time is up; nothing is written in between."""

@@ -45,10 +45,12 @@ T = TypeVar("T", bound=Closable)
 class Limits:
     """What bounds the work of one server. Seconds and bytes.
 
+    With `connections` open at the same time, one that waits for its client makes room, else a request is refused (503).
     `heavy` requests of a heavy endpoint work at the same time, `heavy_waiting` wait behind them. `request` is how
     long the head of a request may take, and then its body.
     """
 
+    connections: int = 200
     waiting: int = 8
     streams: int = 8
     heavy: int = 4

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 CLOSING = 2
 """Seconds that open responses are waited for at the end; questions are stopped before."""
 
-CONNECTIONS = 200
-"""With so many open at the same time a request is refused (503)."""
-
 
 def serve(place: Place, listening: Listening, started: Callable[[], None]) -> None:
     """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. The place is closed at the end."""
@@ -59,7 +56,7 @@ def configured(app: Callable[..., Any], limits: Limits) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=CLOSING,
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=limits.connections,
     )
 
 

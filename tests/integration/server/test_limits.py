@@ -8,10 +8,11 @@ import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 from support.asking import eventually
 from support.fakes_index import HashingEmbedder
@@ -143,6 +144,45 @@ def test_a_connection_whose_request_does_not_come_is_closed(sent):
     with served(place) as address, connected(address) as idle:
         idle.sendall(sent)
         assert everything(idle) == b"" and eventually(lambda: not address.state.connections)
+
+
+def test_connections_that_send_no_whole_request_keep_nobody_out():
+    few = replace(Limits(), connections=5)
+    place, works = a_place(limits=few), Works()
+    with (
+        served(place, served=[*endpoints(), works.endpoint]) as address,
+        signed_in(place, address) as client,
+        ExitStack() as opened,
+        ThreadPoolExecutor() as clients,
+    ):
+        working = clients.submit(client.post, "/api/work", json={})
+        assert works.begun.acquire(timeout=30)
+        idle = [opened.enter_context(connected(address)) for _ in range(3 * few.connections)]
+        assert eventually(lambda: len(address.state.connections) == few.connections - 1)
+        unfinished = [opened.enter_context(connected(address)) for _ in range(few.connections)]
+        for each in unfinished:
+            send(each, client, "/api/session/start", head={"content-length": "1000"}, body=b"{")
+        with httpx.Client(base_url=address, headers=client.headers) as other:
+            assert [other.get("/api/health").status_code for _ in range(3)] == [200] * 3
+        assert all(everything(each) == b"" for each in idle[: few.connections])
+        works.gate.set()
+        assert working.result().status_code == 200, "what is under way is never closed for others"
+
+
+def test_a_request_is_refused_while_every_connection_has_one_under_way():
+    few = replace(Limits(), connections=3)
+    place, works = a_place(limits=few), Works()
+    with (
+        served(place, served=[*endpoints(), works.endpoint]) as address,
+        signed_in(place, address) as client,
+        ThreadPoolExecutor() as clients,
+    ):
+        working = [clients.submit(client.post, "/api/work", json={}) for _ in range(2)]
+        assert works.begun.acquire(timeout=30) and works.begun.acquire(timeout=30)
+        assert client.get("/api/health").status_code == 503
+        works.gate.set()
+        assert [each.result().status_code for each in working] == [200, 200]
+        assert client.get("/api/health").status_code == 200
 
 
 def test_the_next_request_of_a_connection_comes_in_time_too():

@@ -18,6 +18,9 @@ class Loop:
     def __init__(self):
         self.due = None
 
+    def time(self):
+        return 0.0
+
     def call_later(self, seconds, call):
         self.due = call
         return self
