@@ -1,4 +1,4 @@
-"""Everything that must pass: python3 scripts/test.py; with --all the tests of whole commands (tests/e2e), too.
+"""What must pass at each change: python3 scripts/test.py; with --all slow tests and whole commands (tests/e2e), too.
 
 With arguments of pytest, pytest runs alone: python3 scripts/test.py -k citations.
 Older Pythons read this file, to be told so: only syntax of Python 3.6 here.
@@ -10,7 +10,7 @@ import python_version
 
 EXTRAS = ("minilm", "eval", "test", "demo-documents")
 PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
-QUICK = ["tests/integration", "tests/unit", "--hypothesis-profile", "quick"]
+QUICK = ["tests/integration", "tests/unit", "-m", "not slow", "--hypothesis-profile", "quick"]
 
 
 def main() -> int:
@@ -35,7 +35,9 @@ def check() -> int:
         epilog="All other arguments go to pytest, which then runs alone; so does everything after --.",
     )
     parser.add_argument("--recreate", action="store_true", help="delete .venv first and install everything anew")
-    parser.add_argument("--all", action="store_true", help="also run tests/e2e: whole commands, which take minutes")
+    parser.add_argument(
+        "--all", action="store_true", help="also run what takes minutes: tests marked slow, and tests/e2e"
+    )
     own, after = split(sys.argv[1:])
     options, unknown = parser.parse_known_args(own)
 

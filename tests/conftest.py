@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib.metadata
 import itertools
@@ -33,9 +34,12 @@ CONVERTED_BY = ("local_rag/index/embed", "local_rag/engines/evaluator")
 FOLDERS = ("embedders", "evaluators")
 
 
-def _guard(event, arguments):
-    """An audit hook: it also sees sockets that a library opens in C through Python's socket module."""
-    if event in TO_ADDRESS and isinstance(arguments[1], tuple):
+def _guard(event, arguments, to_address=TO_ADDRESS):
+    """An audit hook: it also sees sockets that a library opens in C through Python's socket module.
+
+    It outlives the names of this module, as the one of tests/unit does.
+    """
+    if event in to_address and isinstance(arguments[1], tuple):
         _refuse_elsewhere(arguments[1][0], f"called {arguments[1]}")
     elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
         _refuse_elsewhere(arguments[0], f"looked up {arguments[0]}")
@@ -70,6 +74,17 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="builds a bundle of 2 GB: --bundle runs it"))
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """Thousands of tests that stay to the end are no garbage: looking for some takes a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def no_calls_out():
     """A call that some library swallowed still fails the test that made it."""
@@ -89,6 +104,8 @@ def cache(tmp_path_factory):
         patched.setenv("MPLCONFIGDIR", str(folder / "matplotlib"))  # its list of fonts takes seconds
         patched.setenv("OLLAMA_HOST", "127.0.0.1:1")  # nothing listens there, whatever runs on this machine
         at_home(patched, tmp_path_factory.mktemp("home"))
+        with one_at_a_time(folder):
+            restore(folder)
         yield folder
 
 
@@ -113,18 +130,29 @@ def converted(cache):
     from support.fakes_index import minilm, quick_minilm
     from support.shipped_evaluator import shipped_evaluator
 
-    with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
-        lock.execute("BEGIN EXCLUSIVE")
-        kept = CONVERTED / conversions_key()
-        if kept.is_dir() and not any((cache / name).exists() for name in FOLDERS):
-            for name in FOLDERS:
-                link_tree(kept / name, cache / name)
+    with one_at_a_time(cache):
         minilm().load()
         quick_minilm().load()  # one that is in memory is shared by all who load it later
         if shipped_evaluator():
             shipped_evaluator().load()
-            keep(cache, kept)
+            keep(cache, CONVERTED / conversions_key())
     return cache
+
+
+@contextlib.contextmanager
+def one_at_a_time(cache):
+    """Of the workers of a run, one is in the block."""
+    with contextlib.closing(sqlite3.connect(cache / "converting.lock", timeout=600, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def restore(cache):
+    """The conversions of an earlier run, if nothing changed since that they are made with."""
+    kept = CONVERTED / conversions_key()
+    if kept.is_dir() and not any((cache / name).exists() for name in FOLDERS):
+        for name in FOLDERS:
+            link_tree(kept / name, cache / name)
 
 
 def conversions_key():

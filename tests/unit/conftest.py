@@ -13,8 +13,8 @@ MODELS = {"openvino", "torch", "sentence_transformers"}
 seen: list[str] = []
 
 
-def _watch(event, arguments):
-    if event in WATCHED or (event == "import" and arguments[0] in MODELS):
+def _watch(event, arguments, watched=WATCHED, models=MODELS):
+    if event in watched or (event == "import" and arguments[0] in models):
         seen.append(f"{event} {arguments[0]}")
 
 

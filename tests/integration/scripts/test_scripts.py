@@ -276,9 +276,10 @@ def test_arguments_go_to_pytest_alone() -> None:
     assert [module for module, _ in check.checks([], False)] == ["ruff", "ruff", "mypy", "pytest"]
 
 
-def test_only_all_of_it_runs_whole_commands() -> None:
+def test_only_all_of_it_runs_whole_commands_and_what_is_slow() -> None:
     (_, quick), (_, everything) = check.checks([], False)[-1], check.checks([], True)[-1]
-    assert {"tests/unit", "tests/integration"} <= set(quick)
+    assert {"tests/unit", "tests/integration", "not slow"} <= set(quick)
+    assert "-m" not in everything
     assert not [argument for argument in everything if argument.startswith("tests")], "pytest's own testpaths"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from scipy import stats
 from support.screen import shown as lines_shown
 
 from local_rag.core.answer import Answer
@@ -113,6 +112,8 @@ def test_each_graph_and_mode_that_both_have_is_paired_with_itself(run):
 
 
 def test_the_figures_of_a_pair_by_hand(run):
+    from scipy import stats
+
     cases = [case(number) for number in range(5)]
     wrong = "It is blue."
     a = run("a", cases, [answered(one, wrong if number < 3 else "red", calls=2) for number, one in enumerate(cases)])

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from local_rag.evaluation.statistics import (
     bootstrap_interval,
@@ -18,6 +17,14 @@ from local_rag.evaluation.statistics import (
     percentile,
     sign_flip,
 )
+
+
+@pytest.fixture(scope="module")
+def stats():
+    """Imported by what runs these tests, not by each process that collects them."""
+    from scipy import stats
+
+    return stats
 
 
 def test_mean_and_percentile_are_numpys_and_nothing_has_none():
@@ -32,7 +39,7 @@ def test_mean_and_percentile_are_numpys_and_nothing_has_none():
 
 
 @pytest.mark.parametrize("size", [8, 40, 700])
-def test_the_bootstrap_interval_is_scipys(size):
+def test_the_bootstrap_interval_is_scipys(stats, size):
     values = np.random.default_rng(3).gamma(1.0, size=size) - 0.8
     ours = bootstrap_interval(list(values), seed=5)
     theirs = stats.bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=6).confidence_interval
@@ -67,7 +74,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     assert 0.91 <= hits / 300 <= 0.98
 
 
-def test_mcnemar_is_the_exact_binomial_test():
+def test_mcnemar_is_the_exact_binomial_test(stats):
     for only_a, only_b in product((0, 1, 2, 7, 30), repeat=2):
         expected = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
         assert mcnemar(only_a, only_b) == pytest.approx(expected)
@@ -76,7 +83,7 @@ def test_mcnemar_is_the_exact_binomial_test():
     assert 0 <= mcnemar(0, 5_000) < 1e-300
 
 
-def test_sign_flip_is_exact_for_few_and_ignores_what_does_not_differ():
+def test_sign_flip_is_exact_for_few_and_ignores_what_does_not_differ(stats):
     assert sign_flip([1, 1, 1], seed=0) == 2 / 8
     # the sum is 5 or more with all signs alike, or with one of the two ones turned; and the mirrors of these
     assert sign_flip([1, 2, 3, -1, 0, 0], seed=0) == 6 / 16
@@ -88,7 +95,7 @@ def test_sign_flip_is_exact_for_few_and_ignores_what_does_not_differ():
     assert sign_flip(values, seed=0) == pytest.approx(theirs.pvalue)
 
 
-def test_sign_flip_on_many_is_near_the_t_test_and_mcnemar():
+def test_sign_flip_on_many_is_near_the_t_test_and_mcnemar(stats):
     values = list(np.random.default_rng(2).normal(0.15, 1, 200))
     assert sign_flip(values, seed=0) == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.01)
     assert sign_flip([1] * 30 + [-1] * 18, seed=0) == pytest.approx(mcnemar(30, 18), abs=0.01)
