@@ -86,6 +86,11 @@ class AnswerTexts:
     located: Mapping[QuoteMatch, str]
     not_verified: str
 
+    may_answer: str
+    holds_answer: str
+    about_the_matter: str
+    about_something_else: str
+
     names_author: str
     bears_date: str
     is_titled: str
@@ -175,6 +180,10 @@ ENGLISH = AnswerTexts(
         "property": "a property of the file",
     },
     not_verified="not verified",
+    may_answer="it may answer: {span!r}",
+    holds_answer="it holds the answer",
+    about_the_matter="it is about the matter and does not say the answer",
+    about_something_else="it is about something else",
     names_author="{file} names {value} as its author.",
     bears_date="{file} bears the date {value}.",
     is_titled="The title of {file} is {value}.",
@@ -264,6 +273,10 @@ GERMAN = AnswerTexts(
         "property": "eine Eigenschaft der Datei",
     },
     not_verified="nicht bestätigt",
+    may_answer="sie antwortet vielleicht: {span!r}",
+    holds_answer="sie enthält die Antwort",
+    about_the_matter="sie handelt davon und sagt die Antwort nicht",
+    about_something_else="sie handelt von etwas anderem",
     names_author="{file} nennt {value} als Verfasser.",
     bears_date="{file} trägt das Datum {value}.",
     is_titled="Der Titel von {file} lautet {value}.",

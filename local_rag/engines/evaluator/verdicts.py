@@ -11,6 +11,7 @@ from local_rag.core.readings import Reading
 from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance, RelevanceLabel
 from local_rag.engines.evaluator.topics import question_to_read
+from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,21 +26,22 @@ def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]
     """
     started, least = time.perf_counter(), evaluator.calibration.reads
     readings = evaluator.read(question_to_read(question, documents), documents)
-    verdicts = [_verdict(reading, least) for reading in readings]
+    texts = texts_for(OF_QUESTION, question)
+    verdicts = [_verdict(reading, least, texts) for reading in readings]
     usage = Usage(seconds=time.perf_counter() - started)
     return [replace(verdicts[0], usage=usage), *verdicts[1:]] if verdicts else []
 
 
-def _verdict(reading: Reading, least: float) -> Relevance:
+def _verdict(reading: Reading, least: float, texts: AnswerTexts) -> Relevance:
     label: RelevanceLabel = "relevant" if reading.answerable >= least else "irrelevant"
-    return Relevance(label, reading.answerable, _class(reading))
+    return Relevance(label, reading.answerable, _class(reading, texts))
 
 
-def _class(reading: Reading) -> str:
+def _class(reading: Reading, texts: AnswerTexts) -> str:
     """What the evaluator takes a passage for, in words."""
     classes = {
-        "it is about something else": reading.other,
-        "it is about the matter and does not hold the answer": reading.about,
-        "it holds the answer": reading.present,
+        texts.about_something_else: reading.other,
+        texts.about_the_matter: reading.about,
+        texts.holds_answer: reading.present,
     }
     return max(classes, key=lambda name: classes[name])

@@ -17,6 +17,7 @@ from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.quotes import Quote, as_written, quotes
+from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
@@ -51,10 +52,10 @@ class Reader:
         self._answers = self._calibration.answers if answers is None else answers
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """For each document the probability that it holds the answer, and why, in plain words."""
-        readings = self._read(question, documents)
+        """For each document the probability that it holds the answer, and why, in the language of the question."""
+        readings, texts = self._read(question, documents), texts_for(OF_QUESTION, question)
         return [
-            Relevance(label, round(reading.answerable, 4), _why(reading))
+            Relevance(label, round(reading.answerable, 4), _why(reading, texts))
             for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
         ]
 
@@ -131,12 +132,10 @@ def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
 
 
-def _why(reading: Reading) -> str:
+def _why(reading: Reading, texts: AnswerTexts) -> str:
     if reading.spans and reading.present >= max(reading.about, reading.other):
-        return f"it may answer: {shorten(reading.spans[0].text, SHORTEST)!r}"
-    if reading.about >= reading.other:
-        return "it is about the matter and does not say the answer"
-    return "it is about something else"
+        return texts.may_answer.format(span=shorten(reading.spans[0].text, SHORTEST))
+    return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else
 
 
 def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote | None:

@@ -149,6 +149,8 @@ def test_a_verdict_says_why():
     assert "'Ada Quill'" in answers.why
     assert (about.label, nothing.label) == ("irrelevant", "irrelevant")
     assert nothing.why == "it is about something else"
+    (german,) = Reader(Script(SCRIPT)).relevance("Wer hat es gebaut und wann wurde das gebaut?", [passage(4, "")])
+    assert german.why == "sie handelt von etwas anderem"
 
 
 @pytest.mark.parametrize(
