@@ -12,6 +12,10 @@ from local_rag.text.display import plural
 SURE = 0.05
 """The p-value, after correction, below which a difference is called one."""
 HEAD = ("", "cases", "A", "B", "B - A", "95 % interval", "corrected p")
+MEANINGS = (
+    (HEAD[5], "where B - A lies with a probability of 95 %, had other cases of the same kind been asked"),
+    (HEAD[6], "how likely so large a difference is by chance alone; below 0.05 it is called a difference"),
+)
 
 
 @dataclass(frozen=True)

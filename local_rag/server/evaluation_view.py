@@ -44,13 +44,16 @@ class EvaluationSummary:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table of figures as texts: the first column holds names, the others numbers. `over` says of what they are."""
+    """A table of figures as texts: the first column holds names, the others numbers. `over` says of what they are.
+
+    `meanings` are (name of a figure, what it is).
+    """
 
     title: str
     over: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    meanings: tuple[str, ...] = ()
+    meanings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,11 @@ def evaluation_view(name: str, path: Path) -> EvaluationView:
         tuple([*begun, *warnings(run.manifest, run.cases), *missing(run.manifest, figures)]),
         tuple(
             TableView(
-                table.title, table.over, table.head, table.rows, tuple(column.meaning for column in table.columns)
+                table.title,
+                table.over,
+                table.head,
+                table.rows,
+                tuple((column.head, column.meaning) for column in table.columns if column.meaning),
             )
             for table in (each.narrowed() for each in tables(figures))
         ),
@@ -193,10 +200,13 @@ def _contained(path: Path) -> dict[str, float | None]:
 
 
 def _compared(pairing: Pairing) -> ComparedTable:
-    from local_rag.evaluation.difference import HEAD, cells
+    from local_rag.evaluation.difference import HEAD, MEANINGS, cells
+    from local_rag.evaluation.measures import MEASURES
 
     rows: Sequence[tuple[str, ...]] = [cells(figure) for figure in pairing.figures]
-    table = TableView(pairing.title, pairing.lost and f"Left out: {pairing.lost}.", HEAD, tuple(rows))
+    meanings = [(figure.title, MEASURES[figure.measure].meaning) for figure in pairing.figures]
+    over = pairing.lost and f"Left out: {pairing.lost}."
+    table = TableView(pairing.title, over, HEAD, tuple(rows), (*MEANINGS, *meanings))
     return ComparedTable(table, tuple((figure.title, figure.verdict) for figure in pairing.figures))
 
 

@@ -1,20 +1,18 @@
-"""Questions: asked, queued, stopped, and allowed to search the web; graphs, and what a question can choose."""
+"""Questions: asked, queued, stopped, and allowed to search the web."""
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from local_rag.config.values import EngineName, GraphName
-from local_rag.core.errors import LocalRagError, Stopped, UsageError
+from local_rag.core.errors import LocalRagError, Stopped
 from local_rag.core.events import Done, Event, WebQuery
 from local_rag.core.narrowing import Narrowing
 from local_rag.runtime.question import LONGEST_QUESTION, check_question
@@ -72,13 +70,6 @@ class Consent(Request):
     query: str
 
 
-class GraphOf(Request):
-    """A graph, as a chat wires it or without the memory of one."""
-
-    name: str
-    memory: bool = True
-
-
 @dataclass(frozen=True, slots=True)
 class QuestionState:
     """A question that runs (`position` 0) or waits."""
@@ -100,47 +91,6 @@ class Confirmed:
     """What was asked for is done."""
 
     done: bool = True
-
-
-EdgeView = TypedDict("EdgeView", {"from": str, "to": str, "label": str, "conditional": bool})
-"""An edge of a graph by the IDs of its nodes; `label` says when it is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeView:
-    """A node and the centre of its box, pixels of a page; `label` is its name for people."""
-
-    id: str
-    label: str
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class GraphView:
-    name: str
-    nodes: Sequence[NodeView]
-    edges: Sequence[EdgeView]
-
-
-@dataclass(frozen=True, slots=True)
-class GraphChoice:
-    """A graph, and in a line what it does."""
-
-    name: str
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a question can set, and what holds where it does not."""
-
-    indexes: Sequence[str]
-    graphs: Sequence[GraphChoice]
-    engines: Sequence[str]
-    models: Sequence[str]
-    web: Sequence[str]
-    defaults: dict[str, Any]
 
 
 def ask(place: Place, request: Ask) -> Events:
@@ -245,55 +195,6 @@ def consent(place: Place, request: Consent) -> Confirmed:
     return Confirmed()
 
 
-def graph(place: Place, request: GraphOf) -> GraphView:
-    """A graph as the settings wire it, laid out in layers."""
-    from local_rag.graphs.deps import Options
-    from local_rag.graphs.drawing import layout
-
-    nodes, edges = layout(request.name, Options.of(place.settings.values, memory=request.memory))
-    return GraphView(
-        request.name,
-        [NodeView(node.id, node.label, node.x, node.y) for node in nodes],
-        [
-            {"from": edge.source, "to": edge.target, "label": edge.label, "conditional": edge.conditional}
-            for edge in edges
-        ],
-    )
-
-
-def choices(place: Place, request: Nothing) -> Choices:
-    from local_rag.graphs import GRAPHS
-
-    values = place.settings.values
-    return Choices(
-        indexes=place.indexes(),
-        graphs=[GraphChoice(name, (inspect.getdoc(make) or "").partition("\n")[0]) for name, make in GRAPHS.items()],
-        engines=get_args(EngineName),
-        models=_models(place),
-        web=("off", "ask"),
-        defaults={
-            "index": [*place.settings.index_paths],
-            "graph": values.graph,
-            "engine": values.engine,
-            "model": values.model,
-            "web": "off" if values.web.enabled == "off" else "ask",
-            "k": values.k,
-        },
-    )
-
-
-def _models(place: Place) -> list[str]:
-    """The models that can answer without anything being fetched; none where no Ollama server answers."""
-    from local_rag.diagnostics.model_list import model_report
-    from local_rag.runtime.engine_choice import QUICK
-
-    try:
-        report = model_report(place.settings, QUICK)
-    except UsageError:
-        return []
-    return [model.name for model in report.models if model.installed is not None and not model.refused]
-
-
 ENDPOINTS = (
     Endpoint(
         "POST",
@@ -328,8 +229,4 @@ ENDPOINTS = (
         "session",
         "let the words of a web query leave, or not",
     ),
-    Endpoint(
-        "GET", "/api/graphs/{name}", graph, GraphOf, GraphView, "both", "the nodes and edges of a graph, laid out"
-    ),
-    Endpoint("GET", "/api/choices", choices, Nothing, Choices, "both", "what a question can set, and the defaults"),
 )

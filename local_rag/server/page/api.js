@@ -15,17 +15,16 @@ export const get = (path, signal) => json(path, { signal });
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
 // Sends `body` and hands each event of the reply to onEvent(name, value), until the stream ends or `signal` aborts it.
-// An `error` event is thrown with its code and hint, as is a stream that ends before `last` came, where that is given.
-export async function stream(path, body, onEvent, signal, last = "") {
+// An `error` event is thrown with its code and hint, as is a stream that ends before `last` came.
+export async function stream(path, body, onEvent, signal, last) {
   const response = await answered(path, posted(body, signal));
-  let ended = !last;
-  for await (const { name, data } of events(response.body, signal)) {
-    const value = data ? JSON.parse(data) : null;
+  let ended = false;
+  for await (const { name, value } of events(response.body, signal)) {
     if (name === "error") throw failure(value.code, value.message, value.hint);
     ended ||= name === last;
     onEvent(name, value);
   }
-  if (!ended && !signal?.aborted) throw gone();
+  if (!ended && !signal.aborted) throw gone();
 }
 
 // Work that the server tells of until its event `last`: `job` is shared, and becomes {running, how, notes, result, error}.
@@ -73,28 +72,21 @@ function gone() {
 // Whether the server answered last.
 export const reachable = shared(true);
 
-// The events of a stream: {name, data}, as the standard for Server-Sent Events reads them; comments are heartbeats.
-export async function* events(body, signal) {
+// The events of a stream as the server writes them, {name, value}; comments are heartbeats.
+async function* events(body, signal) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "", name = "", data = [];
+  let rest = "";
   try {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
-        throw signal?.aborted ? error : gone();
+        throw signal.aborted ? error : gone();
       });
       if (done) return;
-      const lines = (rest + value).split(/\r\n|\n|\r(?!$)/);
-      rest = lines.pop();
-      for (const line of lines) {
-        if (line === "") {
-          if (data.length) yield { name: name || "message", data: data.join("\n") };
-          name = "";
-          data = [];
-          continue;
-        }
-        const [, field, content] = line.match(/^([^:]*):? ?([^]*)$/);
-        if (field === "event") name = content;
-        else if (field === "data") data.push(content);
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const [, name, data] = block.match(/^event: (.*)\ndata: ([^]*)$/) || [];
+        if (name) yield { name, value: JSON.parse(data) };
       }
     }
   } finally {

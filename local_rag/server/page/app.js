@@ -1,7 +1,7 @@
 // The frame of the page: where one can go, the threads, and the view that the address names.
 import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from "./html.js";
 import { Dialog } from "./parts/dialog.js";
-import { Icon } from "./parts/icon.js";
+import { Icon, IconButton } from "./parts/icon.js";
 import { lazy } from "./parts/lazy.js";
 import { SignIn, useToken } from "./parts/sign_in.js";
 import { Reconnect } from "./parts/reconnect.js";
@@ -42,8 +42,7 @@ function App({ problem }) {
       <${ThreadList} current=${route.view === "ask" ? route.parts[0] : null} />
       <div class="side-foot">
         <${ThemeButton} />
-        <button class="quiet icon" onClick=${() => setKeys(true)} aria-label="Keys" title="Keys">
-          <${Icon} name="keys" /></button>
+        <${IconButton} icon="keys" label="Keys" onClick=${() => setKeys(true)} />
       </div>
     </aside>
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}

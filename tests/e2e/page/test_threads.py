@@ -66,7 +66,7 @@ def test_what_is_copied_at_an_address_of_the_network_can_be_pasted(browser, serv
         assert tab.box.input_value().startswith("Answer 1 [1]") and "[1] lease.pdf, p. 1" in tab.box.input_value()
         tab.page.evaluate("document.execCommand = () => false")
         tab.page.get_by_role("button", name="Copy").or_(tab.page.get_by_role("button", name="Copied")).click()
-        tab.page.get_by_role("button", name="Your browser did not copy it: select the text").wait_for()
+        tab.page.get_by_role("button", name="Not copied: select the text and press Ctrl + C").wait_for()
 
 
 def test_keys_that_step_are_named_while_there_are_quotes_to_step_through(tab, server):

@@ -284,6 +284,8 @@ def test_graphs_are_laid_out_for_a_drawing():
     ids = {node["id"] for node in drawn["nodes"]}
     assert {"standalone_question", "route_question", "__start__", "__end__"} <= ids
     assert all({edge["from"], edge["to"]} <= ids for edge in drawn["edges"])
+    explained = {node["id"] for node in drawn["nodes"] if node["about"]}
+    assert explained == ids - {"__start__", "__end__"} and drawn["about"].startswith("Adaptive RAG: ")
     assert "standalone_question" not in str(client.get("/api/graphs/adaptive?memory=false").json())
     assert client.get("/api/graphs/none").status_code == 400
 

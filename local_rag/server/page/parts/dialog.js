@@ -1,6 +1,6 @@
-// A dialog over the page. The browser's own element keeps the focus inside, closes on Escape and gives the focus back.
+// A dialog over the page; the browser's own element keeps the focus inside and closes on Escape.
 import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
-import { Icon } from "./icon.js";
+import { IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
 
 let count = 0;
@@ -18,7 +18,7 @@ export function Dialog({ title, onClose, children }) {
   return html`<dialog ref=${dialog} aria-labelledby=${id.current} onClose=${onClose} onClick=${onClick}>
     <div class="dialog">
       <header class="row"><h2 class="fill" id=${id.current}><bdi>${title}</bdi></h2>
-        <button type="button" class="quiet icon" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
+        <${IconButton} icon="close" label="Close" onClick=${onClose} /></header>
       ${children}
     </div>
   </dialog>`;

@@ -1,7 +1,7 @@
-// A document at the place of a quote: the page of a PDF with the quote's rectangles, and the stored text with it marked.
+// A document at the place of a quote: the page of a PDF and the stored text, the quote marked in both.
 import { get, path } from "../api.js";
 import { html, say, useEffect, useRef, useState } from "../html.js";
-import { Icon } from "./icon.js";
+import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
 import { useReply } from "./reply.js";
 import { capital } from "./texts.js";
@@ -19,8 +19,8 @@ export default function DocumentPane({ citation, position, onClose, onPrevious, 
     <header class="pane-head">
       <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && spread.title && html` · <bdi>${spread.title}</bdi>`}</h2>
         ${position && html`<span class="small">Quote ${position}</span>
-          <${Small} icon="up" label="Previous quote" keys="Alt + ↑" onClick=${onPrevious} /><${Small} icon="down" label="Next quote" keys="Alt + ↓" onClick=${onNext} />`}
-        <${Small} icon="close" label="Close the document" onClick=${onClose} /></div>
+          <${Step} icon="up" label="Previous quote" onClick=${onPrevious} /><${Step} icon="down" label="Next quote" onClick=${onNext} />`}
+        <${IconButton} icon="close" label="Close the document" onClick=${onClose} /></div>
       ${spread && html`<div class="row"><${Turn} spread=${spread} turn=${(place) => setTurned({ ...place, of: citation })} />
         ${isTurned && html`<button class="small" onClick=${() => setTurned({})}>Back to the quote</button>`}
         <span class="fill"></span><${Original} spread=${spread} /></div>`}
@@ -42,9 +42,9 @@ function Turn({ spread: { kind, page, pages, document, documents, file_id }, tur
   const [name, now, last] = kind === "pdf" ? ["Page", page, pages] : ["Part", document + 1, documents];
   if (!now || last < 2) return null;
   const to = (number) => turn(kind === "pdf" ? { file_id, page: number } : { file_id, document: number - 1 });
-  return html`<${Small} icon="left" label=${`${name} before`} disabled=${now <= 1} onClick=${() => to(now - 1)} />
+  return html`<${IconButton} icon="left" label=${`${name} before`} disabled=${now <= 1} onClick=${() => to(now - 1)} />
     <span class="small">${name} ${now} of ${last}</span>
-    <${Small} icon="right" label=${`${name} after`} disabled=${now >= last} onClick=${() => to(now + 1)} />`;
+    <${IconButton} icon="right" label=${`${name} after`} disabled=${now >= last} onClick=${() => to(now + 1)} />`;
 }
 
 function Original({ spread: { original, file_id, page } }) {
@@ -54,8 +54,8 @@ function Original({ spread: { original, file_id, page } }) {
     <${Icon} name=${saved ? "save" : "file"} />${saved ? "Save" : "Open"} the original</a>`;
 }
 
-const Small = ({ icon, label, keys, ...rest }) => html`<button class="quiet icon" aria-label=${label} aria-keyshortcuts=${keys && `Alt+Arrow${capital(icon)}`}
-  title=${keys ? `${label} (${keys})` : label} ...${rest}><${Icon} name=${icon} /></button>`;
+// A button that a key works, too: Alt and the arrow of its icon.
+const Step = ({ icon, label, ...rest }) => html`<${IconButton} icon=${icon} label=${label} title=${`${label} (Alt + ${icon === "up" ? "↑" : "↓"})`} aria-keyshortcuts=${`Alt+Arrow${capital(icon)}`} ...${rest} />`;
 
 // A quote of the web, or of a source that is not indexed: its words, and the address, which nothing opens by itself.
 function Elsewhere({ citation: { quote, text, url } }) {

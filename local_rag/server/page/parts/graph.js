@@ -1,7 +1,8 @@
 // A graph as the server lays it out, with the path that a question took; the node that works is lit.
 import { get, path as to } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
-import { sentence } from "./verdicts.js";
+import { Facts } from "./reply.js";
+import { plain, sentence } from "./verdicts.js";
 
 const HEIGHT = 30;
 const ENDS = { __start__: "question", __end__: "answer" };
@@ -16,7 +17,8 @@ export function Graph({ name, ...way }) {
     if (!graphs.has(name)) graphs.set(name, get(to("graphs", name)));
     graphs.get(name).then(setGraph, () => graphs.delete(name));
   }, [name]);
-  return graph && html`<${Drawing} graph=${graph} ...${way} />`;
+  return graph && html`<div class="stack-tight"><${Drawing} graph=${graph} ...${way} />
+    ${graph.about && html`<${Facts} title="What the steps do" facts=${[[graph.name, graph.about], ...graph.nodes.map(({ label, about }) => about && [sentence(label), about]).filter(Boolean)]} />`}</div>`;
 }
 
 function Drawing({ graph, path, running, ended }) {
@@ -37,7 +39,7 @@ function Drawing({ graph, path, running, ended }) {
       markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" /></marker>`)}</defs>
     ${edges.map((edge) => html`<path d=${edge.d} class=${edge.taken ? "taken" : ""}
       stroke-dasharray=${edge.conditional && !edge.taken ? "4 4" : null} marker-end=${`url(#arrow${edge.taken ? "taken" : ""})`} />`)}
-    ${edges.filter((edge) => edge.label).map((edge) => html`<text class="label" x=${edge.x} y=${edge.y}>${edge.label}</text>`)}
+    ${edges.filter((edge) => edge.label).map((edge) => html`<text class="label" x=${edge.x} y=${edge.y}>${plain(edge.label)}</text>`)}
     ${nodes.map((node) => html`<g class=${node.id === running ? "running" : way.includes(node.id) && known.length ? "taken" : ""}>
       <rect x=${node.x - node.width / 2} y=${node.y - HEIGHT / 2} width=${node.width} height=${HEIGHT} rx=${node.id in ENDS ? 15 : 8} />
       <text x=${node.x} y=${node.y}>${node.text}</text></g>`)}
@@ -63,7 +65,7 @@ function drawn(a, b, nodes, at) {
 }
 
 function frame(nodes, edges) {
-  const labels = edges.flatMap(({ x, label, out = x }) => [Math.min(out, x - (label || "").length * 3), Math.max(out, x + (label || "").length * 3)]);
+  const labels = edges.flatMap(({ x, label, out = x }) => [Math.min(out, x - plain(label).length * 3), Math.max(out, x + plain(label).length * 3)]);
   const left = Math.min(...nodes.map((node) => node.x - node.width / 2), ...labels) - 8;
   const right = Math.max(...nodes.map((node) => node.x + node.width / 2), ...labels) + 8;
   const top = Math.min(...nodes.map((node) => node.y)) - HEIGHT / 2 - 6;

@@ -1,4 +1,4 @@
-// How an answer comes about: the graph with the path taken, every verdict, and every passage with what was said of it.
+// How an answer comes about: the path through the graph, verdicts, passages.
 import { html } from "../html.js";
 import { Graph } from "./graph.js";
 import { Passages } from "./passages.js";
@@ -13,7 +13,7 @@ export function How({ graph, path, running, verdicts, retrieved, ended, onOpen, 
     ${(graph || engine) && html`<p class="small">${joined([graph && `Graph ${graph}`, engine && `engine ${engine}`, seconds && duration(seconds)])}
       ${run && html` · <a href=${to("runs", [run])}>the whole record</a>`}</p>`}
     ${graph && html`<${Graph} name=${graph} path=${path} running=${running} ended=${ended} />`}
-    ${others.length > 0 && html`<section><h3>Verdicts</h3><ol class="stack-tight">${others.map((verdict) => html`<li><${Verdict} verdict=${verdict} /></li>`)}</ol></section>`}
+    ${others.length > 0 && html`<section class="stack-tight"><h3>Verdicts</h3><p class="small">What was checked and decided. A number is the probability of a yes, from 0 to 1.</p><ol class="stack-tight">${others.map((verdict) => html`<li><${Verdict} verdict=${verdict} /></li>`)}</ol></section>`}
     ${passages.length > 0 && html`<section class="stack-tight"><h3>Passages</h3><${Passages} passages=${passages} verdicts=${verdicts} onOpen=${onOpen} /></section>`}
   </div>`;
 }

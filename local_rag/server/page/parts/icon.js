@@ -32,6 +32,6 @@ const DRAWINGS = {
   bad: "M13 11V3h3v8zM13 11l-3 6c-1.2 0-2-.8-2-2v-3H4l1.2-7.5C5.3 3.6 6 3 6.9 3H13",
 };
 
-export function Icon({ name }) {
-  return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${DRAWINGS[name]} /></svg>`;
-}
+export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true"><path d=${DRAWINGS[name]} /></svg>`;
+
+export const IconButton = ({ icon, label, ...rest }) => html`<button type="button" class="quiet icon" aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;

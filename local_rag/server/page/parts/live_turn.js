@@ -1,4 +1,4 @@
-// The question that is being worked on: stages from the first second, drafts as drafts, and what asks for a person.
+// The question that is being worked on: stages, drafts, and what asks for a person.
 import { html, useLater, useRef, useState } from "../html.js";
 import { consent, isUnderWay } from "../asking.js";
 import { How } from "./how.js";

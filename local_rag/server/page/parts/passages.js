@@ -1,5 +1,6 @@
 // Passages with what the graders say of each; a click opens the document there.
 import { html } from "../html.js";
+import { Facts } from "./reply.js";
 import { joined } from "./texts.js";
 import { toneOf, Verdict } from "./verdicts.js";
 
@@ -16,10 +17,13 @@ export function Passages({ passages, verdicts = [], onOpen }) {
       ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
       <p class="text">${passage.text}</p>
     </li>`;
-  })}</ol>`;
+  })}</ol>${passages.some(scoresOf) && html`<${Facts} title="What the numbers mean" facts=${SCORES} />`}`;
 }
 
-function scoresOf({ score, dense, sparse }) {
-  const named = [["score", score], ["dense", dense], ["sparse", sparse]];
-  return joined(named.map(([name, value]) => value != null && `${name} ${value.toFixed(value < 0.1 ? 4 : 2)}`));
-}
+const SCORES = [
+  ["score", "how well a passage fits in all; it orders the passages of one search"],
+  ["dense", "how near its meaning is to the question, whatever the words; at most 1"],
+  ["sparse", "how many words of the question it has, rare ones counting most; at most 1"],
+];
+
+const scoresOf = (passage) => joined(SCORES.map(([name]) => passage[name] != null && `${name} ${passage[name].toFixed(passage[name] < 0.1 ? 4 : 2)}`));

@@ -26,15 +26,16 @@ export function CopyButton({ text, label = "Copy" }) {
   useLater(2000, done === COPIED && (() => setDone("")), [done]);
   const copy = async ({ currentTarget }) => {
     const copied = (await navigator.clipboard?.writeText(text).then(() => true, () => false)) || copySelected(text, currentTarget);
-    setDone(copied ? COPIED : "Your browser did not copy it: select the text, then Ctrl + C");
-    say(copied ? COPIED : "Not copied");
+    const report = copied ? COPIED : "Not copied: select the text and press Ctrl + C";
+    setDone(report);
+    say(report);
   };
   return html`<button type="button" class="quiet small" onClick=${copy}><${Icon} name=${done === COPIED ? "check" : "copy"} />${done || label}</button>`;
 }
 
 const COPIED = "Copied";
 
-// At an address of the local network browsers have no clipboard, but copy what is selected; within the dialog, if any.
+// Without the clipboard, as in the local network: what is selected, within the dialog if there is one, is copied.
 function copySelected(text, button) {
   const area = Object.assign(document.createElement("textarea"), { className: "unseen", value: text });
   button.after(area);

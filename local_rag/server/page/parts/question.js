@@ -1,4 +1,4 @@
-// A question as the heading of its answer. A long one is no heading to read: its beginning in smaller type, the whole on a click.
+// A question as a heading; of a long one the beginning, in smaller type, and the whole on a click.
 import { h, html, useState } from "../html.js";
 
 const LONG = 160, SHOWN = 240;

@@ -42,14 +42,15 @@ export function Paged({ at, query, children }) {
       : html`<p><button onClick=${() => setWanted(path)}>Show more</button></p>`)}`;
 }
 
-// Rows of texts; the columns from `numbers` on hold numbers, `meanings` explain those behind the first.
+// Rows of texts; the columns from `numbers` on hold numbers, `meanings` are [name, what it is].
 export function Table({ title, head, rows, over, meanings = [], numbers = 1 }) {
   const kind = (at) => (at < numbers ? null : "num");
   return html`<section class="stack-tight"><h2>${title}</h2>
     <div class="scroll" tabindex="0" role="group" aria-label=${title}><table class="table">
-      <thead><tr>${head.map((name, at) => html`<th class=${kind(at)} title=${meanings[at - 1]}>${name}</th>`)}</tr></thead>
+      <thead><tr>${head.map((name, at) => html`<th class=${kind(at)}>${name}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${row.map((cell, at) => html`<td class=${kind(at)}>${cell}</td>`)}</tr>`)}</tbody></table></div>
-    ${over && html`<p class="small">${over}</p>`}</section>`;
+    ${over && html`<p class="small">${over}</p>`}
+    ${meanings.length > 0 && html`<${Facts} title="What these figures mean" facts=${meanings} />`}</section>`;
 }
 
 // Two of a list are chosen to be compared: [check(id, label), button].

@@ -1,4 +1,4 @@
-// Shown where the server does not know this page (any more): how to open it, and a field where it takes a password.
+// Shown where the server does not know this page: how to open it, and a field where it takes a password.
 import { get, post } from "../api.js";
 import { bound, html, submitted, useState, useWindow } from "../html.js";
 import { Command, Problem } from "./problem.js";

@@ -1,6 +1,6 @@
 // Light, dark, or as the system is; the choice stays in this browser.
 import { html, useEffect, useState } from "../html.js";
-import { Icon } from "./icon.js";
+import { IconButton } from "./icon.js";
 
 // The theme -> how it is called, its icon, the next one.
 const THEMES = { auto: ["as the system is", "auto", "light"], light: ["light", "sun", "dark"], dark: ["dark", "moon", "auto"] };
@@ -21,6 +21,5 @@ export function ThemeButton() {
     document.documentElement.dataset.theme = theme;
     stored((kept) => kept.setItem("theme", theme));
   }, [theme]);
-  const label = `Colours: ${name}`;
-  return html`<button class="quiet icon" onClick=${() => setTheme(next)} aria-label=${label} title=${label}><${Icon} name=${icon} /></button>`;
+  return html`<${IconButton} icon=${icon} label=${`Colours: ${name}`} onClick=${() => setTheme(next)} />`;
 }

@@ -2,7 +2,7 @@
 import { get, path, post } from "../api.js";
 import { bound, html, say, submitted, useEffect, useState, useWindow } from "../html.js";
 import { Dialog } from "./dialog.js";
-import { Icon } from "./icon.js";
+import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
 import { go, to } from "../router.js";
 
@@ -25,8 +25,7 @@ export function ThreadList({ current }) {
     <ul>${threads.map((thread) => html`<li key=${thread.name}>
       <a href=${to("ask", [thread.name])} aria-current=${thread.name === current ? "page" : null}
         title=${thread.name}><bdi>${nameOf(thread)}</bdi></a>
-      <button class="quiet icon" aria-label=${`Rename, save or delete ${thread.name}`}
-        onClick=${() => setOpen(thread)}><${Icon} name="more" /></button></li>`)}</ul>
+      <${IconButton} icon="more" label=${`Rename, save or delete ${thread.name}`} onClick=${() => setOpen(thread)} /></li>`)}</ul>
     ${open && html`<${ThreadDialog} thread=${open} current=${current} onClose=${() => setOpen(null)} />`}
   </section>`;
 }

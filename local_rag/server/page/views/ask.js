@@ -1,4 +1,4 @@
-// Ask and chat: the turns of a thread, the question under way, the question box, and the document beside them.
+// A thread, the question under way, the question box, and the document beside them.
 import { get, path } from "../api.js";
 import { ask, asking as shown, clear, isUnderWay, stop } from "../asking.js";
 import { html, say, shared, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow } from "../html.js";

@@ -1,4 +1,4 @@
-// Evaluations: started on a case file, watched, looked at, compared; and the answers that a person has judged.
+// Evaluations: started, watched, shown, compared; and the answers that a person has judged.
 import { path, post, work } from "../api.js";
 import { bound, html, say, shared, submitted, useEffect, useRef, useState, useWindow } from "../html.js";
 import { CaseFile } from "../parts/case_dialog.js";
@@ -22,7 +22,7 @@ const report = ({ id, report }) => report && html`<a class="button small" href=$
 function All() {
   const [{ value, error }, load] = useReply("evaluations"), [check, compare] = useTwo("evaluation");
   return html`<div class="page"><h1>Evaluation</h1>
-    <p class="muted">How good the answers are on your own questions. Nothing leaves this machine, and the web stays off.</p>
+    <p class="muted">How good the answers are on your own questions. A case is a question with what is right about it. Nothing leaves this machine, and the web stays off.</p>
     <${Problem} error=${error} retry=${load} />
     ${value && html`<${Starting} running=${value.running} onEnd=${load} />
       <div class="row"><h2 class="fill">Evaluations</h2>${compare}</div>
@@ -72,7 +72,7 @@ function StartForm({ onStart }) {
     <div class="row end"><label class="field">Case file<select required ...${bound(cases, setName)}>${files?.cases.map((file) => html`
         <option value=${file.name} disabled=${Boolean(file.problem)}>${file.name} (${file.problem || many(file.cases, "case")})</option>`)}</select></label>
       <label class="field">How many cases<input type="number" min="1" max=${most} placeholder=${`all ${most ?? ""}`} ...${bound(limit, setLimit)} /></label>
-      <fieldset class="row"><legend class="small">Graphs (none: passages alone)</legend>${choices?.graphs.map(({ name }) => html`<label class="row"><input type="checkbox" checked=${graphs.includes(name)} onChange=${() => toggle(name)} /> ${name}</label>`)}</fieldset></div>
+      <fieldset class="row"><legend class="small">Graphs, the ways to an answer (none: only the search is measured)</legend>${choices?.graphs.map(({ name }) => html`<label class="row"><input type="checkbox" checked=${graphs.includes(name)} onChange=${() => toggle(name)} /> ${name}</label>`)}</fieldset></div>
     <label class="field">Your notes on it<textarea rows="2" maxlength="2000" placeholder="What you want to find out, or what you have changed (optional)" ...${bound(notes, setNotes)}></textarea></label>
     <div class="row"><${Settings} names=${SETTINGS} settings=${settings} onChange=${setSettings} /><button class="primary send" disabled=${!cases}>Start</button></div></form>`;
 }

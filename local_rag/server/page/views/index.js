@@ -1,4 +1,4 @@
-// What is indexed, from where and how far; what was skipped and why; bringing it up to date, adding, forgetting.
+// What is indexed and what was skipped; bringing it up to date, adding, forgetting.
 import { path, post, work } from "../api.js";
 import { html, say, shared, useLater, useState } from "../html.js";
 import { Dialog } from "../parts/dialog.js";
@@ -61,8 +61,8 @@ function About({ about }) {
   const waiting = embedded < chunks;
   return html`<div class="card stack"><p><strong>${joined([many(files, "file"), pages > 0 && many(pages, "web page"), many(chunks, "passage"), size(bytes)])}</strong></p>
     <p class="muted">${about.about}</p>
-    ${waiting && html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded; the others are matched by their words only${seconds_left && `, about ${duration(seconds_left)} left`}<progress max=${chunks} value=${embedded}></progress></label>`}
-    <p class="small">${!waiting && `All passages are embedded by ${embedder}. `}${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p></div>`;
+    ${waiting && html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means that they can be searched by meaning; the others by their words only${seconds_left && `, about ${duration(seconds_left)} left`}<progress max=${chunks} value=${embedded}></progress></label>`}
+    <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p></div>`;
 }
 
 function Work({ job: { running, how, notes, result: report, error }, about: { exists, allowed, syncing }, onSync, onAdd }) {

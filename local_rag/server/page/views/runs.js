@@ -29,7 +29,7 @@ const about = (run) => html`<${Status} run=${run} /> <${Time} at=${run.at} /> ·
 function List() {
   const [filter, field] = useFilter("Filter by question"), [check, compare] = useTwo("runs");
   return html`<div class="page"><h1>Runs</h1>
-    <p class="muted">The questions that are recorded on this machine, each with the way to its answer. Choose two to compare them.</p>
+    <p class="muted">A run is a question that is recorded on this machine, with the way to its answer. Choose two to compare them.</p>
     <div class="row">${field}${compare}</div>
     <${Paged} at="runs" query=${{ filter, limit: 50 }}>${({ runs, total, good }) => (total ? html`<ul class="list">${runs.map((run) => html`<li key=${run.id} class="row">${check(run.id, run.question)}
       <span class="fill stack-tight"><a href=${to("runs", [run.id])}><bdi>${beginning(run.question)}</bdi></a>

@@ -1,0 +1,38 @@
+"""What the graphs and their nodes do, in half a sentence each, for people who have never seen one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OF_GRAPHS: Mapping[str, str] = {
+    "plain": "Plain RAG: searches once and writes once; only the quotes are checked.",
+    "self-rag": "Self-RAG: checks every passage and then the answer; rewords the question, or writes again, as needed.",
+    "crag": "Corrective RAG: checks every passage; where they do not suffice, the web is asked, if it is on.",
+    "adaptive": "Adaptive RAG: first chooses between your files, the web and neither, then goes on as Self-RAG does.",
+}
+
+OF_NODES: Mapping[str, str] = {
+    "standalone_question": "makes a follow-up a question that stands alone",
+    "route_question": "chooses between your files, the web and neither",
+    "decide_retrieval": "decides whether your files are needed",
+    "retrieve": "brings the passages that fit the question best",
+    "retrieve_step": "brings passages for the next step",
+    "reason": "writes the next step towards the answer",
+    "grade_documents": "checks of each passage whether it helps to answer the question",
+    "widen_documents": "reads what stands around the passages",
+    "transform_query": "puts the question in other words for the next search",
+    "web_search": "looks in the web, once you have allowed it",
+    "web_search_node": "looks in the web, once you have allowed it",
+    "discard_documents": "sets passages aside that do not help",
+    "refine_documents": "cuts the passages down to what matters",
+    "generate": "writes the answer, a draft until it is checked",
+    "rank_candidates": "takes the best of several drafts",
+    "grade_generation": "checks whether the passages support the draft, and whether it answers the question",
+    "grade_generation_v_documents": "checks whether the passages support the draft",
+    "grade_generation_v_question": "checks whether the draft answers the question",
+    "grade_segment": "checks whether the passages support the new part",
+    "prepare_for_final_grade": "goes on to the last check",
+    "llm_fallback": "answers without your files, and says so",
+    "give_up": "takes the best draft, or says that your files do not say",
+    "remember": "keeps the question and its answer for follow-ups",
+}
