@@ -76,22 +76,17 @@ def settings_table() -> str:
 
 
 def api_table() -> str:
-    """Every endpoint of the API, as Markdown tables by group."""
+    """Every endpoint of the API by its path, as a Markdown table."""
     from local_rag.server.app import endpoints
 
-    lines: list[str] = []
-    group = ""
-    for endpoint in sorted(endpoints(), key=lambda endpoint: (endpoint.handler.__module__, endpoint.path)):
+    lines = ["| | who | takes | what |", "|---|---|---|---|"]
+    for endpoint in sorted(endpoints(), key=lambda endpoint: endpoint.path):
         if not endpoint.path.startswith("/api/"):
             continue
-        name = endpoint.handler.__module__.rpartition(".")[2]
-        if name != group:
-            lines += ["", f"### {name.capitalize()}", "", "| | who | takes | what |", "|---|---|---|---|"]
-            group = name
         who = {"both": "page, key", "session": "page", "open": "anybody"}[endpoint.access]
         taken = ", ".join(f"`{field}`" for field in parameters(endpoint)) or ""
         lines.append(f"| `{endpoint.method} {endpoint.path}` | {who} | {taken} | {endpoint.summary} |")
-    return "\n".join(lines).strip()
+    return "\n".join(lines)
 
 
 def parameters(endpoint: Any) -> list[str]:

@@ -14,8 +14,9 @@ from local_rag.core.answer import Answer, Citation, Conflict, Position
 from local_rag.core.serialization import to_plain
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import conflict_line, document_line, position_date
-from local_rag.server.answer_tree import Node, answer_tree, same_length
+from local_rag.server.answer_tree import answer_tree
 from local_rag.server.file_ids import file_id
+from local_rag.server.marked_text import Node, same_length
 from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time, texts_in
 from local_rag.text.display import local_iso, printable, short_path
 from local_rag.text.urls import is_url

@@ -24,7 +24,8 @@ from local_rag.server import api, shell
 from local_rag.server.api import health
 from local_rag.server.endpoints import FROM_GUARD, Endpoint, Request
 from local_rag.server.errors import ApiError, invalid
-from local_rag.server.guard import Allowed, Guard, GuardedRoute, error_response
+from local_rag.server.guard import Allowed, Guard, GuardedRoute
+from local_rag.server.messages import error_response
 from local_rag.server.responses import response_of
 from local_rag.server.sse import Events, send_events, while_connected
 

@@ -35,6 +35,12 @@ FROM_GUARD = ("caller", "session", "client")
 address of the machine that signs in."""
 
 
+class OfIndex(Request):
+    """Which index; by default that of the settings."""
+
+    index: str | None = None
+
+
 class Nothing(Request):
     """No parameters."""
 

@@ -18,6 +18,7 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.folder import DATABASE
 from local_rag.index.sync.roots import nearest
 from local_rag.runtime import second_source
+from local_rag.server.endpoints import Request
 from local_rag.server.errors import NotFound
 from local_rag.server.file_ids import file_id
 from local_rag.text.display import for_terminal, local_iso, on_one_line
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
     from local_rag.index.status import IndexStatus
     from local_rag.index.store.schema import FileName, IndexedFile, Root
     from local_rag.server.place import Place
+
+
+GONE = "this file has just left the index"
+MOST = 2**53
+"""Of a number: SQLite and a page can count that far."""
+
+
+class OfFile(Request):
+    """A file by its ID, of the named index or of any."""
+
+    file_id: str
+    index: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +166,14 @@ def located(place: Place, identity: str, index: str | None = None) -> tuple[File
             if identity in listing.paths:
                 return listing, listing.paths[identity]
     raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
+
+
+def file_of(place: Place, request: OfFile) -> tuple[FileListing, str]:
+    """The listing and the path of a file. Raises NotFound, also for a root."""
+    listing, path = located(place, request.file_id, request.index)
+    if path not in listing.files:
+        raise NotFound("this is a folder, not a file")
+    return listing, path
 
 
 def _folders(place: Place, index: str | None) -> Iterator[Path]:

@@ -8,7 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from local_rag.core.errors import IndexMissing
+from local_rag.server.endpoints import OfIndex
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_ids import file_id
 from local_rag.server.file_listings import listings_of
@@ -27,6 +30,26 @@ def allowed_roots(place: Place, index: str | None) -> dict[str, Path]:
         listing = listings_of(place).of(place.settings_of(index).index_path)
         roots += [Path(root.path) for root in listing.roots]
     return {file_id(str(root)): root for root in roots if root.is_dir() and root.resolve() == root}
+
+
+class Below(OfIndex):
+    """A folder: `below` is its path in a root that may be indexed, with "/", "" for the root itself."""
+
+    root: str
+    below: str = Field("", max_length=4000)
+
+
+def allowed_folder(place: Place, request: Below) -> Path:
+    """The folder that a request names. Raises ApiError, NotFound for one that may not be indexed."""
+    roots = allowed_roots(place, request.index)
+    if request.root not in roots:
+        raise ApiError(
+            403,
+            "outside",
+            "this folder was neither indexed at the terminal nor named with --root",
+            "local-rag serve --root FOLDER   or   local-rag index FOLDER",
+        )
+    return folder_below(roots[request.root], request.below)
 
 
 def folder_below(root: Path, below: str) -> Path:
@@ -51,6 +74,20 @@ def folder_below(root: Path, below: str) -> Path:
 def folders_in(folder: Path) -> list[str]:
     """The names of the folders in a folder, without hidden ones, links, and names that are no text."""
     return sorted((entry.name for entry in _entries(folder)), key=str.casefold)
+
+
+def indexed_in(place: Place, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
+    """The names of the folders in a folder with indexed files below them, and of those that the next update enters."""
+    from local_rag.index.sync.walk import folders_entered
+
+    try:
+        listing = listings_of(place).of(place.settings_of(name).index_path)
+    except IndexMissing:
+        return set(), set()
+    start = f"{folder}{os.sep}".replace(2 * os.sep, os.sep)
+    below = (path.removeprefix(start).partition(os.sep) for path in listing.files if path.startswith(start))
+    roots = {Path(root.path).name for root in listing.roots if Path(root.path).parent == folder}
+    return {first for first, inside, _ in below if inside}, roots | folders_entered(listing.roots, folder)
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

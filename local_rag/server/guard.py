@@ -8,47 +8,33 @@ It looks up the endpoint of a request and calls nothing without one. What it ref
 - data without a session or the key: 401; what only a page may do, with the key: 403;
 - a POST that is not JSON: 415; a request with more than 1 MiB: 413; one whose body does not come in time: 408.
 
-Each response gets the headers of `HEADERS`. No response has CORS headers, but those to an origin of
+Each response gets the headers of `messages.HEADERS`. No response has CORS headers, but those to an origin of
 `api.allow_origins`, whose pages need the key.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import math
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
-import anyio
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from local_rag.server.endpoints import Caller, Endpoint
-from local_rag.server.errors import ApiError, error_body, log_unknown, status_of
+from local_rag.server.errors import ApiError
+from local_rag.server.host_names import host_name, is_loopback
+from local_rag.server.messages import GuardedResponse, LimitedRequest, error_response, too_large
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from local_rag.server.place import Limits
     from local_rag.server.sessions import Sessions
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 AGAIN = "local-rag serve --print-url   prints a new address for the running server"
 
 
@@ -107,13 +93,13 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
-        response = _Response(send, self._cors(headers))
+        response = GuardedResponse(send, self._cors(headers))
         try:
             if self._is_preflight(scope, headers):
                 await Response(status_code=204)(scope, receive, response)
                 return
             scope["local_rag.allowed"] = self.check(scope, headers)
-            await self.app(scope, _Body(receive, self.limits), response)
+            await self.app(scope, LimitedRequest(receive, self.limits), response)
         except Exception as error:
             answer = error_response(error, "a request")
             if not response.started:
@@ -208,77 +194,3 @@ class Guard:
 def _is_for(route: Route, scope: Scope) -> bool:
     """Whether a route with an endpoint has this path, with any method."""
     return isinstance(route, GuardedRoute) and route.matches(scope)[0] != Match.NONE
-
-
-class _Response:
-    """Sends a response with the headers of each, and knows whether it has begun."""
-
-    def __init__(self, send: Send, cors: dict[str, str]) -> None:
-        self._send, self._cors, self.started = send, cors, False
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.started = True
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            headers.update(self._cors)
-            if self._cors and message["status"] == 204:
-                headers["Access-Control-Allow-Methods"] = "GET, POST"
-                headers["Access-Control-Allow-Headers"] = "authorization, content-type"
-        await self._send(message)
-
-
-class _Body:
-    """Receives a request whose body is small and comes in time, whatever it says of its length. Raises ApiError."""
-
-    def __init__(self, receive: Receive, limits: Limits) -> None:
-        self._receive, self._limits, self._bytes = receive, limits, 0
-        self._deadline = anyio.current_time() + limits.request
-
-    async def __call__(self) -> Message:
-        try:
-            with anyio.fail_after(self._deadline - anyio.current_time()):
-                message = await self._receive()
-        except TimeoutError as error:
-            raise too_late(self._limits.request) from error
-        if not message.get("more_body", False):
-            self._deadline = math.inf
-        self._bytes += len(message.get("body", b""))
-        if self._bytes > self._limits.body:
-            raise too_large(self._limits.body)
-        return message
-
-
-def error_response(error: Exception, what: str) -> JSONResponse:
-    """The response that says what went wrong; an error that is none of ours is logged as one of `what`."""
-    log_unknown(error, what)
-    return JSONResponse(error_body(error), status_of(error), getattr(error, "headers", None))
-
-
-def too_large(limit: int) -> ApiError:
-    return ApiError(413, "too_large", f"a request has at most {limit:,} bytes")
-
-
-def too_late(seconds: float) -> ApiError:
-    """The rest of the body may come later; the connection is closed, for it cannot be told from the next request."""
-    message = f"the body of this request did not come within {seconds:g} seconds"
-    return ApiError(408, "too_late", message, "send the request again, whole", {"Connection": "close"})
-
-
-def host_name(host: str) -> str:
-    """The name in a Host header, without its port; empty for what is none."""
-    with suppress(ValueError):
-        parts = urlsplit(f"//{host}")
-        if parts.netloc == host and "@" not in host and (parts.port is None or parts.port > 0):
-            return (parts.hostname or "").casefold()
-    return ""
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a name in a Host header can only be this machine."""
-    if name == "localhost":
-        return True
-    with suppress(ValueError):
-        return ipaddress.ip_address(name).is_loopback
-    return False

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
 from local_rag.index.sync.file_state import file_state, looks_unchanged
-from local_rag.server.errors import ApiError
+from local_rag.server.errors import ApiError, NotFound
+from local_rag.server.file_listings import GONE, FileListing
 from local_rag.text.encoding import decode
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
     from local_rag.index.store.schema import FileRow, Root
+    from local_rag.server.place import Place
 
 INLINE_TEXTS = TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
@@ -97,3 +99,19 @@ class Originals:
 
     def close(self) -> None:
         """Nothing is open between two calls."""
+
+
+def original_of(place: Place, listing: FileListing, path: str) -> Original:
+    """The file on the disk. Raises NotFound for one that has just left the index, and what `Originals.of` raises."""
+    row = listing.library.row(path)
+    if row is None:
+        raise NotFound(GONE)
+    return place.kept("originals", Originals).of(row, listing.roots)
+
+
+def original_or_why(place: Place, listing: FileListing, path: str) -> tuple[Original | None, str]:
+    """The file on the disk, or why it cannot be opened."""
+    try:
+        return original_of(place, listing, path), ""
+    except ApiError as error:
+        return None, f"{str(error)[:1].upper()}{str(error)[1:]}."

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.serialization import from_plain
 from local_rag.core.usage import Call
 from local_rag.core.verdicts import Graded
 from local_rag.runtime.kept_run import KeptRun, RunStep, RunSummary
-from local_rag.runtime.run_difference import Change, Cost, RunDifference
 from local_rag.runtime.run_passages import RunPassages
 from local_rag.runtime.trace_lines import call_line
 from local_rag.server.answer_view import AnswerView, answer_view, shown
+from local_rag.server.feedback_view import FeedbackView, feedback_view
 from local_rag.server.file_ids import file_id
-from local_rag.text.display import plural, shorten
+from local_rag.text.display import plural
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
@@ -26,23 +26,6 @@ RUN_ID = r"^[2-9a-z]{4}$"
 """The ID of a run, whole, or `last`."""
 LONGEST = 300
 """Characters of a setting."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackView:
-    """A judged answer in a list."""
-
-    run: str
-    at: str
-    good: bool
-    note: str
-    expected: str
-    unanswerable: bool
-    question: str
-    text: str
-    status: str
-    graph: str
-    index: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,39 +103,6 @@ class RunView:
     feedback: FeedbackView | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeView:
-    """Something that differs, in the first run and in the second, as texts."""
-
-    name: str
-    first: str
-    second: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunComparison:
-    """Two runs side by side; see `runtime.run_difference.RunDifference`. `changed` names the parts that differ."""
-
-    first: RunSummary
-    second: RunSummary
-    changed: tuple[str, ...]
-    conditions: tuple[ChangeView, ...]
-    paths: tuple[tuple[str, ...], tuple[str, ...]]
-    gone: tuple[RunPassageView, ...]
-    new: tuple[RunPassageView, ...]
-    common: int
-    reordered: bool
-    verdicts: tuple[ChangeView, ...]
-    answer: tuple[ChangeView, ...]
-    costs: tuple[Cost, ...] = field(default_factory=tuple)
-
-
-def feedback_view(feedback: Feedback) -> FeedbackView:
-    """Feedback as a list shows it."""
-    names = FeedbackView.__dataclass_fields__
-    return FeedbackView(**{name: getattr(feedback, name) for name in names})
-
-
 def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
     """A run with the passages of its index of today, its answer as plain values."""
     passages = RunPassages.of(run)
@@ -161,7 +111,7 @@ def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
         run=run.summary(),
         understood=run.standalone_question if run.standalone_question != run.question else "",
         engine=str(then["engine"].get("describe", "")),
-        set={name: _text(then["settings"][name]) for name in then.get("origins", ()) if name in then["settings"]},
+        set={name: value_text(then["settings"][name]) for name in then.get("origins", ()) if name in then["settings"]},
         note=passages.note(then["index"].get("content", "")),
         path=tuple(run.path),
         steps=tuple(_steps(run)),
@@ -178,35 +128,6 @@ def run_view(run: KeptRun, feedback: Feedback | None) -> dict[str, Any]:
     if run.answer:
         plain["answer"] = answer_view(run.answer, passages.label)
     return plain
-
-
-def comparison_view(first: KeptRun, second: KeptRun, differing: RunDifference) -> RunComparison:
-    """Two runs and what differs in them."""
-    passages = RunPassages.of(first, second)
-    verdicts = (
-        ChangeView(
-            f"{change.kind} {passages.label(change.source)}{passages.place(change.chunk_id)}"
-            if change.source
-            else change.kind,
-            _verdict(change.first, change.first_score),
-            _verdict(change.second, change.second_score),
-        )
-        for change in differing.verdicts
-    )
-    return RunComparison(
-        first=first.summary(),
-        second=second.summary(),
-        changed=differing.changed,
-        conditions=tuple(_change(change, passages) for change in differing.conditions),
-        paths=(tuple(first.path), tuple(second.path)),
-        gone=tuple(passage_view(passage, passages) for passage in differing.gone),
-        new=tuple(passage_view(passage, passages) for passage in differing.new),
-        common=differing.common,
-        reordered=differing.reordered,
-        verdicts=tuple(verdicts),
-        answer=tuple(_change(change, passages, 4000) for change in differing.answer),
-        costs=differing.costs,
-    )
 
 
 def passage_view(passage: Line, passages: RunPassages) -> RunPassageView:
@@ -260,19 +181,8 @@ def _event(line: Line) -> RunEventView | None:
     return None
 
 
-def _change(change: Change, passages: RunPassages, longest: int = LONGEST) -> ChangeView:
-    """Files by their names, as a person knows them."""
-    first, second = change.first, change.second
-    if change.name in ("cited", "files"):
-        first, second = ([*map(passages.label, side or ())] for side in (first, second))
-    return ChangeView(change.name, _text(first, longest), _text(second, longest))
-
-
-def _verdict(label: str | None, score: float | None) -> str:
-    return "none" if label is None else shorten(label, LONGEST) + ("" if score is None else f" {score:.2f}")
-
-
-def _text(value: object, longest: int = LONGEST) -> str:
+def value_text(value: object, longest: int = LONGEST) -> str:
+    """A setting, or what else is recorded, for people."""
     if value is None or value in ("", [], ()):
         return "none"
     if isinstance(value, bool):

@@ -12,7 +12,8 @@ from local_rag.runtime.feedback import LONGEST, FeedbackFolder
 from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Nothing, Request
-from local_rag.server.run_view import RUN_ID, FeedbackView, feedback_view
+from local_rag.server.feedback_view import FeedbackView, feedback_view
+from local_rag.server.run_view import RUN_ID
 
 if TYPE_CHECKING:
     from local_rag.server.place import Place

@@ -15,7 +15,8 @@ from local_rag.server.answer_view import shown
 from local_rag.server.case_files import CASES_NAME, path_of
 from local_rag.server.endpoints import Endpoint, Request
 from local_rag.server.errors import NotFound
-from local_rag.server.run_view import RUN_ID, RunComparison, RunView, comparison_view, run_view
+from local_rag.server.run_comparison import RunComparison, comparison_view
+from local_rag.server.run_view import RUN_ID, RunView, run_view
 
 if TYPE_CHECKING:
     from local_rag.server.place import Place

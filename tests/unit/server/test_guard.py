@@ -13,7 +13,9 @@ from local_rag.config.settings import Settings
 from local_rag.server.app import application, endpoints
 from local_rag.server.endpoints import Endpoint
 from local_rag.server.errors import ApiError
-from local_rag.server.guard import POLICY, Guard, host_name, is_loopback
+from local_rag.server.guard import Guard
+from local_rag.server.host_names import host_name, is_loopback
+from local_rag.server.messages import POLICY
 
 EVERY = [pytest.param(endpoint, id=f"{endpoint.method} {endpoint.path}") for endpoint in endpoints()]
 DATA = [parameter for parameter in EVERY if parameter.values[0].access in ("session", "both")]
