@@ -7,6 +7,7 @@ import shlex
 import sqlite3
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -52,12 +53,15 @@ class Threads:
     def open(cls, folder: Path) -> Threads:
         """Open, or make, the database of threads; readable by its owner alone.
 
+        Only SQLite opens a file that is there: whoever else closes it ends the locks that other connections of this
+        process have on it (https://sqlite.org/howtocorrupt.html, 2.2), and another process takes their WAL away.
         Raises LocalRagError for a file that is not one, or that cannot be written.
         """
         path = folder / FILE
         try:
             make_folder(folder)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise LocalRagError(
                 f"chats cannot be stored in {path}: {error.strerror or error}", hint=f"ls -l {folder}"

@@ -315,6 +315,20 @@ def test_a_row_that_is_pickled_is_refused_and_never_run(home):
         rag.ask("And the other?", thread="plan")
 
 
+def test_a_process_that_ends_takes_no_rows_from_threads_that_another_has_open():
+    """It deletes the WAL where no lock says that somebody reads it; opening the file again here ends no lock."""
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM checkpoints').fetchall()"
+    rag = opened()
+    path = rag.settings.data_folder / FILE
+    rag.ask("What does the plan cost?", thread="plan")
+    with Threads.open(path.parent):
+        subprocess.run([sys.executable, "-I", "-c", script, path], check=True)
+    assert path.with_name(f"{FILE}-wal").exists()
+    rag.ask("And the other?", thread="plan")
+    with Threads.open(path.parent) as others:
+        assert len(others.turns("plan")) == 2
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "data").write_text("a file, where a folder should be")
     with pytest.raises(LocalRagError, match="chats cannot be stored in"):
