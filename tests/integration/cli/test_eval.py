@@ -62,6 +62,7 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, capsys
     assert len(rows_of(tmp_path / "run")) == len(rows)
 
 
+@pytest.mark.slow
 def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, capsys):
     assert run(["eval", str(here / "mine.jsonl"), "--graph", "plain", "--graph", "crag", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -74,6 +75,7 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, cap
     assert "crag" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_case_by_case(here, capsys, tmp_path):
     for k in ("1", "2"):
         out = str(tmp_path / k)
@@ -181,6 +183,7 @@ def test_the_judge_that_was_named_is_never_replaced(here, capsys):
     assert "no Ollama server answers" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, capsys, monkeypatch, ollama, tmp_path):
     def reply(body):
         if "j" in (body.get("format") or {}).get("properties", {}):

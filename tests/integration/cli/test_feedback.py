@@ -97,6 +97,7 @@ def test_it_goes_with_its_chat_its_index_and_by_age(here, feedback, capsys, monk
     assert feedback.list() == []
 
 
+@pytest.mark.slow
 def test_judged_answers_become_cases_without_a_word_where_the_judgement_says_enough(here, feedback, capsys):
     feedback.give(ids()[GREENHOUSE], good=True, note="with its price")
     feedback.give(ids()[CUP], good=True)

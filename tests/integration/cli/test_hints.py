@@ -100,6 +100,7 @@ def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
     assert (indexed / "notes" / "plan.md").is_file()
 
 
+@pytest.mark.slow
 def test_doctor_says_what_to_type_about_text_that_has_changed(index, capsys):
     sql(index, "UPDATE documents SET text = replace(text, 'euros', 'cents')")
     run(["doctor", "--json"])

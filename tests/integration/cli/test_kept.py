@@ -182,6 +182,7 @@ def test_nothing_is_deleted_that_is_not_named(here, capsys):
     assert "Nothing quotes it." in said(capsys, "kept", "notes/other.txt", "--delete")
 
 
+@pytest.mark.slow
 def test_a_run_of_before_the_list_is_found_in_the_data_folder(here, capsys):
     assert run(["eval", "mine.jsonl", "--graph", "plain"]) == 0
     (here / "data" / FILE).unlink()

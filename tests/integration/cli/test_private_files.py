@@ -62,6 +62,7 @@ def here(tmp_path, monkeypatch):
     return base
 
 
+@pytest.mark.slow
 def test_what_every_command_writes_is_for_its_owner_alone(here, tmp_path, capsys):
     out = tmp_path / "written"
     question, cases, many = "What does the greenhouse cost?", str(here / "mine.jsonl"), str(here / "many.jsonl")

@@ -151,6 +151,7 @@ def test_a_follow_up_is_replayed_as_it_was_understood_and_without_the_web(here, 
     assert len(Runs.open().of_threads(["garden"])) == 3, "and goes with it: the answers of the chat made its question"
 
 
+@pytest.mark.slow
 def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(here, capsys):
     unanswered, answered = ids(capsys)
     assert "there is no terminal" in said(capsys, "case", answered, "mine.jsonl", code=2)

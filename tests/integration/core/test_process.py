@@ -17,6 +17,7 @@ def python(code):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_langgraph_comes_without_langsmiths_models_and_they_can_be_had_afterwards():
     said = python("""
 import sys

@@ -26,6 +26,7 @@ The notice period is three months. The tenant repairs small damages up to 80 eur
 """
 
 
+@pytest.mark.slow
 def test_an_ablation_tables_each_way_of_answering_with_intervals(tmp_path, capsys, converted):
     folder = tmp_path / "files"
     folder.mkdir()

@@ -257,6 +257,7 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
         assert rag.ask("Who discovered penicillin?").status == "abstained"
 
 
+@pytest.mark.slow
 def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys, tmp_path):
     capsys.readouterr()
     picture = tmp_path / "plot.svg"

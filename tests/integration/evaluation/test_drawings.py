@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from support import TESTS
 
 
+@pytest.mark.slow
 def test_drawing_says_nothing_and_needs_no_home(tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

@@ -719,6 +719,7 @@ def test_without_a_terminal_nothing_is_kept_unless_all_is(make, world, tmp_path,
         make_cases(Settings.load(index="none"), Path("my.jsonl"), console, keep_all=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no pty")
 def test_in_a_real_terminal(world, tmp_path):
     program = (

@@ -51,6 +51,7 @@ def cases(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_eval_refuses_or_says_so_in_every_record(cases, tmp_path, capsys):
     command = ["eval", str(cases), "--retrieval-only", "--mode", "dense", "--out"]
     assert run([*command, str(tmp_path / "refused")]) == 2
@@ -78,6 +79,7 @@ def test_ranking_by_words_alone_needs_no_vectors(cases, tmp_path):
     assert run(["eval", str(cases), "--retrieval-only", "--mode", "words", "--out", str(tmp_path / "words")]) == 0
 
 
+@pytest.mark.slow
 def test_calibrate_refuses_or_keeps_with_the_thresholds_how_much_was_embedded(cases, capsys):
     assert run(["calibrate", str(cases), "--engine", "extractive"]) == 2
     shown = capsys.readouterr().err

@@ -43,6 +43,7 @@ def asked(tmp_path, capsys):
     return ask
 
 
+@pytest.mark.slow
 def test_a_run_with_a_second_source_measures_it_and_another_one_is_compared_aloud(asked):
     without, shown = asked("without")
     assert "1 of 2 cases names a file that is not in the index" in shown.err and "Second source" not in shown.out
@@ -68,6 +69,7 @@ def test_a_run_with_a_second_source_measures_it_and_another_one_is_compared_alou
         assert "second_source.content" in differences
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_only_with_the_same_second_source(asked, tmp_path, capsys):
     asked("run", "The lighthouse of Skerryvore is 48 metres tall.")
     asked("run", "The lighthouse of Skerryvore is 48 metres tall.")

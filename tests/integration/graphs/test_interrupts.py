@@ -107,11 +107,13 @@ def check(name, make, saver, when):
     return count
 
 
-@pytest.mark.parametrize(
-    ("number", "when"),
-    [(number, "interrupt_before") for number in range(len(WAYS))]
-    + [(number, "interrupt_after") for number in range(0, len(WAYS), 3)],
-)
+def every(step, when):
+    """One way of so many; of these, each fifth is quick enough for every change."""
+    numbers = range(0, len(WAYS), step)
+    return [pytest.param(n, when, marks=[pytest.mark.slow] if at % 5 else []) for at, n in enumerate(numbers)]
+
+
+@pytest.mark.parametrize(("number", "when"), every(1, "interrupt_before") + every(3, "interrupt_after"))
 def test_every_way_through_a_graph_is_the_same_with_interruptions(number, when):
     name, script, world = WAYS[number]
     memory = bool(number % 2)
@@ -358,6 +360,7 @@ PARTED = {
 }
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_where_this_one_stopped(tmp_path):
     file, asked, through = tmp_path / "host.sqlite", {}, []
     with SqliteSaver.from_conn_string(str(file)) as saver:
@@ -383,8 +386,9 @@ def test_another_process_goes_on_where_this_one_stopped(tmp_path):
     assert done.stderr == "", "no warning of a type that is not known"
 
 
-@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    ("name", "when"), [*((name, "interrupt_before") for name in GRAPHS), ("crag", "interrupt_after")]
+)
 def test_passages_of_a_real_index_are_read_again_with_the_index_opened_anew(tmp_path, name, when):
     """A new Rag, a new connection to index and saver for each part of a question; CRAG refines, ö has two bytes."""
     (tmp_path / "plan.md").write_text("# Größe\n\n" + " ".join(f"Größe {n} kostet {n}00 euros." for n in range(1, 40)))

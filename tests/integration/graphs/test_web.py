@@ -89,8 +89,14 @@ def answered(rag, question=DRAFT, **options):
     return events[-1].answer, events
 
 
-@pytest.mark.parametrize("engine", ["ollama", "extractive"])
-@pytest.mark.parametrize("graph", ["crag", "adaptive"])
+BOTH = [
+    ("ollama", "crag"),
+    ("extractive", "adaptive"),
+    *(pytest.param(*way, marks=pytest.mark.slow) for way in (("ollama", "adaptive"), ("extractive", "crag"))),
+]
+
+
+@pytest.mark.parametrize(("engine", "graph"), BOTH)
 def test_the_tutorials_web_question_is_answered_from_the_web(answering, results, engine, graph):
     answer, events = answered(answering(engine, graph))
     print(*events[:-1], sep="\n")
@@ -103,8 +109,7 @@ def test_the_tutorials_web_question_is_answered_from_the_web(answering, results,
     assert [event.verdict for event in events if isinstance(event, Graded) and event.kind == "web"] == ["relevant"]
 
 
-@pytest.mark.parametrize("engine", ["ollama", "extractive"])
-@pytest.mark.parametrize("graph", ["crag", "adaptive"])
+@pytest.mark.parametrize(("engine", "graph"), BOTH)
 def test_no_word_that_only_private_passages_hold_leaves(answering, results, tmp_path, engine, graph):
     answered(answering(engine, graph))
     left = [asked["q"] for asked in results.asked]

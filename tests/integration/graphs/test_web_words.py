@@ -88,7 +88,7 @@ def left(page, tmp_path):
     return queries
 
 
-@pytest.mark.parametrize("engine", ["ollama", "extractive"])
+@pytest.mark.parametrize("engine", ["ollama", pytest.param("extractive", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("graph", "flags"),
     [

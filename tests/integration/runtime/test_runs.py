@@ -172,6 +172,7 @@ def test_an_answer_that_is_not_waited_for_is_recorded_all_the_same():
         assert rag.runs.get("last").status == "grounded"
 
 
+@pytest.mark.slow
 def test_what_is_killed_leaves_what_it_did():
     program = (
         "import os, sys; sys.path.insert(0, 'tests')\n"
@@ -228,6 +229,7 @@ def test_a_disk_that_fills_up_leaves_no_half_of_a_record(monkeypatch):
     assert files() == []
 
 
+@pytest.mark.slow
 def test_two_processes_record_at_once():
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"

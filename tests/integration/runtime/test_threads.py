@@ -82,6 +82,7 @@ def test_a_turn_keeps_its_verdicts_and_what_it_cost_and_older_turns_read_as_with
     assert not [line for line in shown(turns_table([turn | {"decisions": [], "usage": {}}])) if "relevant" in line]
 
 
+@pytest.mark.slow
 def test_a_thread_survives_a_restart_in_another_process():
     rag = opened()
     rag.ask("What does the plan cost?", thread="plan")

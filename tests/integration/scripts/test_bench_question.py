@@ -14,6 +14,8 @@ from support.ollama_server import OllamaServer
 
 from local_rag.text.marks import claims
 
+pytestmark = pytest.mark.slow
+
 TUTORIAL = ["retrieval_grader"] * 4 + ["generator", "hallucination_grader", "answer_grader"]
 OURS = ["retrieval_grader", "generator", "generation_grader"]
 

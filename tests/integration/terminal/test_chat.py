@@ -287,6 +287,7 @@ def notes(home):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
     with Terminal(["chat", "--engine", "extractive"], notes) as terminal:
@@ -314,6 +315,7 @@ def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
         assert terminal.child.wait(60) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(notes):
     pytest.importorskip("readline")

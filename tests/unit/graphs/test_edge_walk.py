@@ -8,7 +8,11 @@ from support.edge_walk import WIRINGS, walk
 
 @pytest.mark.parametrize(
     ("name", "settings", "memory"),
-    [(name, settings, False) for name, wirings in WIRINGS.items() for settings in wirings]
+    [
+        pytest.param(name, settings, False, marks=[pytest.mark.slow] if 0 < number < len(wirings) - 1 else [])
+        for name, wirings in WIRINGS.items()
+        for number, settings in enumerate(wirings)
+    ]
     + [(name, wirings[-1], True) for name, wirings in WIRINGS.items()],
 )
 def test_each_edge_is_drawn_and_can_be_taken(name, settings, memory):

@@ -153,6 +153,7 @@ def test_impossible_sizes_are_refused(size, overlap, window):
         chunk(LoadedDocument("text"), [4], size=size, overlap=overlap, window=window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["x" * 400_000, "many words go by " * 24_000, "a=b;c(d,e);" * 18_000, "日本語" * 100_000, "-" * 200_000]
 )

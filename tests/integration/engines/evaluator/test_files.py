@@ -148,6 +148,7 @@ def test_the_shipped_files_are_small_and_name_their_licence():
     assert "SQuAD" in (folder / "ATTRIBUTION.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_complete_weights_of_another_size_need_no_base(home, monkeypatch):
     """A tiny model with words of its own: PyTorch computes it where it is not converted."""
     folder = own_evaluator(home, base=False)

@@ -23,6 +23,7 @@ RIGHT = {"files": {"vectorstore"}, "current": {"web_search"}, "chat": {"vectorst
 pytestmark = pytest.mark.usefixtures("converted")
 
 
+@pytest.mark.slow
 def test_most_questions_go_where_their_answer_is(tmp_path):
     right = defaultdict(list)
     with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:

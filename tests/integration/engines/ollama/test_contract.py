@@ -32,8 +32,10 @@ class TestTheListwiseEngineKeepsTheContract(EngineContract):
         return PASSAGES
 
 
+@pytest.mark.slow
 class TestTheTutorialsCallsKeepTheContract(TestTheListwiseEngineKeepsTheContract):
     options: ClassVar = {"grading": "each"}
+    pace = 0
 
 
 class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
@@ -41,13 +43,16 @@ class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestTheListwis
         "grading": "evaluator",
         "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
     }
+    pace = 0
 
 
+@pytest.mark.slow
 class TestAnEngineThatGivesReasonsKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
     options: ClassVar = {"explain": True}
     pace = 0
 
 
+@pytest.mark.slow
 class TestAnEngineWithoutProbabilitiesKeepsTheContract(TestTheListwiseEngineKeepsTheContract):
     options: ClassVar = {"logprobs": "off"}
     pace = 0

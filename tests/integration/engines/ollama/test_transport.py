@@ -285,6 +285,7 @@ wait_for_all_tracers()
 """
 
 
+@pytest.mark.slow
 def test_langsmith_gets_nothing(ollama, tmp_path):
     with OllamaServer() as tracer:
         url = f"http://{tracer.host}"

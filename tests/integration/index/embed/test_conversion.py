@@ -48,6 +48,7 @@ def test_the_record_says_how_near_it_is_and_what_made_it(converted):
     assert oct(found.folder.stat().st_mode)[-3:] == "700" or sys.platform == "win32"
 
 
+@pytest.mark.slow
 def test_models_that_load_at_the_same_time_leave_the_locale_as_it_was(converted):
     before = locale.setlocale(locale.LC_CTYPE)
     model = SentenceTransformerEmbedder(SPEC, converted).conversion.model()
@@ -98,6 +99,7 @@ def test_a_record_of_something_else_is_none(copy, change):
     assert conversion.find(copy) is None
 
 
+@pytest.mark.slow
 def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
     embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
     embedder.load()

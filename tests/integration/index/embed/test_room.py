@@ -93,6 +93,7 @@ def test_a_reason_that_an_earlier_version_remembered_is_tried_again(tmp_path):
     assert conversion.find(tmp_path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

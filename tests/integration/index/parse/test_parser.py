@@ -221,6 +221,7 @@ def test_noise_of_libraries_does_not_reach_the_pipe():
     assert child.communicate(timeout=60)[0] == b"reply"
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported_to_parse(tmp_path):
     make_good(tmp_path)
     child = python(

@@ -113,6 +113,7 @@ def test_older_versions_of_sqlite_can_read_it(index, notes):
         assert db.execute("SELECT * FROM full_text_config").fetchall() == [("version", 4)]
 
 
+@pytest.mark.slow
 def test_the_writer_after_a_kill_forgets(index, notes):
     diary(notes).unlink()
     index.close()

@@ -159,6 +159,7 @@ def test_a_wal_that_cannot_be_read_is_refused_plainly(killed):
     assert bound_by_permissions(lambda: rent(killed)) == ["The rent is 990 euros a month now."]
 
 
+@pytest.mark.slow
 def test_while_another_process_writes_every_read_is_one_commit(tmp_path):
     folder = tmp_path / "index"
     Store.create(folder, Recipe("toy", "toy-1", 4, 50, 0)).close()

@@ -94,14 +94,24 @@ def opened(tmp_path):
     made.close()
 
 
-@pytest.fixture
-def large(opened):
-    """Enough passages for a file, and some that came later."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of an index with enough passages for a file, and some that came later."""
+    made = Store.create(tmp_path_factory.mktemp("made") / "index", RECIPE)
     for number in range(30):
-        put(opened, number)
-    opened.refresh()
-    put(opened, 30)
-    return opened
+        put(made, number)
+    made.refresh()
+    put(made, 30)
+    made.close()
+    return made.folder
+
+
+@pytest.fixture
+def large(made, tmp_path):
+    """A copy of it."""
+    opened = Store(shutil.copytree(made, tmp_path / "large"))
+    yield opened
+    opened.close()
 
 
 class TestNearest:

@@ -477,6 +477,7 @@ class TestWhatIsNew:
 
 
 class TestBadFiles:
+    @pytest.mark.slow
     def test_a_hostile_corpus(self, tmp_path):
         bad, good = make_hostile(tmp_path / "bad"), make_good(tmp_path / "good", huge=50_000)
         with open_at(tmp_path) as index:
@@ -634,6 +635,7 @@ def test_kill_9_in_the_middle(tmp_path, many):
         assert index.embedded_count() == (12 * 33, 12 * 33)
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_one_waits(tmp_path, many):
     first = slow_sync(tmp_path)
     wait_for(first, "batch")
@@ -665,6 +667,7 @@ def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
     assert counts(index.sync()) == (0, 0, 3, 0)
 
 
+@pytest.mark.slow
 def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
     process = slow_sync(tmp_path)
     wait_for(process, "opened")
