@@ -265,6 +265,7 @@ def test_pull_without_a_server(capsys):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
 def test_ctrl_c_stops_a_pull(there):
     there.pull_pace = 20

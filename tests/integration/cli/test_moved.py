@@ -43,6 +43,7 @@ def test_a_moved_folder_is_reported_and_what_quotes_its_old_place_is_found(notes
     assert "1 chat" in (said := capsys.readouterr().out) and "kept" in said
 
 
+@pytest.mark.slow
 def test_what_quotes_the_old_place_is_found_when_the_moved_file_was_edited_and_goes(notes, tmp_path, capsys):
     assert run(["ask", "What is the rent?", "--thread", "home", "--engine", "extractive", "--graph", "plain"]) == 0
     file = notes / "contracts" / "lease.txt"

@@ -146,6 +146,7 @@ def maker():
     return module
 
 
+@pytest.mark.slow
 def test_a_second_run_makes_the_same_bytes(maker, tmp_path: Path) -> None:
     runs = []
     for name in ("one", "two"):

@@ -19,9 +19,19 @@ from local_rag.runtime.rag import Rag
 @pytest.mark.parametrize(
     ("found", "sign", "words"),
     [
-        (Encryption("encrypted", "dm-crypt, LUKS2"), "ok", "is on an encrypted disk (dm-crypt, LUKS2)"),
         (Encryption("plain"), "note", "is on a disk that is not encrypted: whoever takes it can read"),
-        (Encryption("unknown", "it is on nfs4"), "note", "is encrypted cannot be told: it is on nfs4"),
+        pytest.param(
+            Encryption("encrypted", "dm-crypt, LUKS2"),
+            "ok",
+            "is on an encrypted disk (dm-crypt, LUKS2)",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            Encryption("unknown", "it is on nfs4"),
+            "note",
+            "is encrypted cannot be told: it is on nfs4",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_doctor_says_it_and_counts_nothing_of_it_as_a_failure(home, monkeypatch, capsys, found, sign, words):

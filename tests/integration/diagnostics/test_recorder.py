@@ -285,6 +285,7 @@ def test_flags_are_handed_on_and_nothing_else(monkeypatch):
     assert settings_args(settings) == ["--index=./-x", "--engine=extractive", "--models=m.yaml", "--trust-models-here"]
 
 
+@pytest.mark.slow
 def test_a_question_that_cannot_be_asked():
     display = Display()
     found = record(["--index=none"], "--what", display, method="audit")

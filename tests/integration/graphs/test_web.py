@@ -188,8 +188,8 @@ def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
     ("page", "words"),
     [
         (redirect("http://169.254.169.254/latest/meta-data/"), "169.254.169.254"),
-        (redirect("http://127.0.0.1:22/"), "127.0.0.1"),
-        (silence, "took longer|no answer|within|timed out|seconds"),
+        pytest.param(redirect("http://127.0.0.1:22/"), "127.0.0.1", marks=pytest.mark.slow),
+        pytest.param(silence, "took longer|no answer|within|timed out|seconds", marks=pytest.mark.slow),
         (html("<html></html>"), "no readable text"),
     ],
     ids=["metadata", "loopback", "silence", "empty"],

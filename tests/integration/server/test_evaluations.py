@@ -98,6 +98,7 @@ def test_a_report_is_a_page_of_an_origin_of_its_own(client):
     assert got(client, "/api/evaluations/..%2F..%2Fx/report", 404)
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_is_stopped_keeps_what_it_has_and_goes_on(client, here):
     settings = Settings.load(web__enabled="off")
     request = EvaluationRequest(open_cases([here / "data/cases/mine.jsonl"]), Plan(("plain",), ("hybrid",)))

@@ -628,9 +628,14 @@ def test_a_damaged_entry_is_a_miss(tmp_path, content):
     "value",
     [
         {"documents": [{"text": 1, "metadata": {}}], "notes": []},
-        {"documents": [{"text": "t", "metadata": {"url": "x"}}], "notes": []},
-        {"documents": [], "notes": []},
-        {"documents": "no", "notes": 3},
+        *(
+            pytest.param(value, marks=pytest.mark.slow)
+            for value in (
+                {"documents": [{"text": "t", "metadata": {"url": "x"}}], "notes": []},
+                {"documents": [], "notes": []},
+                {"documents": "no", "notes": 3},
+            )
+        ),
     ],
     ids=["text", "metadata", "nothing", "types"],
 )

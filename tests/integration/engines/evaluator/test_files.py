@@ -97,7 +97,10 @@ def test_what_is_wrong_is_said(folder, name):
     assert evaluator is None and message in str(why)
 
 
-@pytest.mark.parametrize("name", ["no weights", "no JSON", "weights that are a text"])
+@pytest.mark.parametrize(
+    "name",
+    ["no weights", *(pytest.param(name, marks=pytest.mark.slow) for name in ("no JSON", "weights that are a text"))],
+)
 def test_doctor_says_what_to_do_and_the_old_way_answers(folder, name, tmp_path, capsys):
     """Files that are missing, that name nothing, and that hold something else: one of each."""
     damage, message, state = DAMAGE[name]
@@ -195,6 +198,7 @@ def test_another_encoder_or_a_tokenizer_of_its_own_is_another_conversion(folder)
     assert len({before.fingerprint, with_tokenizer, files_of("mine").fingerprint}) == 3
 
 
+@pytest.mark.slow
 def test_what_cannot_be_loaded_is_a_clear_error(folder):
     config = json.loads((files_of("minilm").base / "config.json").read_text(encoding="utf-8"))
     changed(folder, encoder={**config, "num_hidden_layers": "six"})

@@ -60,6 +60,7 @@ def test_other_weights_than_promised_are_refused(tmp_path):
         SentenceTransformerEmbedder(spec).embed_documents(["text"])
 
 
+@pytest.mark.slow
 def test_a_wrong_dimension_is_an_error_not_a_mess(tmp_path):
     embedder = converted_copy_of_minilm(tmp_path, dimension=100)
     with pytest.raises(ConfigError, match="100 dimensions, but it gives 384"):

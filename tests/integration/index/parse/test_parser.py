@@ -168,6 +168,7 @@ def test_ctrl_c_ends_the_parent_and_the_worker_at_once(slow):
     assert gone(worker)
 
 
+@pytest.mark.slow
 @LINUX
 def test_the_worker_dies_with_a_parent_that_was_killed_even_in_the_middle_of_a_file(slow):
     parent = python(

@@ -124,6 +124,7 @@ def test_what_a_killed_writer_committed_is_the_answer(killed):
     assert (killed / "index.sqlite-wal").stat().st_size
 
 
+@pytest.mark.slow
 def test_another_user_reads_it(killed, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only a superuser can become another user")
