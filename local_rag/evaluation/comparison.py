@@ -58,7 +58,11 @@ class Pairing:
 
     @property
     def title(self) -> str:
-        return self.what if not self.a else self.a if self.a == self.b else f"{self.a} (A) and {self.b} (B)"
+        """What the figures are of: "Answers, plain", "Retrieval, hybrid" or "The router"."""
+        if not self.a:
+            return f"The {self.what}"
+        names = self.a if self.a == self.b else f"{self.a} (A) and {self.b} (B)"
+        return f"{'Answers' if self.what == 'graphs' else 'Retrieval'}, {names}"
 
     @property
     def lost(self) -> str:

@@ -26,8 +26,16 @@ FAILURES = 50
 
 
 @dataclass(frozen=True, slots=True)
+class RightAnswers:
+    """Of so many cases with expected answers (`of`) the answers that contain one."""
+
+    right: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationSummary:
-    """An evaluation in a list. `contained` is the share of expected answers that each graph's answers contain."""
+    """An evaluation in a list. `contained` has each graph that was asked cases with expected answers."""
 
     id: str
     name: str
@@ -39,7 +47,7 @@ class EvaluationSummary:
     engine: str
     index: str
     report: bool
-    contained: Mapping[str, float | None]
+    contained: Mapping[str, RightAnswers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +200,14 @@ def _summary(name: str, path: Path) -> EvaluationSummary | None:
     return None
 
 
-def _contained(path: Path) -> dict[str, float | None]:
+def _contained(path: Path) -> dict[str, RightAnswers]:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         graphs = json.loads((path / "report.json").read_text(encoding="utf-8"))["summary"]["graphs"]
-        return {graph: (figures.get("answers") or {}).get("containment") for graph, figures in graphs.items()}
+        answers = {graph: figures["answers"] for graph, figures in graphs.items() if figures["answers"]["cases"]}
+        return {
+            graph: RightAnswers(round(figures["containment"] * figures["cases"]), figures["cases"])
+            for graph, figures in answers.items()
+        }
     return {}
 
 

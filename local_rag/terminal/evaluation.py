@@ -24,8 +24,6 @@ FAILURES = 3
 MOST_DIFFERENCES = 12
 """Differences in how two runs were made that are shown; the others are only counted."""
 
-TITLES = {"graphs": "Answers, ", "retrieval": "Retrieval, ", "router": "The "}
-
 
 def evaluation_parts(
     manifest: Mapping[str, Any], summary: Mapping[str, Any], cases: Sequence[Case] = ()
@@ -92,7 +90,7 @@ def _value(value: object) -> str:
 
 
 def _pairing_parts(pairing: Pairing) -> Iterator[RenderableType]:
-    yield f"{TITLES[pairing.what]}{pairing.title}{pairing.lost and f' (left out: {pairing.lost})'}"
+    yield f"{pairing.title}{pairing.lost and f' (left out: {pairing.lost})'}"
     yield NumberTable(HEAD, [cells(figure) for figure in pairing.figures])
     yield ""
     yield from _verdict_parts(pairing.figures)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from local_rag.index.parse.pdf_page import PlacedQuote
     from local_rag.server.place import Place
 
-CHANGED = "This file has changed since it was indexed: what stands there now may not be what was quoted."
+CHANGED = (
+    "This file has changed since it was indexed. The text shown is as it was then{page}; "
+    "to read it anew: Index, Bring up to date."
+)
 
 
 class Quote(OfFile):
@@ -100,7 +103,8 @@ def place_of_quote(place: Place, request: Quote) -> QuotePlace:
     window = around(text, spot.start, spot.end) if spot else Window((), None, None)
     has_quote = spot is not None and spot.start < spot.end
     changed = bool(original and original.changed)
-    reasons = (CHANGED if changed else "", missing, undrawn, _unplaced(request, has_quote, on_page))
+    reason = CHANGED.format(page=", the page as it is today" if on_page else "") if changed else ""
+    reasons = (reason, missing, undrawn, _unplaced(request, has_quote, on_page))
     return QuotePlace(
         file_id=request.file_id,
         label=shown(listing.label(path)),

@@ -72,7 +72,7 @@ def test_an_evaluation_is_started_shown_and_compared_with_another(client):
     assert progress[-1]["share"] == 1.0 and events[-1][1]["error"] is None
     new, old = got(client, "/api/evaluations")["evaluations"]
     assert new["id"] == events[-1][1]["id"] and (new["name"], new["cases"], new["graphs"]) == ("mine", 2, ["plain"])
-    assert old["id"] != "other" and new["report"] and new["finished"] and new["contained"]["plain"] is not None
+    assert old["id"] != "other" and new["report"] and new["finished"] and new["contained"]["plain"]["of"] == 1
     shown = got(client, f"/api/evaluations/{new['id']}")
     assert shown["facts"][0] == ["notes", "two of them"]
     titles = [table["title"] for table in shown["tables"]]
@@ -81,7 +81,10 @@ def test_an_evaluation_is_started_shown_and_compared_with_another(client):
     ] == ["engine"]
     assert all(len(row) == len(table["head"]) for table in shown["tables"] for row in table["rows"])
     compared = got(client, f"/api/evaluations/compare?first={old['id']}&second={new['id']}")
-    assert compared["over"] == "Both have the same 2 cases." and compared["tables"]
+    assert compared["over"] == "Their questions differ: 1 only in A. Compared: the 2 cases in both."
+    assert (compared["only_first"], compared["only_second"]) == (1, 0)
+    meanings = dict(compared["tables"][0]["table"]["meanings"])
+    assert "by chance" in meanings["corrected p"] and len(meanings) == len(compared["tables"][0]["table"]["rows"]) + 2
     assert compared["tables"][0]["table"]["head"][2:4] == ["A", "B"] and compared["tables"][0]["verdicts"]
     assert got(client, f"/api/evaluations/compare?first={old['id']}&second=none", 404)["code"] == "not_found"
 

@@ -173,7 +173,7 @@ def test_another_question_under_the_same_id_is_left_out_and_other_labels_are_sai
     assert found.relabelled == 1
     assert figures(found.paired[0])["containment"].difference == -1
     lines = "\n".join(lines_shown(*comparison_parts(found)))
-    assert "1 with other labels in A than in B, each measured by its own" in lines
+    assert "1 case with other labels in A than in B, each measured by its own." in lines
 
 
 def test_single_graphs_of_another_name_are_paired_and_named(run):

@@ -23,7 +23,7 @@ export function Passages({ passages, verdicts = [], onOpen }) {
 const SCORES = [
   ["score", "how well a passage fits in all; it orders the passages of one search"],
   ["dense", "how near its meaning is to the question, whatever the words; at most 1"],
-  ["sparse", "how many words of the question it has, rare ones counting most; at most 1"],
+  ["sparse", "how many words of the question it has, rare ones counting most; 1 is about all"],
 ];
 
 const scoresOf = (passage) => joined(SCORES.map(([name]) => passage[name] != null && `${name} ${passage[name].toFixed(passage[name] < 0.1 ? 4 : 2)}`));

@@ -28,7 +28,7 @@ function All() {
       <div class="row"><h2 class="fill">Evaluations</h2>${compare}</div>
       ${value.evaluations.length ? html`<ul class="list">${value.evaluations.map((each) => html`<li key=${each.id} class="row">${check(each.id, `${each.name} of ${each.started}`)}
         <span class="fill stack-tight"><a href=${to("evaluation", [each.id])}><bdi>${each.name}</bdi>, ${many(each.cases, "case")}</a>${about(each)}
-          <span class="row">${each.graphs.map((graph) => html`<span class="badge">${graph}${each.contained[graph] != null && `: ${Math.round(each.contained[graph] * 100)} % right`}</span>`)}
+          <span class="row">${each.graphs.map((graph) => html`<span class="badge">${graph}${each.contained[graph] && `: ${each.contained[graph].right} of ${each.contained[graph].of} right`}</span>`)}
             ${!each.finished && html`<span class="badge warn">not finished</span>`}</span></span>${report(each)}</li>`)}</ul>` : html`<p class="empty">No evaluation yet.</p>`}`}
     <${Judged} /></div>`;
 }

@@ -52,7 +52,7 @@ function Run({ value }) {
     <p><button onClick=${() => setMaking(true)}>Make a case of it</button></p>
     ${making && html`<${CaseDialog} run=${run} onClose=${() => setMaking(false)} />`}
     <h2>The way to it</h2><${Replay} value=${value} />
-    <h2>Passages</h2><${Passages} passages=${value.passages.map((each) => ({ ...each, text: each.text || `(${each.why})` }))} verdicts=${value.verdicts} onOpen=${open} />
+    <h2>Passages</h2><${Passages} passages=${value.passages.map(({ score, ...each }) => ({ ...each, dense: score, text: each.text || `(${each.why})` }))} verdicts=${value.verdicts} onOpen=${open} />
     ${value.drafts.map((draft) => html`<h2>Rejected draft</h2><p class="draft">${draft.text}</p><p class="small">${draft.why}</p>`)}
     <${Facts} title="Conditions" facts=${[["engine", value.engine], ...Object.entries(value.set), ...Object.entries(value.prompts).map(([task, digest]) => [`prompt ${task}`, digest])]} />`;
 }
@@ -68,7 +68,7 @@ function Replay({ value }) {
       <span class="small">${at} of ${count}</span></div>
     <div class="split"><div><${Graph} name=${value.run.graph} path=${path} running=${now} ended=${!now && value.answer} /></div>
       <ol class="stack">${steps.slice(0, at).map((step) => html`<li class="stack-tight">
-        <span class="row"><strong>${sentence(step.node)}</strong><span class="small">${step.seconds === null ? "not finished" : duration(step.seconds)}, began at ${duration(step.at)}</span></span>
+        <span class="row"><strong>${sentence(step.node)}</strong><span class="small">${step.seconds !== null && `${duration(step.seconds)}, `}began at ${duration(step.at)}</span></span>
         ${step.events.map(({ verdict, text }) => (verdict ? html`<${Verdict} verdict=${verdict} />` : html`<bdi class="small">${text}</bdi>`))}</li>`)}</ol></div>`;
 }
 
