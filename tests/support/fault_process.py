@@ -25,8 +25,11 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-SECONDS = 90
-"""A command that takes longer hangs; the system ends it."""
+SECONDS = 600
+"""A command that takes longer hangs, however busy the machine is; the system ends it."""
+
+LIBRARY = os.environ.pop("LD_PRELOAD", "")
+"""`system_calls.c`, compiled; the children of a command do without."""
 
 CHANGES = re.compile(
     r"\s*(?:--\s*)?(BEGIN IMMEDIATE|BEGIN EXCLUSIVE|COMMIT|INSERT|REPLACE|UPDATE|DELETE|CREATE|ALTER|DROP"
@@ -111,7 +114,7 @@ def prepare(fault):
     if fault.get("gone"):
         shutil.rmtree(fault["folder"])
     if "system_call" in fault:
-        ctypes.CDLL(os.environ["LD_PRELOAD"]).faults_kill_at(fault["system_call"])
+        ctypes.CDLL(LIBRARY).faults_kill_at(fault["system_call"])
     if fault.get("bound"):
         from support.permissions import give_up_rights
 
@@ -152,39 +155,73 @@ def whole(index="default", questions=(), embedder=None):
 
 
 class Remembered:
-    """Vectors that an earlier command computed, so that a command that needs no others need not load the model."""
+    """What earlier commands computed with models, so that a command that computes nothing else need not load them.
 
-    known, new = {}, {}
+    The tokenizers that a command read are read before the next one forks.
+    """
+
+    known, new, tokenizers = {}, {}, set()
 
     @classmethod
     def use(cls):
         import numpy as np
 
         from local_rag.core import cancel
+        from local_rag.index.embed import encoders
         from local_rag.index.embed.embedder import SentenceTransformerEmbedder as Embedder
 
-        compute = Embedder._embed  # noqa: SLF001  # below it, nothing is different
+        embed_now = Embedder._embed  # noqa: SLF001  # below it, nothing is different
+        load_model, read_tokenizer = encoders.OpenVinoModel, encoders.tokenizer
 
         def embed(self, texts):
             cancel.check()
             keys = {text: (self.fingerprint, self._quick, text) for text in texts}
             missing = [text for text, key in keys.items() if key not in cls.known]
             if missing:
-                made = {keys[text]: row for text, row in zip(missing, compute(self, missing), strict=True)}
-                cls.new |= made
-                cls.known |= made
-            return np.stack([cls.known[keys[text]] for text in texts]) if texts else compute(self, [])
+                cls.learn({keys[text]: row for text, row in zip(missing, embed_now(self, missing), strict=True)})
+            return np.stack([cls.known[keys[text]] for text in texts]) if texts else embed_now(self, [])
+
+        class Model:
+            """One that is loaded for the first inputs that are not known."""
+
+            def __init__(self, conversion):
+                self.conversion, self.loaded = conversion, None
+
+            def compute(self, inputs):
+                rows = [(name, each.shape, each.tobytes()) for name, each in inputs.items()]
+                key = (str(self.conversion.folder), *rows)
+                if key not in cls.known:
+                    self.loaded = self.loaded or load_model(self.conversion)
+                    cls.learn({key: self.loaded.compute(inputs)})
+                return cls.known[key]
+
+        def tokenizer(file, use):
+            cls.tokenizers.add((file, use))
+            return read_tokenizer(file, use)
 
         Embedder._embed = embed  # noqa: SLF001
+        encoders.OpenVinoModel = Model
+        encoders.tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, computed):
+        cls.known |= computed
+        cls.new |= computed
 
     @classmethod
     def save(cls, file):
-        file.write_bytes(pickle.dumps(cls.new))
+        file.write_bytes(pickle.dumps((cls.new, cls.tokenizers)))
 
     @classmethod
     def load(cls, file):
         if file.exists():
-            cls.known |= pickle.loads(file.read_bytes())  # noqa: S301  # our own child wrote it
+            from local_rag.index.embed import encoders
+
+            computed, tokenizers = pickle.loads(file.read_bytes())  # noqa: S301  # our own child wrote it
+            cls.known |= computed
+            with suppress(OSError):
+                for each in tokenizers:
+                    encoders.tokenizer(*each)
 
 
 def child(request, pipes, known):
@@ -214,7 +251,7 @@ def child(request, pipes, known):
                 stream.flush()
         os.write(events.pipe, f"ended {code} {time.monotonic() - started:.3f}\n".encode())
     if "system_call" in request["fault"]:
-        os.write(events.pipe, b"system call\n" * ctypes.CDLL(os.environ["LD_PRELOAD"]).faults_seen())
+        os.write(events.pipe, b"system call\n" * ctypes.CDLL(LIBRARY).faults_seen())
     new = sorted(name for name, module in sys.modules.items() if module is not None and name not in known)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     with suppress(OSError):

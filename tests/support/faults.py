@@ -101,7 +101,6 @@ class World:
         self.base, self.notes, self.home = base, base / "live" / "notes", base / "live" / "home"
         self.notes.mkdir(parents=True)
         self.home.mkdir()
-        self._kept = None
 
     @property
     def env(self):
@@ -126,15 +125,13 @@ class World:
         os.utime(path, (CLOCK + age, CLOCK + age))
         return path
 
-    def keep(self, name="kept"):
-        """From now on `reset` brings back what there is now."""
-        self._kept = self.base / name
-        shutil.copytree(self.base / "live", self._kept, symlinks=True)
+    def keep(self, name):
+        """From now on `reset` brings back what there is now by this name."""
+        shutil.copytree(self.base / "live", self.base / name, symlinks=True)
 
-    def reset(self, name=None):
-        kept = self.base / name if name else self._kept
+    def reset(self, name):
         shutil.rmtree(self.base / "live")
-        shutil.copytree(kept, self.base / "live", symlinks=True)
+        shutil.copytree(self.base / name, self.base / "live", symlinks=True)
 
     def index_files(self):
         return sorted(path.name for path in self.index.iterdir()) if self.index.exists() else []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 
 import pytest
+from support import TESTS
 from support.faults import Commands, World
 
 BEDS = ["beans", "carrots", "leeks", "peas", "radishes", "spinach", "tomatoes", "turnips"]
@@ -46,9 +49,9 @@ def texts_of(contents):
     return " ".join(contents.split())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def empty_world(tmp_path_factory, converted):
-    """The notes, not indexed yet."""
+    """The notes, not indexed yet; every test brings back the state that it begins with."""
     if sys.platform == "win32":
         pytest.skip("forks and signals as POSIX has them")
     world = World(tmp_path_factory.mktemp("world"))
@@ -58,18 +61,32 @@ def empty_world(tmp_path_factory, converted):
     return world
 
 
-@pytest.fixture(scope="module")
-def commands(empty_world):
-    with Commands(empty_world.env, empty_world.base / "commands") as commands:
+@pytest.fixture(scope="session")
+def system_calls(empty_world):
+    """The library that ends a command at a system call; None where it cannot be compiled."""
+    compiler = shutil.which("cc")
+    if sys.platform != "linux" or compiler is None:
+        return None
+    library = empty_world.base / "system_calls.so"
+    source = TESTS / "support" / "system_calls.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture(scope="session")  # what it imports and computes first takes longer than most tests of a module
+def commands(empty_world, system_calls):
+    preloaded = {"LD_PRELOAD": str(system_calls)} if system_calls else {}
+    with Commands(empty_world.env | preloaded, empty_world.base / "commands") as commands:
         yield commands
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(empty_world, commands):
     """The notes, indexed; `reset` brings both back."""
+    empty_world.reset("unindexed")
     done = commands.run("index", empty_world.notes, "--chunk-size", "60", constants=SMALL)
     assert done.code == 0, done.err
-    empty_world.keep()
+    empty_world.keep("kept")
     return empty_world
 
 

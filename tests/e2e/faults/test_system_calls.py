@@ -6,13 +6,8 @@ end of a connection make, from a library that is compiled here and preloaded.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-
 import pytest
-from support import TESTS
-from support.faults import Commands, spread
+from support.faults import spread
 
 from .conftest import NEW, OLD, QUESTIONS, SMALL, STEADY
 from .looking import each_is_one_of, look, nothing_is_left_over
@@ -20,18 +15,10 @@ from .looking import each_is_one_of, look, nothing_is_left_over
 ALL = OLD | STEADY
 
 
-@pytest.fixture(scope="module")
-def commands(empty_world):
-    """As the one of the other modules, with the library in it."""
-    compiler = shutil.which("cc")
-    if sys.platform != "linux" or compiler is None:
+@pytest.fixture(scope="module", autouse=True)
+def compiled(system_calls):
+    if system_calls is None:
         pytest.skip("needs Linux and a C compiler")
-    library = empty_world.base / "system_calls.so"
-    source = TESTS / "support" / "system_calls.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    env = empty_world.env | {"LD_PRELOAD": str(library)}
-    with Commands(env, empty_world.base / "commands") as commands:
-        yield commands
 
 
 def unindexed(world):
