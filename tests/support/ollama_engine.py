@@ -9,7 +9,7 @@ from local_rag.config.models import ROLES, OllamaModelSpec
 from local_rag.config.values import Ollama
 from local_rag.core.generation import Attempt
 from local_rag.engines.ollama.engine import OllamaEngine
-from local_rag.engines.ollama.server import Server
+from local_rag.engines.ollama.server import PATIENCE, Server
 from support.fakes import passage
 
 QUESTION = "What does the plan cost?"
@@ -20,11 +20,24 @@ LONG = 120.0
 
 
 @contextmanager
-def engine_on(server, model="tiny", num_ctx=4096, think=False, explain=False, texts=None, evaluator=None, **settings):
-    """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`."""
+def engine_on(
+    server,
+    model="tiny",
+    num_ctx=4096,
+    think=False,
+    explain=False,
+    texts=None,
+    evaluator=None,
+    patience=PATIENCE,
+    **settings,
+):
+    """An engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`.
+
+    `patience`: how many seconds a question about models may take.
+    """
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
-    with_server = Server(config.host, config.allow_hosts)
+    with_server = Server(config.host, config.allow_hosts, patience)
     try:
         spec = OllamaModelSpec(name=model, think=think)
         specs = dict.fromkeys(ROLES, spec)

@@ -14,7 +14,7 @@ from local_rag.core.address import Address, address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal
 from local_rag.engines.ollama.clients import ollama
 from local_rag.engines.ollama.model_names import same_model
-from local_rag.engines.ollama.transport import CONNECT, GuardedTransport
+from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
 from local_rag.text.display import printable, shorten
 
 PATIENCE = 10.0
@@ -76,12 +76,13 @@ class Server:
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         self.address: Address = address(host)
         self.transport = GuardedTransport(self.address, allowed)
+        self._patience = patience
         self._client = httpx.Client(
             transport=self.transport,
             base_url=self.address.url,
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(patience, connect=min(patience, CONNECT)),
+            timeout=_timeout(patience),
         )
 
     def close(self) -> None:
@@ -139,7 +140,7 @@ class Server:
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
         """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
-        self._json("POST", "/api/chat", model, json=body, timeout=httpx.Timeout(patience, connect=CONNECT))
+        self._json("POST", "/api/chat", model, json=body, patience=patience)
 
     def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
         """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
@@ -165,18 +166,27 @@ class Server:
     def _get(self, path: str) -> dict[str, Any]:
         return self._json("GET", path)
 
-    def _json(self, method: str, path: str, model: str = "", **options: Any) -> dict[str, Any]:
-        try:
-            response = self._client.request(method, path, **options)
-            response.raise_for_status()
-            data = response.json()
-        except (httpx.HTTPError, ValueError, RecursionError) as error:
-            raise project_error(error, self.address, model, path) from error
+    def _json(
+        self, method: str, path: str, model: str = "", *, json: Any = None, patience: float | None = None
+    ) -> dict[str, Any]:
+        patience = patience or self._patience
+        with within(patience) as connection:
+            try:
+                response = self._client.request(method, path, json=json, timeout=_timeout(patience))
+                response.raise_for_status()
+                data = response.json()
+            except (httpx.HTTPError, ValueError, RecursionError) as error:
+                late = httpx.ReadTimeout("") if connection.aborted else error
+                raise project_error(late, self.address, model, path) from error
         if not isinstance(data, dict):
             raise EngineError(
                 f"the program at {self.address} is not an Ollama server: {path} gave {type(data).__name__}"
             )
         return data
+
+
+def _timeout(patience: float) -> httpx.Timeout:
+    return httpx.Timeout(patience, connect=min(patience, CONNECT))
 
 
 def _mapping(value: Any) -> dict[str, Any]:

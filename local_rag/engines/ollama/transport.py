@@ -73,6 +73,23 @@ def over(connection: Connection) -> Iterator[None]:
         _current.reset(token)
 
 
+@contextmanager
+def within(seconds: float) -> Iterator[Connection]:
+    """Requests made inside are aborted after so long.
+
+    The client's own limits hold between two parts of a reply, and a reply may have parts without end.
+    """
+    connection = _current.get() or Connection()
+    timer = threading.Timer(seconds, connection.abort)
+    timer.daemon = True
+    timer.start()
+    try:
+        with over(connection):
+            yield connection
+    finally:
+        timer.cancel()
+
+
 class GuardedTransport(httpx.HTTPTransport):
     """Speaks to one address and to nothing else. A connection per request, so that each can be aborted."""
 
