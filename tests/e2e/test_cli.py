@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from support import CHECKOUT
 from support.commands import stopped
-from support.garden import notes_in
+from support.garden import enter, notes_in
+
+from local_rag.cli.app import run
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -27,6 +29,7 @@ def world(tmp_path_factory):
     env |= {
         "LOCAL_RAG_CONFIG_DIR": str(base / "config"),
         "LOCAL_RAG_DATA_DIR": str(base / "data"),
+        "LOCAL_RAG_CACHE_DIR": os.environ["LOCAL_RAG_CACHE_DIR"],
         "HOME": str(base),
         "COLUMNS": "100",
         "PYTHONWARNINGS": "error",
@@ -36,12 +39,18 @@ def world(tmp_path_factory):
     return base, notes, env
 
 
+@pytest.fixture
+def here(world, monkeypatch):
+    """This process is that person, too: what a command has done is looked at here."""
+    enter(monkeypatch, world[0])
+
+
 def process(arguments, env, **options):
     command = [sys.executable, "-m", "local_rag", *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, **options)
 
 
-def test_index_reports_what_it_did_and_the_script_is_the_same_command(world):
+def test_index_reports_what_it_did_and_the_script_is_the_same_command(world, here):
     _, notes, env = world
     again = process(["index", "--all-warnings"], env)
     assert (again.returncode, again.stderr) == (0, "")
@@ -55,8 +64,8 @@ def test_index_reports_what_it_did_and_the_script_is_the_same_command(world):
     assert [Path(path).name for path in report["new"]] == ["tenant.txt", "plan.md"]
     assert report["skipped"][0]["reason"].startswith("is empty")
     assert report["unchanged"] == 0
-    assert process(["remove", "--index", "other"], env).returncode == 0
-    assert process(["status", "--index", "other"], env).returncode == 1
+    assert run(["remove", "--index", "other"]) == 0
+    assert run(["status", "--index", "other"]) == 1
 
 
 def test_ask_answers_with_a_citation_on_stdout_and_everything_else_on_stderr(world):
@@ -71,13 +80,12 @@ def test_ask_answers_with_a_citation_on_stdout_and_everything_else_on_stderr(wor
     assert "writing…" in done.stderr
 
 
-def test_ask_says_when_the_files_do_not_say(world):
-    _, _, env = world
-    done = process(["ask", "Which insurance company covers the rental contract of the tenant?"], env)
-    assert done.returncode == 3, done.stdout
-    assert done.stdout.startswith("Your files do not say: ")
-    assert "Nearest passages:" in done.stdout
-    assert "tenant.txt" in done.stdout
+def test_ask_says_when_the_files_do_not_say(here, capsys):
+    assert run(["ask", "Which insurance company covers the rental contract of the tenant?"]) == 3
+    shown = capsys.readouterr().out
+    assert shown.startswith("Your files do not say: ")
+    assert "Nearest passages:" in shown
+    assert "tenant.txt" in shown
 
 
 def test_search_status_doctor_graph_config_as_processes(world):
@@ -99,7 +107,7 @@ def test_search_status_doctor_graph_config_as_processes(world):
     assert "local-rag" in subprocess.run(shell, env=env, capture_output=True, text=True, check=True).stdout
 
 
-def test_demo_answers_one_question_and_abstains_from_the_other(world):
+def test_demo_answers_one_question_and_abstains_from_the_other(world, here, capsys):
     _, _, env = world
     done = process(["demo"], env)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -107,13 +115,13 @@ def test_demo_answers_one_question_and_abstains_from_the_other(world):
     assert "[1] " in done.stdout
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert set(done.stdout.splitlines()[2:]) <= set(readme.splitlines()), "the README shows another demo"
-    assert process(["demo"], env).stdout.splitlines()[2].startswith("0 new, 0 updated, ")
+    assert run(["demo"]) == 0
+    assert capsys.readouterr().out.splitlines()[2].startswith("0 new, 0 updated, ")
 
 
-def test_debug_shows_the_traceback(world):
-    _, _, env = world
-    done = process(["status", "--index", "nothing-here", "--debug"], env)
-    assert "Traceback" in done.stderr
+def test_debug_shows_the_traceback(here, capsys):
+    assert run(["status", "--index", "nothing-here", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
 
 
 SLOW_ANSWER = """
@@ -160,13 +168,15 @@ def test_ctrl_c_ends_an_answer_that_goes_on(world):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
-def test_ctrl_c_while_indexing_loses_nothing_that_was_stored(world, tmp_path):
+def test_ctrl_c_while_indexing_loses_nothing_that_was_stored(world, here, tmp_path, capsys):
     _, _, env = world
     for number in range(70):
         (tmp_path / f"{number:03}.txt").write_text(f"Entry {number}. The harbour was calm that day.")
     code, _ = stopped(SLOW_EMBEDDER, ["index", str(tmp_path), "--index", "harbour"], env, "THE SECOND BATCH")
     assert code == 130
-    status = json.loads(process(["status", "--index", "harbour", "--json"], env).stdout)
+    assert run(["status", "--index", "harbour", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
     assert status["files"] == 70 and 0 < status["embedded"] < 70
-    report = json.loads(process(["index", "--index", "harbour", "--json"], env).stdout)
+    assert run(["index", "--index", "harbour", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
     assert (report["unchanged"], report["embedded"]) == (70, 70 - status["embedded"])

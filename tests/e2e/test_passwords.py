@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 from support.hostile import SENTENCE, make_pdf
@@ -39,7 +38,7 @@ def test_it_is_typed_unseen_and_kept_nowhere(world, tmp_path):
     terminal = Terminal(["index", str(notes), "--passwords"], env)
     for times, typed in enumerate(("wrong horse 7", "correct horse 7"), start=1):
         terminal.read_until("password of", times)
-        time.sleep(0.3)  # getpass switches the echo off after the prompt on some systems
+        terminal.wait_until_unseen()  # getpass switches the echo off after the prompt on some systems
         terminal.type(typed)
     assert terminal.end() == 0, terminal.shown
     assert "2 new" in terminal.shown and "that password does not open it" in terminal.shown

@@ -87,7 +87,7 @@ def each_event(response):
             block = []
 
 
-def eventually(is_so, seconds=20):
+def eventually(is_so, seconds=120):
     """Whether something becomes so; a test that is right does not wait for long."""
     ends = time.monotonic() + seconds
     while not (true := is_so()) and time.monotonic() < ends:

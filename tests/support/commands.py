@@ -20,4 +20,4 @@ def stopped(program, arguments, env, line):
             raise AssertionError("".join(shown))
         child.send_signal(signal.SIGINT)
         rest = child.stderr.read()
-        return child.wait(60), rest
+        return child.wait(600), rest

@@ -121,13 +121,29 @@ def prepare(fault):
         give_up_rights()
 
 
-def execute(step):
+def execute(step, as_program=False):
     if isinstance(step, dict):
         sys.stdout.write(json.dumps(whole(**step)))
         return 0
+    if as_program:
+        from local_rag.cli import main
+
+        sys.argv[1:] = step
+        for number, name in ((1, "stdout"), (2, "stderr")):  # as a process begins
+            stream = open(number, "w", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+        main()  # it leaves the process with the exit code
     from local_rag.cli.app import run
 
     return run(step)
+
+
+def break_pipe(descriptor):
+    """Let nobody read what is written there."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.dup2(writer, descriptor)
 
 
 def whole(index="default", questions=(), embedder=None):
@@ -237,12 +253,15 @@ def child(request, pipes, known):
     for number, step in enumerate(request["steps"]):
         for descriptor, pipe in zip((1, 2), pipes[1 + 2 * number :], strict=False):
             os.dup2(pipe, descriptor)
+        broken = request["fault"].get("broken", [])
+        for descriptor in broken:
+            break_pipe(descriptor)
         os.write(events.pipe, b"begun\n")
         started = time.monotonic()
         try:
             if wrong:
                 raise RuntimeError(wrong)
-            code = execute(step)
+            code = execute(step, as_program=bool(broken))
         except BaseException:
             traceback.print_exc()
             code = 255

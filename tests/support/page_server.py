@@ -170,7 +170,7 @@ class PageServer:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._released.release(100)
-        self._thread.join(10)
+        self._thread.join()
         self._socket.close()
 
     def _serve(self) -> None:

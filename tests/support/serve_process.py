@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 
@@ -14,8 +15,10 @@ PROGRAM = (sys.executable, "-m", "local_rag", "serve")
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """One below those that the system gives to whoever asks for any: nobody else takes it before it is used."""
+    while True:
+        with suppress(OSError), socket.create_server(("127.0.0.1", random.randint(10_000, 30_000))) as server:
+            return server.getsockname()[1]
 
 
 class Serving:
@@ -37,7 +40,7 @@ class Serving:
     def ended(self, by=signal.SIGINT):
         """Exit code and stderr, after a signal."""
         self.child.send_signal(by)
-        _, shown = self.child.communicate(timeout=60)
+        _, shown = self.child.communicate(timeout=600)
         return self.child.returncode, shown
 
 
@@ -52,4 +55,4 @@ def serving(*options):
 
 
 def printed(*options):
-    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=600)

@@ -30,6 +30,15 @@ class Terminal:
         while self.shown.count(words) < times:
             assert time.monotonic() < until and self._read(), self.shown
 
+    def wait_until_unseen(self):
+        """Until what is typed is shown no more."""
+        import termios
+
+        until = time.monotonic() + 120
+        while termios.tcgetattr(self.ours)[3] & termios.ECHO:
+            assert time.monotonic() < until, self.shown
+            time.sleep(0.01)
+
     def type(self, line):
         os.write(self.ours, f"{line}\n".encode())
 

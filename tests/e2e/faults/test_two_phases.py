@@ -11,6 +11,8 @@ import sys
 import pytest
 from support.commands import stopped
 
+from local_rag.cli.app import run
+
 pytestmark = [
     pytest.mark.usefixtures("converted"),
     pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it"),
@@ -44,17 +46,11 @@ LISTENING = WAITING.replace(
 FILES = 20
 
 
-@pytest.fixture
-def env(tmp_path):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
-    return env | {
-        "LOCAL_RAG_CONFIG_DIR": str(tmp_path / "config"),
-        "LOCAL_RAG_DATA_DIR": str(tmp_path / "data"),
-        "LOCAL_RAG_CACHE_DIR": os.environ["LOCAL_RAG_CACHE_DIR"],
-        "LOCAL_RAG_ENGINE": "extractive",
-        "COLUMNS": "200",
-        "PYTHONWARNINGS": "error",
-    }
+@pytest.fixture(autouse=True)
+def person(monkeypatch):
+    """Commands in processes of their own, and those of this process, have the same settings."""
+    for name, value in {"LOCAL_RAG_ENGINE": "extractive", "COLUMNS": "200", "PYTHONWARNINGS": "error"}.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -72,92 +68,73 @@ def notes(tmp_path):
     return folder
 
 
-def run(env, *arguments, code=0):
-    command = [sys.executable, "-m", "local_rag", *arguments]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-    assert done.returncode == code, (done.returncode, done.stderr)
-    return done
+@pytest.fixture
+def shown(capsys):
+    """What a command of this process shows."""
+
+    def shown(*arguments, codes=(0,)):
+        capsys.readouterr()
+        assert run(list(arguments)) in codes
+        return capsys.readouterr()
+
+    return shown
 
 
-def status(env):
-    return json.loads(run(env, "status", "--json").stdout)
+@pytest.fixture
+def status(shown):
+    return lambda: json.loads(shown("status", "--json").out)
 
 
-def test_ctrl_c_while_vectors_come(env, notes):
-    code, rest = stopped(LISTENING, ["index", str(notes)], env, "NOW")
+def until_now(process):
+    """What a process shows on stderr until it waits."""
+    lines = []
+    while not (lines and lines[-1].startswith("NOW")):
+        lines.append(process.stderr.readline())
+        assert lines[-1], lines
+    return lines
+
+
+def test_ctrl_c_while_vectors_come(notes, shown, status):
+    code, rest = stopped(LISTENING, ["index", str(notes)], os.environ, "NOW")
     assert code == 130
     assert rest.splitlines()[-3:] == [
         "8 of 21 passages are embedded; the others are found by their words only; the rest: local-rag index",
         "stopped",
         "hint: the same command continues where it stopped",
     ]
-    assert (status(env)["embedded"], status(env)["chunks"]) == (8, 21)
-    assert "8 of 21 passages embedded (38 %)" in run(env, "status").stdout
-    found = run(env, "search", "--json", "ferry to the mainland")
-    assert "quarter past seven" in json.loads(found.stdout)[0]["text"]
-    assert "8 of 21 passages are embedded" in found.stderr
-    report = json.loads(run(env, "index", "--json").stdout)
+    assert (status()["embedded"], status()["chunks"]) == (8, 21)
+    assert "8 of 21 passages embedded (38 %)" in shown("status").out
+    found = shown("search", "--json", "ferry to the mainland")
+    assert "quarter past seven" in json.loads(found.out)[0]["text"]
+    assert "8 of 21 passages are embedded" in found.err
+    report = json.loads(shown("index", "--json").out)
     assert (report["unchanged"], report["chunks"], report["embedded"], report["not_embedded"]) == (21, 0, 13, 0)
-    assert "are embedded" not in run(env, "search", "ferry").stderr
+    assert "are embedded" not in shown("search", "ferry").err
 
 
-def test_a_question_while_vectors_come(env, notes):
+def test_a_question_while_vectors_come(notes, home, shown, status):
     command = [sys.executable, "-c", WAITING, "index", str(notes)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=env, text=True, **pipes) as indexing:
-        shown = []
-        while not (shown and shown[-1].startswith("NOW")):
-            shown.append(indexing.stderr.readline())
-            assert shown[-1], shown
-        assert any(line.startswith("searchable: 21 files, 21 passages (") for line in shown), shown
-        command = [sys.executable, "-m", "local_rag", "ask", "When does the ferry to the mainland leave?"]
-        asked = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
-        assert asked.returncode in (0, 4), asked.stderr
-        assert "quarter past seven" in asked.stdout and "8 of 21 passages are embedded" in asked.stderr
-        busy = run(env, "index", "--embed-only", code=1)
-        assert "error: " in busy.stderr and "Traceback" not in busy.stderr
-        wanted = list((notes.parent / "data" / "indexes" / "default").glob("priority.ids"))
+    with subprocess.Popen(command, text=True, **pipes) as indexing:
+        lines = until_now(indexing)
+        assert any(line.startswith("searchable: 21 files, 21 passages (") for line in lines), lines
+        answered = shown("ask", "When does the ferry to the mainland leave?", codes=(0, 4))
+        assert "quarter past seven" in answered.out and "8 of 21 passages are embedded" in answered.err
+        busy = shown("index", "--embed-only", codes=(1,))
+        assert "error: " in busy.err and "Traceback" not in busy.err
+        wanted = list((home / "data" / "indexes" / "default").glob("priority.ids"))
         assert len(wanted) == 1 and wanted[0].stat().st_mode & 0o777 == 0o600
         out, _ = indexing.communicate("\n", timeout=600)
         assert indexing.returncode == 0 and "21 passages of text, 21 embedded" in out
-    assert (status(env)["embedded"], status(env)["chunks"]) == (21, 21)
+    assert (status()["embedded"], status()["chunks"]) == (21, 21)
 
 
 @pytest.mark.parametrize("rest", [["index"], ["index", "--embed-only"]])
-def test_a_kill_while_vectors_come_loses_one_batch(env, notes, rest):
+def test_a_kill_while_vectors_come_loses_one_batch(notes, rest, shown, status):
     with subprocess.Popen(
-        [sys.executable, "-c", WAITING, "index", str(notes)], env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", WAITING, "index", str(notes)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as indexing:
-        while not indexing.stderr.readline().startswith(b"NOW"):
-            pass
+        until_now(indexing)
         indexing.send_signal(signal.SIGKILL)
-    assert (status(env)["embedded"], status(env)["chunks"]) == (8, 21)
-    assert json.loads(run(env, *rest, "--json").stdout)["embedded"] == 13
-
-
-def test_text_alone_and_vectors_alone(env, notes):
-    first = run(env, "index", str(notes), "--no-embed")
-    assert "21 passages of text, 21 without a vector yet (local-rag index)" in first.stdout
-    (notes / "new.txt").write_text("A new note about whales.")
-    report = json.loads(run(env, "index", "--embed-only", "--json").stdout)
-    assert (report["new"], report["embedded"], report["not_embedded"]) == ([], 21, 0)
-    listed = json.loads(run(env, "files", "--json").stdout)
-    assert {(file["chunks"], file["embedded"]) for file in listed} == {(1, 1)}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--no-embed", "--embed-only"],
-        ["--no-embed", "--reembed"],
-        ["--embed-only", "--reembed"],
-        ["--embed-only", "--prune"],
-        ["--embed-only", "."],
-        ["--embed-only", "https://example.org"],
-        ["--embed-only", "--exclude", "*.log"],
-    ],
-)
-def test_options_that_exclude_each_other_are_one_line_with_a_command(env, options):
-    done = run(env, "index", *options, code=2)
-    error, hint = done.stderr.splitlines()
-    assert error.startswith("error: --") and hint.startswith("hint: local-rag index --")
+    assert (status()["embedded"], status()["chunks"]) == (8, 21)
+    assert json.loads(shown(*rest, "--json").out)["embedded"] == 13

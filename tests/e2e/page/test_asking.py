@@ -75,6 +75,7 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(tab, s
     assert tab.page.locator(".graph g.taken").all_text_contents() == ["question", "Retrieve"]
     server.release()
     tab.page.get_by_role("button", name="How it came about").click()
+    tab.page.locator(".graph g.taken").get_by_text("answer", exact=True).wait_for()
     assert tab.page.locator(".graph g.taken").all_text_contents() == [
         "question", "Retrieve", "Grade documents", "Generate", "Grade generation", "answer",
     ]  # fmt: skip

@@ -127,8 +127,9 @@ def test_a_quote_in_a_long_text_is_in_view_and_the_text_goes_on(opened, notes):
         assert mark.inner_text() == "The anchor weighs 40 kilograms."
         tab.in_view(".stored mark")
         while tab.page.get_by_role("button", name="Earlier text").count():
+            shown = tab.page.locator(".stored").inner_text()
             tab.page.get_by_role("button", name="Earlier text").click()
-            tab.page.wait_for_timeout(100)
+            tab.page.wait_for_function("(shown) => document.querySelector('.stored').innerText !== shown", arg=shown)
         assert tab.page.locator(".stored").inner_text().startswith("Line 0 about")
 
 

@@ -105,7 +105,7 @@ def test_a_second_tab_sees_what_the_first_has_asked(browser, tab, server):
         tab.page.goto(server.url + "#/ask/lease")
         tab.see("Answer 1")
         tab.ask(QUESTION)
-        tab.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
+        tab.page.locator("article").nth(1).locator(".status").wait_for()  # the server keeps it by now
         second.page.evaluate("window.dispatchEvent(new Event('focus'))")
         second.page.get_by_role("heading", name=QUESTION, exact=True).wait_for()
         second.ask("And the deposit?")

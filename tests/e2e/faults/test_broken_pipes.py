@@ -1,0 +1,39 @@
+"""Stdout and stderr that nobody reads any more: silence, and the exit code of a program that a broken pipe ends."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+BROKEN_PIPE = 141
+COMMANDS = (
+    "--help",
+    "--version",
+    "index",
+    "ask 'What does the greenhouse cost?'",
+    "search greenhouse --json",
+    "status",
+    "doctor",
+    "graph crag",
+    "config show",
+    "threads",
+    "models",
+    "eval --help",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept(world):
+    world.reset("kept")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_that_nobody_reads_ends_every_command_silently(commands, command):
+    done = commands.run(*shlex.split(command), broken=[1])
+    assert (done.code, "rror" in done.err) == (BROKEN_PIPE, False), done.err
+
+
+def test_errors_that_nobody_reads_are_a_broken_pipe_too(commands):
+    assert commands.run("no-such-command", broken=[1]).code == 2, "it writes to stderr only"
+    assert commands.run("no-such-command", broken=[1, 2]).code == BROKEN_PIPE
