@@ -86,6 +86,7 @@ def serve(options: ServeOptions) -> int:
     Only this machine can reach it. The address that is printed signs one page in.
     """
     from local_rag.config.settings import Settings
+    from local_rag.runtime.opening import check_named_indexes
     from local_rag.server import sessions
     from local_rag.server.listening import listen, one_time_address, read_password, running
     from local_rag.server.place import Place
@@ -99,6 +100,8 @@ def serve(options: ServeOptions) -> int:
     if options.print_url:
         write(one_time_address(data_folder, *running(data_folder, options.port)))
         return 0
+    if not options.demo:
+        check_named_indexes(settings)
     password = read_password(options.password_file, options.host)
     port = options.port or settings.values.serve.port
     listening = listen(port, options.host, options.allow_host or (), exactly=options.port is not None)

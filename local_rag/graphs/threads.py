@@ -19,7 +19,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.graphs.thread_saver import ThreadSaver, must_be_ours, translated
 from local_rag.graphs.turns import Turn
-from local_rag.text.display import for_terminal, joined, plural
+from local_rag.text.display import for_terminal, plural, those_there
 
 FILE = "threads.sqlite"
 LONGEST = 80
@@ -138,8 +138,7 @@ class Threads:
                     f"the thread {name!r} has no answered question yet: its first one waits to go on",
                     hint=f"local-rag chat --thread {shlex.quote(name)}   asks another in its place",
                 )
-            there = f"there are {joined(known)}" if known else "there are none yet"
-            raise UsageError(f"there is no thread {name!r}; {there}", hint="local-rag threads")
+            raise UsageError(f"there is no thread {name!r}; {those_there(known)}", hint="local-rag threads")
         if upto is not None and not 1 <= upto <= len(turns):
             raise UsageError(
                 f"the thread {name!r} has {plural(len(turns), 'turn')}, so there is no turn {upto}",

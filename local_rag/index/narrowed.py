@@ -15,7 +15,7 @@ from local_rag.index import within
 from local_rag.index.kinds import of_types, suffix_of
 from local_rag.index.store import folder, reads, selection
 from local_rag.index.store.selection import Selection
-from local_rag.text.display import joined, plural, shorten
+from local_rag.text.display import joined, plural, shorten, those_there
 from local_rag.text.words import WORD, words
 
 if TYPE_CHECKING:
@@ -133,9 +133,11 @@ def _of_types(store: Store, types: Sequence[str]) -> Condition:
     chosen = of_types(files, types)
     if not chosen:
         known = Counter(suffix_of(path).removeprefix(".") or "no suffix" for path in files)
-        there = joined([f"{suffix} ({count:,})" for suffix, count in sorted(known.items(), key=_most)[:SUGGESTED]])
+        there = [f"{suffix} ({count:,})" for suffix, count in sorted(known.items(), key=_most)[:SUGGESTED]]
         more = " and others" if len(known) > SUGGESTED else ""
-        raise _nothing(store, f"no indexed file is of type {joined(map(repr, types), 'or')}: there are {there}{more}")
+        raise _nothing(
+            store, f"no indexed file is of type {joined(map(repr, types), 'or')}: {those_there(there)}{more}"
+        )
     return selection.of_files([files[path] for path in chosen])
 
 
@@ -157,7 +159,8 @@ def _by(store: Store, names: Sequence[str]) -> Condition:
         names_known = list(dict.fromkeys(name for author in known for name in _names(author)))
         there = "; ".join(shorten(name, 40) for name in names_known[:SUGGESTED])
         has = (
-            f": there are {there}{' and others' if len(names_known) > SUGGESTED else ''}"
+            f": there {'is only' if len(names_known) == 1 else 'are'} {there}"
+            f"{' and others' if len(names_known) > SUGGESTED else ''}"
             if known
             else ": none names one"
         )

@@ -12,6 +12,7 @@ from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMismatch, IndexMissing, LocalRagError, ModelChanged, ModelMissing, UsageError
 from local_rag.core.progress import Display
 from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
+from local_rag.text.display import those_there
 
 if TYPE_CHECKING:
     from local_rag.core.documents import WebPage
@@ -234,6 +235,15 @@ def existing_index(settings: Settings) -> Path:
     return settings.index_path
 
 
+def check_named_indexes(settings: Settings) -> None:
+    """Raises IndexMissing for an index that somebody named and that is not there; the default one may be made later."""
+    from local_rag.index.store.folder import has_database
+
+    for name, folder in settings.index_paths.items():
+        if name != "default" and not has_database(folder):
+            raise missing(settings, name, folder)
+
+
 def open_web(settings: Settings, folders: Sequence[str] | None = None) -> WebSearch:
     """The web search that the settings ask for; nothing is imported or contacted yet.
 
@@ -287,7 +297,7 @@ def missing(settings: Settings, name: str = "", path: Path | None = None) -> Ind
 
     name, folder = name or settings.values.index, settings.data_folder / "indexes"
     others = sorted(path.name for path in folder.iterdir() if has_database(path)) if folder.is_dir() else []
-    known = f"; there are {', '.join(others)}" if others else ""
+    known = f"; {those_there(others)}" if others else ""
     which = "" if name == "default" else f" --index {shlex.quote(name)}"
     return IndexMissing(
         f"there is no index at {path or settings.index_path}{known}", hint=f"local-rag index FOLDER{which}"

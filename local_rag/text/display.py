@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -82,6 +82,13 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     """A list in words: a, b and c."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+
+
+def those_there(names: Sequence[str]) -> str:
+    """What there is in place of what was named: there is only a, there are a and b, there are none yet."""
+    if len(names) == 1:
+        return f"there is only {names[0]}"
+    return f"there are {joined(names)}" if names else "there are none yet"
 
 
 def short_path(path: str | Path) -> str:

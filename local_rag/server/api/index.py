@@ -75,6 +75,7 @@ class IndexView:
 
 def index(place: Place, request: OfIndex) -> IndexView:
     from local_rag.runtime.indexing import command_of
+    from local_rag.runtime.opening import missing
 
     settings = place.settings_of(request.index)
     name = shown(short_path(settings.values.index))
@@ -84,7 +85,7 @@ def index(place: Place, request: OfIndex) -> IndexView:
         listing = listings_of(place).of(settings.index_path)
         status = listing.status
     except IndexMissing:
-        return IndexView(name, False, allowed, syncing, "local-rag index FOLDER")
+        return IndexView(name, False, allowed, syncing, missing(settings).hint)
     return IndexView(
         name,
         True,

@@ -138,6 +138,8 @@ WRONG = [
     (["ask", "x", "--index", "a b"], 2, "an index is a name of letters", "--index"),
     (["ask", "x", "--embedder", "unheard-of"], 2, "there is no embedder 'unheard-of'", "minilm"),
     (["ask", "x", "--models", "missing.yaml"], 2, "missing.yaml", ""),
+    (["serve", "--index", "nothing-here"], 1, "; there is", "local-rag index FOLDER --index nothing-here"),
+    (["serve", "--index", "default", "--index", "./gone"], 1, "there is no index at", "--index"),
     (["status", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
     (["index", "no/such/folder"], 2, "there is no file or folder no/such/folder", "local-rag index FOLDER"),
     (["index", "--index", "fresh"], 1, "fresh", "local-rag index"),

@@ -477,7 +477,7 @@ def test_threads_are_listed_shown_and_deleted(talked, capsys):
     assert capsys.readouterr().out == "deleted the thread plan (2 questions) and the 2 runs of it\n"
     assert run(["threads", "show", "plan"]) == 2
     error, hint = capsys.readouterr().err.splitlines()
-    assert error == "error: there is no thread 'plan'; there are odd one"
+    assert error == "error: there is no thread 'plan'; there is only odd one"
     assert hint.startswith("hint: local-rag threads")
 
 

@@ -6,7 +6,7 @@ from local_rag.core.answer import Conflict, Position
 from local_rag.core.documents import Catalog
 from local_rag.runtime.export import conflict_line, position_date
 from local_rag.text.description import summary
-from local_rag.text.display import local_iso, local_time
+from local_rag.text.display import local_iso, local_time, those_there
 
 
 def test_the_kinds_that_are_not_named_are_counted():
@@ -27,3 +27,8 @@ def test_a_moment_is_shown_by_the_clocks_of_this_machine(clocks_in_berlin):
 def test_sides_of_the_same_day_are_in_no_order(other, ordered):
     line = conflict_line(Conflict((Position("a", "2024-06-01T09:00Z", ()), Position("b", other, ()))))
     assert ("the newest first" in line) == ordered
+
+
+def test_what_there_is_instead_is_said_of_any_number():
+    there = [those_there(names) for names in ([], ["a"], ["a", "b", "c"])]
+    assert there == ["there are none yet", "there is only a", "there are a, b and c"]
