@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from langchain_core.documents import Document
+
 from local_rag.core.answer import Status
 from local_rag.core.errors import DeadlineExceeded, EngineError, ModelChanged, ModelMissing
 from local_rag.core.usage import Usage
@@ -17,6 +19,7 @@ from local_rag.graphs.state import Draft, State, Update, after, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, is_engine_failure, is_refusal
 from local_rag.text.display import plural
+from local_rag.text.parts import chunk_id
 
 _BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
 """From the worst support to the best."""
@@ -249,7 +252,26 @@ def ended(state: State, texts: AnswerTexts) -> Update:
     cited = citations.order(citations.check(state.get("generation", ""), documents)) if checked.citations else []
     first = [documents[number - 1] for number in cited]
     rest = [document for number, document in enumerate(documents, start=1) if number not in cited]
-    return {"generation": checked.text, "documents": [*first, *rest], "citations": list(checked.citations)}
+    return {
+        "generation": checked.text,
+        "documents": [*first, *rest],
+        "citations": list(checked.citations),
+        "nearest": _nearest_first(state),
+    }
+
+
+def _nearest_first(state: State) -> list[Document]:
+    """The passages seen, each once: the better graded first, and else as they were retrieved, so those of the question
+    before those of its rewrites. Similarities to two queries cannot be compared; grades can, in tenths, below which
+    they differ by chance.
+    """
+    grades: dict[str | None, int] = {}
+    for graded in state.get("decisions", ()):
+        if graded.kind == "relevance":
+            score = float(graded.verdict == "relevant") if graded.score is None else graded.score
+            grades[graded.chunk_id] = max(int(10 * score), grades.get(graded.chunk_id, 0))
+    passages = {chunk_id(passage): passage for passage in state.get("nearest", ())}
+    return sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
 
 
 def reduced(state: State, texts: AnswerTexts) -> Update:

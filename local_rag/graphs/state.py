@@ -76,9 +76,10 @@ class Update(TypedDict, total=False):
     whole from the person's own questions alone, then what was written from that; see `own_words`. `own_stays`: they
     were made for a second source, and never leave. `label` is what the last node decided for the edge behind it,
     `why` its reason. `tries` counts per `BudgetKind`, `spent` names the exhausted budgets. `retrieved` is how many
-    passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` the best passages seen at
-    all, `shown` the chunk ids of those retrieved last, in the order in which the engine is shown them. `dropped`
-    counts the numbers in the generation that name no passage, `removed` are its sentences that were taken out.
+    passages were graded last, `rejected` the chunk ids of those found irrelevant, `nearest` all passages
+    seen, as they were retrieved, at the end the nearest first, `shown` the chunk ids of those retrieved last, in the
+    order in which the engine is shown them. `dropped` counts the numbers in the generation that name no passage,
+    `removed` are its sentences that were taken out.
     `scores` are those of passages by chunk id, `action` is CRAG's; `thoughts` are sentences of reasoning, `step` says
     whether they go on. Of an answer that is written part by part `written` is what stands, `segment` the last part
     with marks that count in the passages retrieved last, `refused` are (part, why it was). `failed`: the engine did,

@@ -10,7 +10,7 @@ from local_rag.core.events import Retrieved
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import named_documents, nearest, search
+from local_rag.graphs.nodes.retrieval import named_documents, search
 from local_rag.graphs.state import State, Update, standalone_of
 from local_rag.text.display import plural
 from local_rag.text.parts import chunk_id
@@ -30,7 +30,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> Update:
         "query": query,
         "tried": [*state.get("tried", ()), query],
         "documents": [*have, *new],
-        "nearest": nearest([*state.get("nearest", ()), *new]),
+        "nearest": [*state.get("nearest", ()), *new],
         "decisions": named_documents(new),
         "step": "new" if new else "nothing new",
         "why": f"{plural(len(new), 'new passage')}, {len(have) + len(new)} in all",

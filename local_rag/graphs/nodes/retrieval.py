@@ -21,9 +21,6 @@ from local_rag.text.parts import chunk_id
 PHRASES = 4
 """Quoted phrases of a question that are looked for word for word."""
 
-NEAREST = 3
-"""Passages that an abstention names."""
-
 
 @node(lambda state, deps: "retrieving again" if state.get("tried") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
@@ -32,13 +29,13 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     passages = retrieved(state, deps, emit, query, state.get("rejected", ()))
     emit(Retrieved(query, tuple(passages)))
     turns = state.get("turns") or [{}]
-    passages = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
+    shown = in_prompt_order(passages, state.get("shown") or turns[-1].get("shown", []))
     return {
         "query": query,
         "tried": state.get("tried") or [query],
-        "documents": passages,
-        "shown": [chunk_id(passage) for passage in passages],
-        "nearest": nearest([*state.get("nearest", ()), *passages]),
+        "documents": shown,
+        "shown": [chunk_id(passage) for passage in shown],
+        "nearest": [*state.get("nearest", ()), *passages],
         "decisions": named_documents(passages),
     }
 
@@ -92,9 +89,3 @@ def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list
     by_id = {chunk_id(passage): passage for passage in passages}
     first = [by_id[known] for known in takewhile(by_id.__contains__, before)]
     return [*first, *(passage for passage in passages if passage not in first)]
-
-
-def nearest(passages: Sequence[Document]) -> list[Document]:
-    """The passages with the best scores, each once, as an abstention names them."""
-    by_id = {chunk_id(passage): passage for passage in passages}
-    return sorted(by_id.values(), key=lambda passage: -float(passage.metadata.get("score", 0.0)))[:NEAREST]

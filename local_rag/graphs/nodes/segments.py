@@ -22,7 +22,7 @@ from local_rag.graphs.grades import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
-from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, nearest, retrieved
+from local_rag.graphs.nodes.retrieval import in_prompt_order, named_documents, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, Update, standalone_of
@@ -72,13 +72,14 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> Update:
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *known])
     emit(Retrieved(query, tuple(new)))
     turns = state.get("turns") or [{}]
+    seen = [*state.get("nearest", ()), *new]
     new = new if goes_on else in_prompt_order(new, state.get("shown") or turns[-1].get("shown", []))
     update: Update = {
         "query": query,
         "tried": [*state.get("tried", ()), query],
         "documents": [*collected, *new],
         "shown": [chunk_id(passage) for passage in new],
-        "nearest": nearest([*state.get("nearest", ()), *new]),
+        "nearest": seen,
         "decisions": named_documents(new),
     }
     anew: Update = {"generation": "", "written": "", "segment": "", "refused": [], "grade": None, "dropped": 0}

@@ -14,7 +14,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import ContextMissing
 from local_rag.core.events import Started, WebQuery
 from local_rag.core.generation import NOT_IN_PASSAGES
-from local_rag.core.verdicts import Route
+from local_rag.core.verdicts import Route, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps, Options, recursion_limit
 from local_rag.graphs.state import Candidate, CragState, after
@@ -316,11 +316,39 @@ def test_giving_up_takes_the_best_draft_with_its_own_passages():
     assert [document.metadata["chunk_id"] for document in state["documents"]] == ["1"]
 
 
-def test_an_abstention_names_the_nearest_passages():
-    corpus = FakeCorpus([passage(n, score=n / 10) for n in range(1, 5)])
-    _, state, _ = run("self-rag", ScriptedEngine(relevant=["n"]), corpus)
-    assert [document.metadata["chunk_id"] for document in state["nearest"]] == ["4", "3", "2"]
-    assert state["reason"] == "none of the 4 passages found answers the question"
+class Likening(FakeCorpus):
+    """What it brings later is more like its query, as what is found for a few of a question's words is."""
+
+    def search(self, query, k, *, within=(), exclude=()):
+        brought = super().search(query, k, within=within, exclude=exclude)
+        return [passage(int(one.metadata["chunk_id"]), score=len(self.queries) / 10) for one in brought]
+
+
+REFUSED = {
+    "drafts": [NOT_IN_PASSAGES],
+    "needed": True,
+    "complexity": "multi",
+    "thoughts": [Thought("More."), Thought("")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "nearest"),
+    [
+        ("plain", REFUSED, ["1", "2", "3"]),
+        ("self-rag", {"relevant": ["n"]}, ["1", "2", "3"]),
+        ("self-rag", REFUSED, ["1", "2", "3"]),
+        ("self-rag", {"relevant": ["n"], "scores": [[0.04] * 4, [0.01] * 4, [0.02, 0.31, 0.04]]}, ["10", "1", "2"]),
+        ("crag", {"relevant": ["n"], "scores": [[0.01, 0.02, 0.01, 0.48]]}, ["4", "1", "2"]),
+        ("crag", {"relevant": ["nnny"], "drafts": [NOT_IN_PASSAGES]}, ["4", "1", "2"]),
+        ("adaptive", {"relevant": ["n"]}, ["1", "2", "3"]),
+        ("adaptive", REFUSED, ["1", "2", "3"]),
+    ],
+)
+def test_an_abstention_names_the_passages_that_came_nearest_to_the_question_and_not_to_a_rewrite(name, engine, nearest):
+    _, state, _ = run(name, ScriptedEngine(**engine), Likening([passage(n) for n in range(1, 12)]))
+    assert state["status"] == "abstained"
+    assert [document.metadata["chunk_id"] for document in state["nearest"]][:3] == nearest
 
 
 @pytest.mark.parametrize(
