@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,8 @@ def _folder(variable: str, usual: str) -> Path:
         raise ConfigError(f"{variable}: {error}", hint=f"name a folder: {variable}=/path/of/a/folder") from error
 
 
-def names(section: type[BaseModel] = Values, prefix: str = "") -> dict[str, str]:
+@cache
+def names(section: type[BaseModel] = Values, prefix: str = "") -> Mapping[str, str]:
     """Dotted name -> description of every setting."""
     described: dict[str, str] = {}
     for name, field in section.model_fields.items():

@@ -78,7 +78,7 @@ def estimate(messages: Sequence[Message]) -> int:
 
 def _tokens(text: str) -> int:
     """Digits count one each, as in the vocabularies of Qwen and Gemma: a table of numbers is long."""
-    plain, digits = sum(map(str.isascii, text)), sum("0" <= character <= "9" for character in text)
+    plain, digits = len(text.encode("ascii", "ignore")), sum(map(text.count, "0123456789"))
     return round(digits + (plain - digits) / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
 
 

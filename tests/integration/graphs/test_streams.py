@@ -91,7 +91,8 @@ def test_the_messages_of_a_graph_are_its_answer_and_nothing_that_was_rejected(gr
     state = opened(**script).graph(graph).invoke(QUESTION)
     assert state["generation"] == opened(**script).ask(**QUESTION, graph=graph).text
     assert answer in (state["generation"], None)
-    for stream in (streamed, astreamed, streamed_v2, astreamed_v2):
+    forms = (streamed, astreamed, streamed_v2, astreamed_v2)
+    for stream in forms[:2] if script else forms:  # what is around a part of version 2 is not up to the script
         parts = stream(opened(**script).graph(graph))
         ((identifier, text),) = texts(parts).items()
         assert text == state["generation"]

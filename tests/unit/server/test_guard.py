@@ -63,8 +63,9 @@ def test_another_name_is_misdirected(endpoint):
 
 @pytest.mark.parametrize("endpoint", DATA)
 def test_data_needs_a_session_or_the_key(endpoint):
+    nobody = client_of("")
     for headers in ({}, {"cookie": "local-rag-8321=guess"}, {"authorization": "Bearer guess"}, {"authorization": ""}):
-        assert code(asked(client_of(""), endpoint, headers)) == (401, "unauthorized")
+        assert code(asked(nobody, endpoint, headers)) == (401, "unauthorized")
     assert asked(client_of(), endpoint).status_code == 400  # a handler's model has refused it: the guard has not
     with_key = code(asked(client_of("key"), endpoint))
     assert with_key == ((403, "forbidden") if endpoint.access == "session" else (400, "usage"))
