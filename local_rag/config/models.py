@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -113,21 +113,22 @@ class Profile(_ProfileKeys):
 
 @dataclass(frozen=True)
 class Models:
-    """Everything models.yaml knows. `untrusted` is a ./models.yaml that was left alone because nobody trusted it."""
+    """Everything models.yaml knows, under the settings by which it was read.
+
+    `untrusted` is a ./models.yaml that was left alone because nobody trusted it.
+    """
 
     embedders: Mapping[str, EmbedderSpec]
     untrusted: Path | None = None
     evaluators: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
     ollama: Mapping[str, OllamaModelSpec] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    settings: Settings | None = None
 
     def embedder(self, name: str) -> EmbedderSpec:
         """The embedder of that name. Raises ConfigError with the names that there are."""
         if name not in self.embedders:
-            raise ConfigError(
-                f"there is no embedder '{name}': models.yaml knows {joined(sorted(self.embedders))}",
-                hint=f"local-rag … --embedder {min(self.embedders, default='minilm')}",
-            )
+            raise self._unknown("embedder", name, sorted(self.embedders), min(self.embedders, default="minilm"))
         return self.embedders[name]
 
     def evaluator(self, name: str) -> EvaluatorSpec:
@@ -153,11 +154,16 @@ class Models:
         fitting = [profile for profile in by_size if profile.memory * _GB * FITS <= (memory or 0)]
         chosen = fitting[-1] if fitting else by_size[0]
         if name:
-            raise ConfigError(
-                f"there is no profile '{name}': models.yaml knows {joined([profile.name for profile in by_size])}",
-                hint=f"local-rag … --profile {chosen.name}",
-            )
+            raise self._unknown("profile", name, [profile.name for profile in by_size], chosen.name)
         return chosen
+
+    def _unknown(self, kind: str, name: str, known: Sequence[str], instead: str) -> ConfigError:
+        """That no models.yaml has it, with the setting that names it, if one does."""
+        message, hint = f"there is no {kind} '{name}'", f"local-rag … --{kind} {instead}"
+        if self.settings and self.settings.get(kind) == name:
+            origin, hint = self.settings.origin[kind], self.settings.how_to_set(kind, instead)
+            message += "" if origin == "flag" else f" ({origin})"
+        return ConfigError(f"{message}: models.yaml knows {joined(known)}", hint=hint)
 
     def spec(self, name: str) -> OllamaModelSpec:
         """What is known about a model, key by key: under its full name, or else under the name before the tag.
@@ -224,6 +230,7 @@ def load_models(settings: Settings) -> Models:
             name: Profile(name=name, ours=("ollama", "profiles", name) not in chosen, **_given(keys))
             for name, keys in content.ollama.profiles.items()
         },
+        settings=settings,
     )
 
 

@@ -115,6 +115,18 @@ class Settings:
         never = [index_path(name, self.data_folder) for name in self.values.web.never]
         return any(not folder or is_same_folder(Path(folder), kept) for kept in never)
 
+    def how_to_set(self, name: str, value: str) -> str:
+        """What to type or to write for another value of a setting that is also an option, by where it comes from."""
+        origin = self.origin[name]
+        if origin in ("default", "flag"):
+            return f"local-rag … --{name} {value}"
+        return f"export {origin}={value}" if origin == variable(name) else f"write {name}: {value} in {origin}"
+
+    def how_to_unset(self, name: str) -> str:
+        """What to do so that a file or a variable sets it no longer."""
+        origin = self.origin[name]
+        return f"unset {origin}" if origin == variable(name) else f"take {name} out of {origin}"
+
     def get(self, name: str) -> Any:
         """The value of a dotted name."""
         return attrgetter(name)(self.values)  # it interns the names, of which Python remembers thousands else

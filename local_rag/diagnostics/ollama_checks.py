@@ -5,6 +5,7 @@ Nothing of a person's files is sent; one tiny question about two made-up passage
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ from local_rag.engines.language_model.context_window import ModelSetup
 from local_rag.engines.ollama.engine import HARMONY, OllamaEngine, model_setup
 from local_rag.engines.ollama.model_names import check_name
 from local_rag.engines.ollama.server import Installed, Loaded, Server, Shown
-from local_rag.runtime.engine_choice import QUICK, named, open_server, roles
+from local_rag.runtime.engine_choice import QUICK, named, needed_by, open_server, roles
 from local_rag.text.display import format_bytes, joined
 
 QUOTING = "the extractive engine answers instead: it quotes your files and writes nothing of its own"
@@ -70,8 +71,7 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
         try:
             version, installed, loaded = server.version(), server.installed(), server.loaded()
         except LocalRagError as error:
-            then = f"then: local-rag models pull   (downloads {joined(profile.models)})"
-            yield _useless("Ollama", worse, error, then if isinstance(error, ServerDown) else "")
+            yield _useless("Ollama", worse, needed_by(settings, error), _pull(settings, profile, error))
             return
         yield Check("Ollama", "ok", f"{version} at {server.address}")
         yield from _guarded("Ollama cloud", lambda: iter([cloud_check(server)]))
@@ -80,6 +80,15 @@ def ollama_checks(settings: Settings) -> Iterator[Check]:
             yield from _guarded(f"model {spec.name}", _model, context, spec)
         if not context.untried:
             yield from _guarded("schema", _schema, context, specs)
+
+
+def _pull(settings: Settings, profile: Profile, error: LocalRagError) -> str:
+    """What to type once a server answers."""
+    if not isinstance(error, ServerDown):
+        return ""
+    if model := settings.values.model:
+        return f"then: local-rag models pull {shlex.quote(model)}"
+    return f"then: local-rag models pull   (downloads {joined(profile.models)})"
 
 
 def _guarded(name: str, check: Callable[..., Iterator[Check]], *arguments: object) -> Iterator[Check]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
-from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, UsageError
+from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
 from local_rag.runtime.opening import open_evaluator, open_reranker, without_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
@@ -123,7 +123,7 @@ def _chosen(
         engine = open_ollama(settings, None if must else QUICK, evaluator)
     except (EngineError, ModelMissing, NotLocal, UsageError) as error:
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
-            raise
+            raise needed_by(settings, error) from error
         return _extractive(settings, embedder, corpus, evaluator, reranker, str(error), error.hint)
     changed = engine.prompts.texts.changed
     note = f"prompts of your own: {joined(changed)}" if changed else ""
@@ -211,6 +211,20 @@ def named(settings: Settings) -> str:
         if settings.origin[name] not in ("default", OLLAMA_HOST):
             return name
     return "" if roles(settings)[0].ours else "models.yaml"
+
+
+def needed_by(settings: Settings, error: LocalRagError) -> LocalRagError:
+    """The error; that no server answers with the setting that needs one, and how to do without."""
+    name = named(settings)
+    if not isinstance(error, ServerDown) or not name:
+        return error
+    if name == "models.yaml":
+        model = roles(settings)[0].model
+        return ServerDown(f"{error}, and the model {model} of your models.yaml needs one", hint=error.hint)
+    origin = settings.origin[name]
+    without = "" if origin == "flag" else f"   or, for answers quoted from your files: {settings.how_to_unset(name)}"
+    need = f"and {name} = {settings.get(name)!r} ({origin}) needs one"
+    return ServerDown(f"{error}, {need}", hint=f"{error.hint}{without}")
 
 
 def _no_model_named(settings: Settings) -> None:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.settings import Settings
-from local_rag.core.errors import IndexMismatch, IndexMissing, LocalRagError, ModelChanged, ModelMissing, UsageError
+from local_rag.core.errors import (
+    ConfigError,
+    IndexMismatch,
+    IndexMissing,
+    LocalRagError,
+    ModelChanged,
+    ModelMissing,
+    UsageError,
+)
 from local_rag.core.progress import Display
 from local_rag.index.embed.weights import SEEN as WEIGHTS_SEEN
 from local_rag.text.display import those_there
@@ -306,7 +314,10 @@ def missing(settings: Settings, name: str = "", path: Path | None = None) -> Ind
 
 def served_by(settings: Settings, fingerprint: str) -> str:
     """What computes the vectors of an embedder here, by its fingerprint: the converted model, or why there is none."""
-    embedder = open_embedder(settings)
-    if embedder.fingerprint != fingerprint:
-        return "not known: another embedder is configured"
-    return embedder.served_by
+    try:
+        embedder = open_embedder(settings)
+        if embedder.fingerprint != fingerprint:
+            return "not known: another embedder is configured"
+        return embedder.served_by
+    except (ConfigError, ModelMissing, ModelChanged) as error:
+        return f"not known: {error}"

@@ -71,7 +71,9 @@ def test_under_auto_a_missing_server_is_a_note():
 def test_a_server_that_was_asked_for_must_be_there(flags):
     (check,) = ollama_checks(Settings.load(**flags))
     assert (check.name, check.state) == ("Ollama", "bad")
-    assert check.found == "no Ollama server answers at 127.0.0.1:1"
+    assert check.found.startswith("no Ollama server answers at 127.0.0.1:1")
+    pull = "then: local-rag models pull" + (" tiny" if "model" in flags else "   (downloads ")
+    assert check.fix.splitlines()[1].startswith(pull)
 
 
 def test_a_host_that_is_not_this_machine(monkeypatch):

@@ -79,8 +79,21 @@ def test_a_missing_server_is_an_error_for_what_was_named(flags):
 
 
 def test_a_named_server_that_is_down_is_an_error():
-    with pytest.raises(ServerDown):
+    with pytest.raises(ServerDown, match=r"and ollama.host = '127.0.0.1:1' \(flag\) needs one$"):
         chosen(ollama__host="127.0.0.1:1")
+
+
+def test_a_missing_server_is_an_error_with_the_setting_that_needs_one_and_the_way_without(home, monkeypatch):
+    config = home / "config" / "config.yaml"
+    _write(config, "model: qwen9:900b\n")
+    with pytest.raises(ServerDown) as met:
+        chosen()
+    assert str(met.value).endswith(f"and model = 'qwen9:900b' ({config}) needs one")
+    assert met.value.hint.startswith("ollama serve ") and met.value.hint.endswith(f"take model out of {config}")
+    monkeypatch.setenv("LOCAL_RAG_MODEL", "mistral")
+    with pytest.raises(ServerDown, match=r"'mistral' \(LOCAL_RAG_MODEL\)") as met:
+        chosen()
+    assert met.value.hint.endswith("unset LOCAL_RAG_MODEL")
 
 
 @pytest.mark.parametrize("where", ["flag", "variable", "config.yaml"])

@@ -72,6 +72,25 @@ def test_an_unknown_name_lists_the_known_ones():
         load_models(Settings.load()).embedder("maxilm")
 
 
+@pytest.mark.parametrize("kind", ["embedder", "profile"])
+def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
+    def met(**flags):
+        settings = Settings.load(**flags)
+        with pytest.raises(ConfigError) as caught:
+            getattr(load_models(settings), kind)(settings.get(kind))
+        return f"{caught.value}\n{caught.value.hint}"
+
+    config = home / "config" / "config.yaml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(f"{kind}: large\n")
+    assert f"there is no {kind} 'large' ({config}): " in met() and f"\nwrite {kind}: " in met()
+    assert met().endswith(f" in {config}")
+    monkeypatch.setenv(f"LOCAL_RAG_{kind.upper()}", "huge")
+    assert f"(LOCAL_RAG_{kind.upper()}): " in met() and f"\nexport LOCAL_RAG_{kind.upper()}=" in met()
+    assert f"there is no {kind} 'tiny': " in met(**{kind: "tiny"})
+    assert f"\nlocal-rag … --{kind} " in met(**{kind: "tiny"})
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
