@@ -94,7 +94,8 @@ class SyncReport:
     `upgraded` counts the files and pages of an earlier version that have headers, author and date now. `moved` keep
     what was indexed of them under their new paths; `formerly` are the paths that those of `removed` had before they
     moved. `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now.
-    `excludes` are the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix.
+    `excludes` are the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix; `empty`
+    are folders that were to be indexed and hold no file to index.
 
     `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
@@ -119,6 +120,7 @@ class SyncReport:
     text_seconds: float = 0.0
     moved: tuple[Moved, ...] = ()
     formerly: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

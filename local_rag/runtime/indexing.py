@@ -16,9 +16,11 @@ from local_rag.core import cancel
 from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
+from local_rag.index.store.folder import has_database
 from local_rag.runtime.index_request import Request
 from local_rag.runtime.opening import open_embedder, open_index, status_of
-from local_rag.text.display import plural, short_path, shorten, waiting_line
+from local_rag.text.description import kinds_in_words
+from local_rag.text.display import joined, plural, short_path, shorten, waiting_line
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
@@ -85,7 +87,7 @@ def _locked_files(settings: Settings, request: Request, display: Display) -> lis
 def _index_files(
     settings: Settings, request: Request, display: Display, fetcher: Fetcher | None, passwords: Passwords | None
 ) -> tuple[SyncReport, int]:
-    roots, urls = request.roots, request.urls
+    roots, urls, is_new = request.roots, request.urls, not has_database(settings.index_path)
     with _opened(settings, request, display) as index:
         if request.about is not None:
             index.set_about(request.about)
@@ -99,6 +101,8 @@ def _index_files(
         report = SyncReport()
         if roots or not urls:
             report = _synced(index, request, display, passwords)
+            if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
+                raise NothingToIndex(report)
         if urls:
             read = reader(settings, display, fetcher)
             report = _joined(report, index.sync_pages(urls, read, prune=request.prune, embed=False))
@@ -107,6 +111,19 @@ def _index_files(
         if not request.no_embed:
             report = _embedded(index, report, display)
         return report, 0 if roots or urls else index.status().pages
+
+
+class NothingToIndex(UsageError):
+    """No folder that was named holds a file to index."""
+
+    def __init__(self, report: SyncReport) -> None:
+        others = sum(report.ignored.values())
+        left = f", only {plural(others, 'file')} of other kinds: {kinds_in_words(report.ignored)}" if others else ""
+        folders = joined(map(short_path, report.empty))
+        super().__init__(
+            f"{folders} {'holds' if len(report.empty) == 1 else 'hold'} no file of a kind that is read{left}",
+            hint="local-rag index FOLDER   reads Markdown, text, HTML, PDF, DOCX, EPUB, mail, CSV, JSON and code",
+        )
 
 
 def _searchable(index: Index, report: SyncReport) -> str:
@@ -135,6 +152,7 @@ def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: 
 @contextmanager
 def _opened(settings: Settings, request: Request, display: Display) -> Iterator[Index]:
     """The index that is asked for, once nothing is wrong with the request."""
+    from local_rag.index.index import Index
     from local_rag.index.sync.roots import check_patterns
 
     roots, urls = request.roots, request.urls
@@ -149,11 +167,15 @@ def _opened(settings: Settings, request: Request, display: Display) -> Iterator[
                 f"{request.no_excludes[0]!r} is not excluded: nothing is indexed yet", hint="local-rag index PATH…"
             )
     embedder = open_embedder(settings, display, quick=True)
-    with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
-        for path in roots:
-            if not path.exists() and str(path) not in index.status().roots:
-                raise _no_such_path(path)
-        yield index
+    try:
+        with open_index(settings, embedder, create=bool(roots or urls), reembed=request.reembed) as index:
+            for path in roots:
+                if not path.exists() and str(path) not in index.status().roots:
+                    raise _no_such_path(path)
+            yield index
+    except NothingToIndex:  # it was made for that
+        Index.destroy(settings.index_path)
+        raise
 
 
 def _no_such_path(path: Path) -> UsageError:

@@ -16,6 +16,7 @@ from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import Root
 from local_rag.index.sync.walk import NOT_THERE
 from local_rag.terminal.console import PlainTable
+from local_rag.text.description import kinds_in_words
 from local_rag.text.display import for_terminal, format_bytes, joined, on_one_line, plural, short_path, shorten
 
 _SHOWN = 10
@@ -55,12 +56,10 @@ def report_parts(
     for root, patterns in report.excludes.items():
         left_out = f"Left out of {short_path(root)} by --exclude: {_patterns(patterns)}"
         yield f"{left_out} (--no-exclude PATTERN takes one back)"
+    for root in report.empty:
+        yield f"{short_path(root)} holds no file to index"
     if report.ignored:
-        kinds = joined(
-            f"{count:,} {shorten(on_one_line(suffix), 20) or 'without a suffix'}"
-            for suffix, count in report.ignored.items()
-        )
-        yield f"Not indexed, because local-rag does not read these kinds of files: {kinds}"
+        yield f"Not indexed, because local-rag does not read these kinds of files: {kinds_in_words(report.ignored)}"
     yield from _removed(report, label)
     yield from _skipped(report.skipped, label, all_warnings)
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from local_rag.core.documents import Catalog
-from local_rag.text.display import joined, plural, shorten
+from local_rag.text.display import joined, on_one_line, plural, shorten
 
 LONGEST_ABOUT = 600
 """Characters of a description by a person."""
@@ -27,6 +27,14 @@ def summary(catalog: Catalog) -> str:
     line = f"{plural(catalog.files or catalog.documents, 'file')}{kinds}"
     line += f" in {folders}" if folders else ""
     return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)
+
+
+def kinds_in_words(counts: Mapping[str, int]) -> str:
+    """How many files of each kind: 2 .pptx and 1 without a suffix."""
+    names = {suffix: shorten(on_one_line(suffix), 20) for suffix in counts}
+    return joined(
+        f"{count:,} {names[suffix].replace('(none)', '') or 'without a suffix'}" for suffix, count in counts.items()
+    )
 
 
 def _kinds(kinds: Sequence[str]) -> str:

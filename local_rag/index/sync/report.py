@@ -84,6 +84,7 @@ class GrowingReport:
     forgotten: list[Skipped] = field(default_factory=list)
     moved: list[Moved] = field(default_factory=list)
     formerly: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
@@ -101,6 +102,6 @@ class GrowingReport:
         """The report as it is told once the text is stored."""
         fields: dict[str, Any] = dict(vars(self))
         del fields["started"]
-        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten", "moved", "formerly"):
+        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten", "moved", "formerly", "empty"):
             fields[name] = tuple(fields[name])
         return SyncReport(**fields, text_seconds=self.seconds, seconds=self.seconds)

@@ -112,6 +112,7 @@ class Sync:
         roots, walked = self._walked(roots)
         self._report.skipped += walked.skipped
         self._report.ignored = dict(walked.ignored.most_common())
+        self._report.empty += sorted(walked.empty)
         self._take_in(walked, prune)
         self._take_out(walked, roots, prune)
         self._report.upgraded += head_unread(self._store, self._in_vain)

@@ -168,6 +168,18 @@ def test_bad_input_gets_one_line_and_a_hint(here, capsys, arguments, code, line,
     assert "Traceback" not in shown.err
 
 
+def test_no_index_is_made_of_nothing(home, capsys):
+    slides = home / "slides"
+    slides.mkdir()
+    assert run(["index", str(slides)]) == 2
+    assert "~/slides holds no file of a kind that is read\nhint: " in capsys.readouterr().err
+    for name in ("a.pptx", "b.pptx", "c.xlsx"):
+        (slides / name).write_bytes(b"x")
+    assert run(["index", str(slides)]) == 2
+    assert "read, only 3 files of other kinds: 2 .pptx and 1 .xlsx\n" in capsys.readouterr().err
+    assert not list((home / "data" / "indexes").iterdir())
+
+
 def test_an_index_keeps_its_own_passages_unless_others_are_asked_for(here, capsys):
     assert run(["index", str(here), "--index", "short", "--chunk-size", "32"]) == 0
     assert run(["status", "--index", "short", "--json"]) == 0
@@ -255,6 +267,12 @@ def test_the_data_folder_may_be_named_from_home(here, capsys, monkeypatch, tmp_p
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", "~nobody-of-that-name/data")
     assert run(["status"]) == 2
     assert "LOCAL_RAG_DATA_DIR: Could not determine home directory" in capsys.readouterr().err
+
+
+def test_status_needs_no_embedder_that_is_there(here, capsys, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_EMBEDDER", "unheard-of")
+    assert run(["status"]) == 0
+    assert "not known: there is no embedder 'unheard-of' (LOCAL_RAG_EMBEDDER)" in capsys.readouterr().out
 
 
 def test_config_show_names_the_origin_of_every_value(here, capsys, monkeypatch):

@@ -347,9 +347,12 @@ def test_a_terminal_that_cannot_be_drawn_on_gets_the_stages_line_by_line(monkeyp
 
 
 def test_the_report_of_a_sync():
-    report = SyncReport(("a", "b"), ("c",), 1340, (), (Skipped("/n/x.pdf", "is empty"),), ignored={".gz": 2, "": 1})
+    report = SyncReport(
+        ("a", "b"), ("c",), 1340, (), (Skipped("/n/x.pdf", "is empty"),), ignored={".gz": 2, "(none)": 1}, empty=("/m",)
+    )
     assert shown(*report_parts(report)) == [
         "2 new, 1 updated, 1,340 unchanged, 0 removed, 1 skipped",
+        "/m holds no file to index",
         "Not indexed, because local-rag does not read these kinds of files: 2 .gz and 1 without a suffix",
         "Skipped, wholly or in part:",
         "  /n/x.pdf: is empty",
