@@ -48,7 +48,10 @@ FIELDS = {option: name for name, option in OPTIONS.items()} | {"--model": "model
 
 _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 
-WIDER = "widen or empty one of the fields: within (files), types, authors, after and before (dates)"
+WIDER = (
+    "widen or empty one of: Files (within), File types (types), Author or sender (authors), Dated since (after), "
+    "Dated before (before)"
+)
 """What to do where no document is left: there is no command line."""
 
 INTERNAL = ("internal", "the server met an error that it does not know; its terminal says where", "")

@@ -5,7 +5,7 @@ import { shared } from "./html.js";
 
 const NOTHING = {
   phase: "none",     // none, sent, queued, running, answered, stopped, failed
-  question: "", thread: "", request: null, id: "", position: 0, graph: "",
+  question: "", thread: "", id: "", position: 0, graph: "",
   stages: [],        // {node, doing, seconds: null while it works}
   retrieved: [],     // {query, passages}
   verdicts: [],      // in the order in which they were given
@@ -27,7 +27,7 @@ const EVENTS = {
   token: (state, value) => ({ drafts: written(state.drafts, value) }),
   web_query: (state, value) => ({ webQuery: value }),
   answer: (state, answer) => ({ phase: "answered", answer, thread: answer.thread || state.thread, webQuery: null }),
-  sent: (state, { request }) => ({ ...NOTHING, phase: "sent", request, question: request.question, thread: request.thread }),
+  sent: (state, { question, thread }) => ({ ...NOTHING, phase: "sent", question, thread }),
   consented: () => ({ webQuery: null }),
   stopped: () => ({ phase: "stopped", webQuery: null }),
   failed: (state, error) => ({ phase: "failed", error, webQuery: null }),
@@ -84,7 +84,7 @@ function flush() {
 export async function ask(request) {
   const mine = (controller = new AbortController());
   const current = () => controller === mine;
-  dispatch("sent", { request });
+  dispatch("sent", request);
   try {
     await stream("ask", request, (name, value) => current() && dispatch(name, value), mine.signal, "answer");
   } catch (error) {

@@ -248,5 +248,10 @@ def test_an_error_shows_its_message_its_command_and_a_way_on(tab, server):
     alert = tab.page.get_by_role("alert")
     alert.get_by_text("Ollama does not answer at 127.0.0.1:11434").wait_for()
     assert alert.locator("code").inner_text() == "ollama serve"
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_label("Graph").select_option("crag")
     alert.get_by_role("button", name="Try again").click()
     tab.see("Grounded in your files")
+    assert (server.posted[-1][1]["question"], server.posted[-1][1]["graph"]) == (QUESTION, "crag"), (
+        "as settings are now"
+    )

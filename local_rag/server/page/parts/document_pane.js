@@ -17,7 +17,7 @@ export default function DocumentPane({ citation, position, onClose, onPrevious, 
   useEffect(() => value && say(value.placed ? "The quote is marked" : value.why), [value]);
   return html`<div class="pane" aria-busy=${Boolean(busy)}>
     <header class="pane-head">
-      <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && spread.title && html` · <bdi>${spread.title}</bdi>`}</h2>
+      <div class="row"><h2 class="fill"><bdi>${spread.label || citation.label || "Document"}</bdi>${spread.documents > 1 && !spread.label.endsWith(spread.title) && html` · <bdi>${spread.title}</bdi>`}</h2>
         ${position && html`<span class="small">Quote ${position}</span>
           <${Step} icon="up" label="Previous quote" onClick=${onPrevious} /><${Step} icon="down" label="Next quote" onClick=${onNext} />`}
         <${IconButton} icon="close" label="Close the document" onClick=${onClose} /></div>

@@ -15,7 +15,7 @@ export function Problem({ error, retry }) {
 // A hint is a command to copy where it begins like one ("local-rag index   brings it up to date"), else a sentence.
 export function Hint({ text }) {
   const [command, ...about] = text.replace(/^then: /, "").split(/ {2,}/);
-  if (!/^(local-rag|ollama|pip|python3?|chmod|sudo|mkdir|ls|[A-Z_]+=\S+) /.test(command)) return html`<p class="muted"><bdi>${capital(text)}</bdi></p>`;
+  if (!/^(local-rag|ollama|pip|python3?|chmod|sudo|mkdir|mv|ls|[A-Z_]+=\S+) /.test(command)) return html`<p class="muted"><bdi>${capital(text)}</bdi></p>`;
   return html`<div class="hint"><${Command} text=${command} />${about.length > 0 && html`<span class="muted"><bdi>${about.join(" ")}</bdi></span>`}</div>`;
 }
 

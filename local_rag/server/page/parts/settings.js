@@ -1,5 +1,5 @@
-// What a question and a search can set: folded away until it is wanted. What is not as usual stands beside the button,
-// and a click puts it back. `settings` has only what a person changed; the rest is as the configuration says.
+// What a question and a search can set. What is not as usual stands beside the button; a click puts it back.
+// `settings` has only what a person changed; the rest is as the configuration says.
 import { get } from "../api.js";
 import { html, shared, useEffect, useRef, useState } from "../html.js";
 import { Icon } from "./icon.js";
@@ -23,7 +23,7 @@ const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
 const FIELDS = {
   index: ({ indexes, defaults }) => ({ label: "Index", usual: oneIndex(defaults), values: [...new Set([oneIndex(defaults), ...indexes])],
     text: (value) => value || defaults.index.join(" + ") }),
-  within: () => ({ label: "Files", input: { placeholder: "all, or *.pdf, contracts/**" } }),
+  within: () => ({ label: "Files", input: { placeholder: "all, or *.pdf" } }),
   types: () => ({ label: "File types", input: { placeholder: "all, or pdf, mail" } }),
   authors: () => ({ label: "Author or sender", input: { placeholder: "anybody" } }),
   after: (_, { before }) => ({ label: "Dated since", input: { type: "date", max: before } }),

@@ -59,6 +59,7 @@ function ThreadDialog({ thread, current, onClose }) {
           ? html`<button type="button" class="danger" onClick=${() => change("delete", {}, "Deleted", [])}>Delete for good</button>`
           : html`<button type="button" class="quiet danger" onClick=${() => setSure(true)}>Delete …</button>`}
       </div>
+      ${sure && html`<p class="small">The records of its questions go with it, and how you judged the answers.</p>`}
       <${Problem} error=${error} />
     </form>
   <//>`;

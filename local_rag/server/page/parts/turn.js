@@ -13,7 +13,7 @@ const Feedback = lazy("/page/parts/feedback.js");
 
 const TONES = { grounded: "good", ungrounded: "bad" };
 
-// Every quote of an answer in the order of the page: those of the text, of what files disagree about, the nearest.
+// Every quote of an answer in the order of the page.
 export function quotesOf(answer) {
   const sides = answer.conflicts.flatMap((conflict) => conflict.positions.flatMap((position) => position.citations));
   const shown = new Set(answer.citations.map((citation) => `${citation.number} ${citation.start}`));
@@ -68,7 +68,7 @@ function Conflict({ conflict, active, open }) {
     <ul>${conflict.positions.map((position) => html`<li>
       <span class="row"><strong>${position.text}</strong><span class="small">${position.when}</span></span>
       <span class="row">${position.citations.map((quote, at) => html`<button key=${at} class="quiet small" aria-pressed=${quote === active}
-        onClick=${(event) => open(quote, event.currentTarget)}>[${quote.number}] <bdi>${placeOf(quote)}</bdi></button>`)}</span></li>`)}</ul></section>`;
+        onClick=${(event) => open(quote, event.currentTarget)}><span>[${quote.number}] <bdi>${placeOf(quote)}</bdi></span></button>`)}</span></li>`)}</ul></section>`;
 }
 
 function Actions({ answer }) {

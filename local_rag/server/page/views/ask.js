@@ -36,7 +36,7 @@ export default function Ask({ route }) {
   useEffect(() => quotes.close(), [name]);
 
   const send = (question) => ask({ question, thread: name, ...requested(settings) });
-  const again = () => ask({ ...asking.request, thread: name });
+  const again = () => send(asking.question);
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const stoppedBefore = !here && thread.stopped;

@@ -38,7 +38,7 @@ export default function Search({ route: { query: { q = "", ...given } } }) {
   return html`<${Beside} quotes=${quotes}><div class="page">
     <h1>Search</h1>
     <form class="row" role="search" onSubmit=${submitted(() => search())}>
-      <input class="fill" type="search" aria-label="Search your files" placeholder='Words or a question; "exact phrase" -word' ref=${box} maxlength="4000" ...${bound(query, setQuery)} />
+      <input class="fill" type="search" aria-label="Search your files" placeholder='Words, "a phrase", -without' ref=${box} maxlength="4000" ...${bound(query, setQuery)} />
       <button class="primary">Search</button>
       <div class="row wide"><${Settings} names=${SETTINGS} settings=${settings} onChange=${setSettings} /></div>
     </form>
