@@ -57,6 +57,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the backgrou
 socket.setdefaulttimeout(60)
 for name in [name for name in os.environ if name.startswith("LOCAL_RAG_")]:
     del os.environ[name]
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every process of a test compiles everything anew
+sys.dont_write_bytecode = False
 os.environ["LOCAL_RAG_CONFIG_DIR"] = os.devnull  # some tests read the models of the package when they are collected
 hypothesis.settings.register_profile("all", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("quick", max_examples=20, deadline=None)
