@@ -14,10 +14,23 @@ _LINE = re.compile(r"[^\n]*\n?")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _RULE = re.compile(r"([-=~^_*#\"'`+])\1{2,}|```.*|~~~.*|[-+|: ]{3,}")  # a whole line without the blanks around it
 _HEADING = re.compile(r"#{1,6}[ \t]+\S")
+_ORDINAL_AT = re.compile(r"(\d{1,3})\.\s+")
+_GERMAN_ARTICLE = re.compile(
+    r"(?<!\bI )\b(?:ab|am|beim|bis|das|dem|den|der|des|die|im|seit|vom|zum|zur)\s+"
+    r"(?:\d+\.?\s*(?:und|oder|bis|[/–-])\s*)?$",
+    re.IGNORECASE,
+)
+_GERMAN_COUNTED = re.compile(
+    r"(?:Januar|Jänner|Februar|Feber|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhunderts?|Auflage)\b"
+)
+"""No English sentence begins with one of them; so April and August are missing."""
 _LABEL = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
 )
 _LONGEST_LABEL = 40
+_LONGEST_ORDINAL = 3
+_NEAR = 40
+"""Code points before an ordinal in which its article is sought."""
 _LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is a whole paragraph
 _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
@@ -110,7 +123,9 @@ def _paragraphs(text: str) -> Iterator[list[Span]]:
 def _deliberate(line: str, following: str, width: int) -> bool:
     """Whether somebody ended the line there, and not the width of the page."""
     head, after = line.lstrip(), following.lstrip()
-    if _LIST_ITEM.match(following) or max(len(line), len(following)) > _LONG_LINE:
+    ordinal = _ORDINAL_AT.match(after)
+    goes_on = ordinal and _is_ordinal(f"{line[-_NEAR:]} ", ordinal[1], after[ordinal.end() :])
+    if (_LIST_ITEM.match(following) and not goes_on) or max(len(line), len(following)) > _LONG_LINE:
         return True
     if _HEADING.match(head) or _HEADING.match(after) or "|" in {head[0], after[0]} or " | " in line:
         return True
@@ -120,7 +135,7 @@ def _deliberate(line: str, following: str, width: int) -> bool:
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
-    """A full stop after an abbreviation, an initial or before a lower-case letter does not end a sentence.
+    """A full stop after an abbreviation, an initial, a German ordinal or before a lower-case letter ends no sentence.
 
     It does before a capitalised function word, "equal to P. Again" but "J. Smith", and before a name like iPhone.
     Neither does an ellipsis or a quotation that the sentence goes on after: "Why?" he said.
@@ -139,4 +154,14 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
         return word.lower() not in {"e.g", "i.e"}
     if word.lower() in ABBREVIATIONS:
         return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
+    start = match.start() - len(word)
+    if _is_ordinal(text[max(0, start - _NEAR) : start], word, after):
+        return False
     return not (len(word) == 1 and word.isupper())
+
+
+def _is_ordinal(before: str, number: str, after: str) -> bool:
+    """Whether a number with a full stop is a German ordinal: am 3. Oktober, die 2. Auflage; not "in 1931. The"."""
+    if not number.isdecimal() or len(number) > _LONGEST_ORDINAL or not after[:1].isupper():
+        return False
+    return bool(_GERMAN_COUNTED.match(after) or _GERMAN_ARTICLE.search(before))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,14 @@ LENGTH = 30
 """Tokens of a short answer at most: 99 % of SQuAD's are no longer."""
 
 
+_BREAK = re.compile(r"\n[^\S\n]*(?=\n)|(?<=[.!?])\s*\n[^\S\n]*(?=\(?\d{1,3}[.)]\s)")
+"""A blank line, or the end of a sentence before a clause number at the beginning of a line."""
+
+
 def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[ReadSpan]:
     """The best spans of whole words, best first, none overlapping another; `logits` (tokens, 2) are start and end.
 
+    A span goes over no blank line and into no numbered clause behind a sentence.
     The logit of [CLS], token 0, is that of "no answer".
     """
     import numpy as np
@@ -35,6 +41,11 @@ def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[R
     width = min(LENGTH, count)
     padded = np.concatenate([ends, np.full(width, -np.inf)])
     scores = starts[:, None] + np.lib.stride_tricks.sliding_window_view(padded, width)[:count]  # [start, length - 1]
+    breaks = [match.start() for match in _BREAK.finditer(text)]
+    if breaks:
+        part = np.searchsorted(breaks, [start for start, _ in window.offsets])
+        parts = np.lib.stride_tricks.sliding_window_view(np.concatenate([part, np.full(width, -1)]), width)[:count]
+        scores[parts != part[:, None]] = -np.inf
     spans: list[ReadSpan] = []
     while len(spans) < MOST:
         first, more = divmod(int(scores.argmax()), width)

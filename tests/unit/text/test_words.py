@@ -38,6 +38,28 @@ def split(text):
         ("Install it first. local-rag does the rest.", ["Install it first.", "local-rag does the rest."]),
         ("It takes approx. two-thirds of it.", ["It takes approx. two-thirds of it."]),
         ("1. Open the lid.\n2. Pour.", ["1. Open the lid.", "2. Pour."]),
+        (
+            "Er ist bis zum 31. März zu zahlen. Am 3. Oktober ist geschlossen.",
+            ["Er ist bis zum 31. März zu zahlen.", "Am 3. Oktober ist geschlossen."],
+        ),
+        ("Im 19. Jahrhundert erschien die 2. Auflage.", ["Im 19. Jahrhundert erschien die 2. Auflage."]),
+        ("Vom 14. bis 16. August, der 1. und 2. Rang.", ["Vom 14. bis 16. August, der 1. und 2. Rang."]),
+        (
+            "Sie ist bis zum Ende des Jahres und spätestens bis zum\n31. März des folgenden Jahres zu zahlen.",
+            ["Sie ist bis zum Ende des Jahres und spätestens bis zum\n31. März des folgenden Jahres zu zahlen."],
+        ),
+        (
+            "It closed in 1931. The wall fell at 12. August was hot.",
+            ["It closed in 1931.", "The wall fell at 12.", "August was hot."],
+        ),
+        (
+            "I am 31. Mary is 30. She is in room 4. Then I left.",
+            ["I am 31.", "Mary is 30.", "She is in room 4.", "Then I left."],
+        ),
+        (
+            "It stays below 55 per cent.\n\n5. Termination\n6. Costs",
+            ["It stays below 55 per cent.", "5. Termination", "6. Costs"],
+        ),
         ("これは本です。あれはペンです。", ["これは本です。", "あれはペンです。"]),
         ("", []),
         (" \n \n", []),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -42,6 +42,20 @@ def test_the_best_span_comes_first_and_its_logit_is_over_that_of_no_answer():
     best, second, *_ = spans.best_spans(window, logits_of(window, keeper=(6, 7), dusk=(5, 3)), TEXT)
     assert (best.text, best.logit) == ("keeper", 10.0) and TEXT[best.start : best.end] == "keeper"
     assert (second.text, second.logit) == ("dusk", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("between", "goes_on"), [(" ", True), ("\n", True), ("\n\n", False), ("\n \n", False), ("\n5. ", False)]
+)
+def test_a_span_ends_where_a_paragraph_or_a_numbered_clause_begins(between, goes_on):
+    words = ["45", "per", "cent.", "Termination"]
+    text = f"45 per cent.{between}Termination"
+    offsets = tuple((text.index(word), text.index(word) + len(word)) for word in words)
+    window = replace(window_of(words), offsets=offsets)
+    logits = np.full((len(window.ids), 2), -9.0, dtype=np.float32)
+    logits[3, 0], logits[5, 1], logits[6, 1] = 7, 6, 7
+    best = spans.best_spans(window, logits, text)[0]
+    assert best.text == (text if goes_on else "45 per cent.")
 
 
 @given(st.data())
