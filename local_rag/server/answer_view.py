@@ -141,7 +141,7 @@ def citation_view(citation: Citation, label: PathLabel, texts: AnswerTexts) -> C
         label=citation.url if is_url(citation.url) else label(citation.source),
         where=where,
         line=document_line(citation),
-        how=texts.located[citation.located] if citation.verified else texts.not_verified,
+        how=texts.how(citation),
     )
 
 

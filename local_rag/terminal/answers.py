@@ -119,7 +119,7 @@ def sources_table(answer: Answer, label: PathLabel = short_path) -> PlainTable:
     """Every citation of an answer and of what its files disagree about: where it stands, how, and the whole quote."""
     table, texts = PlainTable(gap=1), texts_in(answer.language)
     for citation in sorted([*answer.citations, *_uncited(answer)], key=lambda citation: citation.number):
-        how = texts.located[citation.located] if citation.verified else texts.not_verified
+        how = texts.how(citation)
         characters = f", characters {citation.start:,} to {citation.end:,}" if citation.located != "property" else ""
         table.add_row(f"[{citation.number}]", location(citation, label, texts) + Text(f"{characters} ({how})", "dim"))
         table.add_row("", f'"{" ".join(citation.quote.split())}"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, QuoteMatch, Status
+from local_rag.core.answer import ENGINE_FAILED, OUT_OF_TIME, Citation, QuoteMatch, Status
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.languages import NAMES, code_of, detected
@@ -15,6 +15,10 @@ Count = tuple[str, str]
 
 OF_QUESTION = "question"
 """The setting `answer.language` for "as the question is"."""
+
+
+_RECORDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+"""Suffixes of files whose rows or records are read as "name: value" pairs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +88,7 @@ class AnswerTexts:
     in_index: str
     doubts: Mapping[Support, str]
     located: Mapping[QuoteMatch, str]
+    record: str
     not_verified: str
 
     may_answer: str
@@ -98,6 +103,14 @@ class AnswerTexts:
     def count(self, texts: Count, n: int, **values: object) -> str:
         """The text for so many."""
         return texts[n != 1].format(n=f"{n:,}", **values)
+
+    def how(self, citation: Citation) -> str:
+        """How a quote was located in its passage; that of a row or record is no text of the file itself."""
+        if not citation.verified:
+            return self.not_verified
+        if citation.located in ("exact", "near") and citation.source.lower().endswith(_RECORDS):
+            return self.record
+        return self.located[citation.located]
 
 
 ENGLISH = AnswerTexts(
@@ -179,6 +192,7 @@ ENGLISH = AnswerTexts(
         "words": "by the words that they share",
         "property": "a property of the file",
     },
+    record="a record, written out as text",
     not_verified="not verified",
     may_answer="it may answer: {span!r}",
     holds_answer="it holds the answer",
@@ -272,6 +286,7 @@ GERMAN = AnswerTexts(
         "words": "nach gemeinsamen Wörtern",
         "property": "eine Eigenschaft der Datei",
     },
+    record="ein Datensatz, als Text ausgeschrieben",
     not_verified="nicht bestätigt",
     may_answer="sie antwortet vielleicht: {span!r}",
     holds_answer="sie enthält die Antwort",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
+from local_rag.core.answer import Citation
 from local_rag.core.generation import NOT_IN_PASSAGES
 from local_rag.text.answer_texts import (
     ENGLISH,
@@ -156,3 +157,12 @@ def test_numbers_have_their_forms():
     assert ENGLISH.count(ENGLISH.uncited, 1) == "1 sentence without a citation"
     assert GERMAN.count(GERMAN.uncited, 2) == "2 Sätze ohne Quelle"
     assert ENGLISH.refusal == NOT_IN_PASSAGES
+
+
+def test_a_row_of_a_table_is_no_text_of_its_file():
+    quote = Citation(1, "/n/rent.md", None, "", "The rent is 900 euros.", 0, 22, "", True, located="exact")
+    row = replace(quote, source="/n/Rent.CSV")
+    assert [ENGLISH.how(quote), GERMAN.how(quote)] == ["word for word", "wörtlich"]
+    assert [ENGLISH.how(row), GERMAN.how(row)] == [ENGLISH.record, GERMAN.record]
+    assert ENGLISH.how(replace(row, verified=False)) == "not verified"
+    assert ENGLISH.how(replace(row, located="property")) == "a property of the file"
