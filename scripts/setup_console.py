@@ -15,6 +15,9 @@ from typing import TextIO
 STOPPED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
 
+TICK, BEAT = 1.0, 10.0
+"""Seconds between two looks at a child, and between two dots that say that it works where there is no terminal."""
+
 GRACE = 5.0
 """Seconds that a child gets to end by itself after Ctrl-C, and then again after being told to."""
 
@@ -117,14 +120,18 @@ def done(doing: str, since: float, outcome: str = "") -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], doing: str) -> None:
-    start = time.monotonic()
+    start = beat = time.monotonic()
     while True:
         try:
-            process.wait(timeout=1)
+            process.wait(timeout=TICK)
             return
         except subprocess.TimeoutExpired:
+            now = time.monotonic()
             if sys.stdout.isatty():
-                _line(doing, f"{time.monotonic() - start:.0f} s")
+                _line(doing, f"{now - start:.0f} s")
+            elif now - beat >= BEAT:
+                say(".", end="")
+                beat = now
 
 
 def _line(doing: str, rest: str, end: str = "") -> None:

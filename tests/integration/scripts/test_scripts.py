@@ -240,6 +240,15 @@ def test_a_stage_shows_one_line_and_keeps_the_output(tmp_path: Path, capfd: pyte
     assert shown.count("\n") == 1
 
 
+def test_a_long_stage_shows_that_it_works_where_there_is_no_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "TICK", 0.001)
+    monkeypatch.setattr(console, "BEAT", 0.0)
+    console.quietly("doing it", [sys.executable, "-c", ""], os.environ, tmp_path)
+    assert capfd.readouterr().out.startswith("doing it….")
+
+
 def test_an_error_is_a_line_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     def main() -> int:
         raise console.SetupError("no venv here", "sudo apt install python3.11-venv", 7)
