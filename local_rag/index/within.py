@@ -18,12 +18,17 @@ def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
 
     A pattern is a file, a folder (all below it), or a glob (`**` crosses folders). A relative one is looked for from
     the current folder, and if nothing is there, as the end of a path: `--in handbook.pdf` and `--in 'notes/*.md'` work
-    in any folder. A URL is read in the same way, and is absolute.
+    in any folder. A URL is read in the same way, and is absolute. Upper and lower case count only where a pattern that
+    heeds them matches something.
     """
     posix = {path: path.replace("\\", "/") for path in paths}
     matched: set[str] = set()
     for pattern in within:
-        readings = ({path for path, name in posix.items() if regex.fullmatch(name)} for regex in _regexes(pattern))
+        exactly = _regexes(pattern)
+        in_any_case = (re.compile(regex.pattern, regex.flags | re.IGNORECASE) for regex in exactly)
+        readings = (
+            {path for path, name in posix.items() if regex.fullmatch(name)} for regex in (*exactly, *in_any_case)
+        )
         matched |= {pattern} if pattern in posix else next((hits for hits in readings if hits), set())
     return [path for path in posix if path in matched]
 

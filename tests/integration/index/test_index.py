@@ -217,6 +217,12 @@ def test_within_by_hand():
         "": [],
     }
     assert {wish: matching(paths, [wish]) for wish in expected} == expected
+    assert matching(["/n/Verein/a.md", "/n/verein.txt"], ["verein", "VEREIN.txt"]) == [
+        "/n/Verein/a.md",
+        "/n/verein.txt",
+    ]
+    assert matching(["/n/A.md", "/n/a.md"], ["a.MD"]) == ["/n/A.md", "/n/a.md"]
+    assert matching(["/n/A.md", "/n/a.md"], ["a.md"]) == ["/n/a.md"], "as it is typed, where that is there"
     assert matching(paths, ["book.pdf", "a.md", "/m"]) == ["/n/a.md", "/m/[d].md", "/m/handbook.pdf"]
 
 
