@@ -78,6 +78,7 @@ class Embedding:
                 {chunk: vectors[text] for chunk, text in texts},
                 {header: vectors[text] for header, text in headers},
             )
+            writes.set_meta(db, {"last_sync": str(time.time())})
             if pace := self._pace(len(chunks)):
                 writes.set_meta(db, {EMBEDDING_PACE: f"{pace:.3g}"})
 

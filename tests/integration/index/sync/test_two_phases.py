@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from contextlib import closing
 
@@ -75,6 +76,16 @@ def test_the_next_sync_embeds_what_the_last_one_left(tmp_path, notes):
         assert (report.unchanged, report.chunks, report.embedded, report.not_embedded) == (8, 0, 8, 0)
         assert index.search("letter ccc", 1, mode="dense")[0].metadata["source"].endswith("c.txt")
         assert index.embed() == 0
+
+
+def test_embedding_alone_counts_as_bringing_up_to_date(tmp_path, notes):
+    with opened(tmp_path) as index:
+        index.sync([notes], embed=False)
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
+            db.execute("UPDATE meta SET value = '1' WHERE name = 'last_sync'")
+        assert index.status().last_sync.startswith("1970")
+        index.embed()
+        assert index.status().last_sync > "2020"
 
 
 def test_scores_before_and_after_are_the_same(tmp_path, notes):
