@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.bundle.machine import Refused, quoted
+from local_rag.core.reasons import reason_of
 
 FORMAT = 1
 WHAT = "local-rag bundle"
@@ -73,7 +74,7 @@ def read(folder: Path, expected: str = "") -> Bundle:
         raw = file.read_bytes()
     except OSError as error:
         raise Refused(
-            f"{folder} is not a whole bundle: {MANIFEST} cannot be read ({error.strerror})",
+            f"{folder} is not a whole bundle: {MANIFEST} cannot be read ({reason_of(error)})",
             _without_manifest(folder),
         ) from error
     digest = hashlib.sha256(raw).hexdigest()

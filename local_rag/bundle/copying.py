@@ -9,6 +9,7 @@ from pathlib import Path
 
 from local_rag.bundle.large_files import Progress, sum_of
 from local_rag.core.errors import DiskFull, LocalRagError
+from local_rag.core.reasons import reason_of
 
 Say = Callable[[str], None]
 """Shows a line of progress."""
@@ -58,5 +59,5 @@ def translated(target: Path) -> Iterator[None]:
                 hint=f"format it as exFAT, {again}",
             ) from error
         raise LocalRagError(
-            f"{target} cannot be written: {error.strerror or error}", hint=f"make it writable, {again}"
+            f"{target} cannot be written: {reason_of(error)}", hint=f"make it writable, {again}"
         ) from error

@@ -11,6 +11,7 @@ from local_rag.bundle.copying import Say, copy
 from local_rag.bundle.large_files import Progress
 from local_rag.bundle.machine import ollama_store
 from local_rag.core.errors import LocalRagError, ModelMissing, UsageError
+from local_rag.core.reasons import reason_of
 from local_rag.text.display import format_bytes
 
 REGISTRY, LIBRARY, TAG = "registry.ollama.ai", "library", "latest"
@@ -69,7 +70,7 @@ def stored(name: str, store: Path | None = None) -> StoredModel:
         raise ModelMissing(f"Ollama has no model {name} in {store}", hint=pull) from error
     except OSError as error:
         raise LocalRagError(
-            f"{file} cannot be read: {error.strerror}",
+            f"{file} cannot be read: {reason_of(error)}",
             hint="sudo -E local-rag bundle create …, or OLLAMA_MODELS=FOLDER",
         ) from error
     except (ValueError, KeyError, TypeError) as error:

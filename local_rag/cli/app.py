@@ -18,6 +18,7 @@ from local_rag.cli import INTERRUPTED, main
 from local_rag.cli.commands import NAMES, Commands
 from local_rag.cli.options import with_query, with_web
 from local_rag.core.errors import LocalRagError
+from local_rag.core.reasons import mistake_of
 
 __all__ = ["INTERRUPTED", "app", "main", "run"]
 
@@ -52,12 +53,21 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.format_message())
             return 2
-        return say(f"error: {error.format_message()}", f"{_command_of(error, arguments)} --help", 2)
+        return say(f"error: {_in_plain_words(error)}", f"{_command_of(error, arguments)} --help", 2)
     except LocalRagError as error:
         return say(f"error: {error}", error.hint, error.exit_code, error if debug else None)
     except Exception as error:
         hint = "" if debug else "the same command with --debug shows where"
         return say(f"error: {type(error).__name__}: {error}", hint, 1, error if debug else None)
+
+
+def _in_plain_words(error: TyperException) -> str:
+    """What the parser says, without the wording of what checks values for it."""
+    errors = getattr(error.__cause__, "errors", None)
+    if errors is not None:
+        details = errors()[0]
+        error.message = f"{mistake_of(details)}, not {details['input']!r}"
+    return error.format_message()
 
 
 def _command_of(error: TyperException, arguments: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from local_rag.cli.options import JsonOption, Listing, delete_old, settings_of
 from local_rag.core.errors import LocalRagError, UsageError
+from local_rag.core.reasons import reason_of
 
 if TYPE_CHECKING:
     from local_rag.graphs.threads import Threads
@@ -83,7 +84,7 @@ def export(
             f"{out} exists already and is not overwritten", hint=f"name another, or: rm {shlex.quote(str(out))}"
         ) from error
     except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror or error}", hint="--out chat.md") from error
+        raise UsageError(f"{out} cannot be written: {reason_of(error)}", hint="--out chat.md") from error
     sources = sorted(sources_of(turns))
     enter(settings_of(None).data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from local_rag.config.settings import Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError
+from local_rag.core.reasons import mistake_of
 from local_rag.text.display import joined
 
 Role = Literal["router", "grader", "generator", "rewriter"]
@@ -298,6 +299,6 @@ def _mistake(error: ValidationError, origin: Mapping[_Path, Path]) -> ConfigErro
     elif first["type"] in ("dict_type", "mapping_type", "model_type"):
         message = f"'{dotted}' must hold 'name: value' lines"
     else:
-        reasons = [details["msg"] for other, details in errors if other[: len(named)] == named]
-        message = f"{dotted}: {' or '.join(dict.fromkeys(reason[0].lower() + reason[1:] for reason in reasons))}"
+        reasons = [mistake_of(details) for other, details in errors if other[: len(named)] == named]
+        message = f"{dotted}: {', or '.join(dict.fromkeys(reasons))}"
     return ConfigError(f"{origin[path]}: {message}", hint=f"the keys are explained at the top of {packaged_file()}")

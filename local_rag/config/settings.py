@@ -22,6 +22,7 @@ from local_rag.config.index_folders import index_folders, index_path, is_same_fo
 from local_rag.config.values import Values
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError
+from local_rag.core.reasons import mistake_of
 
 _DIRS = PlatformDirs("local-rag", appauthor=False)
 ENVIRONMENT = "LOCAL_RAG_"
@@ -64,7 +65,6 @@ class Settings:
         flags |= several(flags.get("index"))
         models, trust = flags.pop("models", None), flags.pop("trust_models_here", None)
         config_folder = _folder(CONFIG_DIR, _DIRS.user_config_dir)
-        data_folder = _folder(DATA_DIR, _DIRS.user_data_dir)
         cache_folder = _folder(CACHE_DIR, _DIRS.user_cache_dir)
         config = config_folder / "config.yaml"
         host = os.environ.get(OLLAMA_HOST, "").strip()
@@ -89,7 +89,7 @@ class Settings:
             values=_validated(merged, origin),
             origin=origin,
             config_folder=config_folder,
-            data_folder=data_folder,
+            data_folder=data_folder(),
             cache_folder=cache_folder,
             models=models or os.environ.get(MODELS) or None,
             trust_models_here=trust,
@@ -132,12 +132,19 @@ class Settings:
         return attrgetter(name)(self.values)  # it interns the names, of which Python remembers thousands else
 
 
+def data_folder() -> Path:
+    """Where indexes, chats and runs lie. Raises ConfigError."""
+    return _folder(DATA_DIR, _DIRS.user_data_dir)
+
+
 def _folder(variable: str, usual: str) -> Path:
     """The folder that a variable names: ~ is the home folder, as in a shell, and quotes do not change that."""
     try:
         return Path(os.environ.get(variable) or usual).expanduser().absolute()
     except RuntimeError as error:  # ~name of nobody
-        raise ConfigError(f"{variable}: {error}", hint=f"name a folder: {variable}=/path/of/a/folder") from error
+        raise ConfigError(
+            f"{variable}: there is no home folder of that name", hint=f"name a folder: {variable}=/path/of/a/folder"
+        ) from error
 
 
 @cache
@@ -199,6 +206,6 @@ def _validated(merged: Mapping[str, Any], origin: Mapping[str, str]) -> Values:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         raise ConfigError(
-            f"{name} = {first['input']!r} ({origin.get(name, '?')}): {first['msg'][0].lower()}{first['msg'][1:]}",
+            f"{name} = {first['input']!r} ({origin.get(name, '?')}): {mistake_of(first)}",
             hint=f"{name}: {known[name]}" if name in known else "local-rag config show lists every setting",
         ) from error

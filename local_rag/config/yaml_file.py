@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from local_rag.core.errors import ConfigError, ConfigUnreadable
+from local_rag.core.reasons import reason_of
 
 LARGEST_FILE = 1_000_000
 """Bytes of a config.yaml, models.yaml or prompts.yaml; a larger one is none."""
@@ -36,10 +37,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
         data = yaml.load(text, _YAML)
     except FileNotFoundError as error:
         raise ConfigError(
-            f"cannot read {path}: {error.strerror}", hint=f"ls {shlex.quote(str(path.parent))}"
+            f"cannot read {path}: {reason_of(error)}", hint=f"ls {shlex.quote(str(path.parent))}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigUnreadable(f"cannot read {path}: {error}", hint=f"ls -l {shlex.quote(str(path))}") from error
+        raise ConfigUnreadable(
+            f"cannot read {path}: {reason_of(error)}", hint=f"ls -l {shlex.quote(str(path))}"
+        ) from error
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond what is read
         raise ConfigError(f"cannot read {path}: {error}", hint=_look(path)) from error
     except yaml.YAMLError as error:

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import cast
 
 from local_rag.core.errors import LocalRagError
+from local_rag.core.reasons import reason_of
 
 GARBAGE = 100_000
 """New objects between two looks for garbage; Python's own number is 700."""
@@ -98,7 +99,7 @@ def _writing() -> Iterator[None]:
     except BrokenPipeError as error:
         raise StreamClosed from error
     except OSError as error:
-        raise LocalRagError(f"the result cannot be written ({error.strerror})") from error
+        raise LocalRagError(f"the result cannot be written ({reason_of(error)})") from error
 
 
 def prepare_streams() -> None:

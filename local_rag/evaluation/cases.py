@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from local_rag.core.errors import UsageError
+from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Source
 
@@ -68,8 +69,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
-        raise UsageError(f"{path} cannot be read: {why}", hint="local-rag eval CASES.jsonl") from error
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="local-rag eval CASES.jsonl") from error
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:

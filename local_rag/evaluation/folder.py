@@ -13,6 +13,7 @@ from typing import Any
 
 from local_rag.core.errors import DiskFull, UsageError
 from local_rag.core.private_files import make_folder, opener, replace_file
+from local_rag.core.reasons import reason_of
 from local_rag.evaluation.cases import Case, line_of, read_cases
 
 MANIFEST, CASES, RECORDS, LOCK = "run.json", "cases.jsonl", "records.jsonl", "run.lock"
@@ -54,7 +55,9 @@ class RunFolder:
         try:
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise UsageError(f"{folder / MANIFEST} cannot be read: {error}", hint="choose another --out") from error
+            raise UsageError(
+                f"{folder / MANIFEST} cannot be read: {reason_of(error)}", hint="choose another --out"
+            ) from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise UsageError(f"{folder} was made by another version of local-rag", hint="choose another --out")
         return cls(folder, manifest, read_cases(folder / CASES), _read_records(folder / RECORDS))
@@ -170,4 +173,4 @@ def _cannot(folder: Path, error: OSError) -> Exception:
             f"no space left for the run in {folder}; what it already holds is kept",
             hint="free some space on that disk, then type the same command again: it continues where it stopped",
         )
-    return UsageError(f"the run cannot be written to {folder}: {error.strerror or error}", hint="choose another --out")
+    return UsageError(f"the run cannot be written to {folder}: {reason_of(error)}", hint="choose another --out")

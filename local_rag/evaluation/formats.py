@@ -11,6 +11,7 @@ from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import UsageError
+from local_rag.core.reasons import reason_of
 from local_rag.evaluation.cases import SHAPE, Case, CaseSet, Target, distinct, read_cases, read_lines
 
 Named = tuple[str, LoadedDocument]
@@ -50,8 +51,9 @@ def _read(path: Path, kind: str, split: str | None) -> Read:
     try:
         return _beir(path, split or SPLIT) if kind == "beir" else FORMATS[kind](path)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"{path} is not in the format {kind}: {what}", hint=f"--format {'|'.join(FORMATS)}") from error
+        raise UsageError(
+            f"{path} is not in the format {kind}: {reason_of(error)}", hint=f"--format {'|'.join(FORMATS)}"
+        ) from error
 
 
 def guess(path: Path) -> str:
@@ -93,7 +95,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="local-rag eval CASES") from error
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="local-rag eval CASES") from error
     except ValueError as error:
         raise UsageError(
             f"{path} is not JSON: {str(error).rpartition(' (char')[0]}", hint="local-rag eval CASES"

@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder
+from local_rag.core.reasons import reason_of
 from local_rag.graphs.thread_saver import ThreadSaver, must_be_ours, translated
 from local_rag.graphs.turns import Turn
 from local_rag.text.display import for_terminal, plural, those_there
@@ -64,7 +65,7 @@ class Threads:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise LocalRagError(
-                f"chats cannot be stored in {path}: {error.strerror or error}", hint=f"ls -l {folder}"
+                f"chats cannot be stored in {path}: {reason_of(error)}", hint=f"ls -l {folder}"
             ) from error
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from local_rag.core.answer import Citation
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.runtime.kept_runs import Runs, run_id
 from local_rag.runtime.recording import NAME
@@ -155,7 +156,7 @@ class FeedbackFolder:
 
     def _cannot(self, what: str, error: OSError) -> LocalRagError:
         where = shlex.quote(str(self.folder))
-        return LocalRagError(f"feedback cannot be {what} {where}: {error.strerror or error}", hint=f"ls -ld {where}")
+        return LocalRagError(f"feedback cannot be {what} {where}: {reason_of(error)}", hint=f"ls -ld {where}")
 
 
 def _of_run(run: KeptRun, good: bool, note: str, expected: str, unanswerable: bool) -> Feedback:

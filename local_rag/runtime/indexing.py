@@ -16,6 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import SyncReport, WebPage
 from local_rag.core.errors import FileSkipped, IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
+from local_rag.core.reasons import reason_of
 from local_rag.index.store.folder import has_database
 from local_rag.runtime.index_request import Request
 from local_rag.runtime.opening import open_embedder, open_index, status_of
@@ -205,8 +206,7 @@ def listed_urls(file: Path) -> list[str]:
     try:
         lines = file.expanduser().read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "is no text in UTF-8"
-        raise UsageError(f"the list {short_path(file)} cannot be read ({why})", hint=hint) from error
+        raise UsageError(f"the list {short_path(file)} cannot be read ({reason_of(error)})", hint=hint) from error
     stripped = [_COMMENT.sub("", line).strip() for line in lines]
     for number, line in enumerate(stripped, start=1):
         if line and not (is_page(line.lower()) and len(line.split()) == 1):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import replace_file
+from local_rag.core.reasons import reason_of
 from local_rag.runtime.kept_run import STATUSES, KeptRun, RunSummary, ends_of_record, whole_record
 from local_rag.runtime.recording import FOLDER, NAME
 from local_rag.text.display import joined
@@ -85,7 +86,7 @@ class Runs:
             return whole_record(path)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LocalRagError(
-                f"the record of the run {run_id(path)} cannot be read: {error}",
+                f"the record of the run {run_id(path)} cannot be read: {reason_of(error)}",
                 hint=f"local-rag runs delete {run_id(path)}",
             ) from error
 
@@ -103,7 +104,7 @@ class Runs:
                     deleted.append(run_id(path))
         except OSError as error:
             raise LocalRagError(
-                f"runs cannot be deleted from {self.folder}: {error.strerror or error}", hint=f"ls -ld '{self.folder}'"
+                f"runs cannot be deleted from {self.folder}: {reason_of(error)}", hint=f"ls -ld '{self.folder}'"
             ) from error
         return deleted
 
@@ -149,7 +150,7 @@ class Runs:
                     )
             except OSError as error:
                 raise LocalRagError(
-                    f"the run {run_id(path)} cannot be written: {error.strerror or error}", hint=f"ls -l '{path}'"
+                    f"the run {run_id(path)} cannot be written: {reason_of(error)}", hint=f"ls -l '{path}'"
                 ) from error
         return len(paths)
 

@@ -23,6 +23,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Done, Event, Note, Step, Token
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.private_files import make_folder
+from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
 from local_rag.runtime.trace_file import Line, event_data, follow, shortened
 
@@ -148,7 +149,7 @@ class _Record:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        self.trouble, self.id = error.strerror or str(error), ""
+        self.trouble, self.id = reason_of(error), ""
         opened = self._handle >= 0
         self.close()
         if opened:

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 
 from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Step
+from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
 
 Line = dict[str, Any]
@@ -45,7 +46,7 @@ class TraceFile:
         try:
             handle = os.open(path, os.O_CREAT | os.O_WRONLY | getattr(os, "O_NONBLOCK", 0), 0o600)
         except OSError as error:
-            raise UsageError(f"the trace cannot be written to {path}: {error.strerror or error}", hint=hint) from error
+            raise UsageError(f"the trace cannot be written to {path}: {reason_of(error)}", hint=hint) from error
         status, why = os.fstat(handle), ""
         if not stat.S_ISREG(status.st_mode):
             why = f"the trace cannot be written to {path}: it is not a regular file"
@@ -69,7 +70,7 @@ class TraceFile:
             self._file.flush()
         except OSError as error:
             raise LocalRagError(
-                f"cannot write to the trace file {self._path}: {error.strerror or error}",
+                f"cannot write to the trace file {self._path}: {reason_of(error)}",
                 hint="ask without --trace-file",
             ) from error
 

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from local_rag.core import errors
 from local_rag.core.errors import LocalRagError
 from local_rag.core.narrowing import OPTIONS
+from local_rag.core.reasons import mistake_of
 from local_rag.index.narrowed import NothingLeft
 from local_rag.text.display import for_terminal, shorten
 
@@ -120,8 +121,5 @@ def invalid(error: ValidationError) -> ApiError:
     name = ".".join(map(str, first["loc"])) or "the request"
     if first["type"] == "extra_forbidden":
         return ApiError(400, "usage", f"there is no parameter {name!r} here", "docs/api.md lists them")
-    message = first["msg"].removeprefix("Value error, ")
     came = "" if first["type"] == "missing" else f", and it is {shorten(repr(first['input']), 80)}"
-    return ApiError(
-        400, "usage", f"{name}: {message[:1].lower()}{message[1:]}{came}", "docs/api.md lists the parameters"
-    )
+    return ApiError(400, "usage", f"{name}: {mistake_of(first)}{came}", "docs/api.md lists the parameters")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from local_rag.core.errors import IndexMissing
+from local_rag.core.reasons import reason_of
 from local_rag.server.endpoints import OfIndex
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_ids import file_id
@@ -97,7 +98,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
                 if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and _is_text(entry.name):
                     yield entry
     except OSError as error:
-        raise ApiError(403, "forbidden", f"this folder cannot be looked into ({error.strerror})") from error
+        raise ApiError(403, "forbidden", f"this folder cannot be looked into ({reason_of(error)})") from error
 
 
 def _is_text(name: str) -> bool:

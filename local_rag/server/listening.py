@@ -16,6 +16,7 @@ from pathlib import Path
 from local_rag.core.address import LOOPBACK, Address, listens
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.reasons import reason_of
 from local_rag.server.sessions import FOLDER, new_token
 
 FURTHER = 20
@@ -102,7 +103,7 @@ def _bound(hosts: Sequence[str], port: int) -> list[socket.socket]:
             for each in bound:
                 each.close()
             if not _is_taken(error):
-                raise UsageError(f"{host} cannot be listened at: {error.strerror}", hint="local-rag serve") from error
+                raise UsageError(f"{host} cannot be listened at: {reason_of(error)}", hint="local-rag serve") from error
             return []
     return bound
 
@@ -149,7 +150,9 @@ def read_password(file: Path | None, host: str) -> str:
         password = file.read_text(encoding="utf-8").strip()
         mode = file.stat().st_mode
     except (OSError, ValueError) as error:
-        raise UsageError(f"the password file {file} cannot be read: {error}") from error
+        raise UsageError(
+            f"the password file {file} cannot be read: {reason_of(error)}", hint=f"ls -l {shlex.quote(str(file))}"
+        ) from error
     if sys.platform != "win32" and mode & 0o077:
         raise UsageError(f"others can read the password file {file}", hint=f"chmod 600 {shlex.quote(str(file))}")
     if len(password) < LEAST_PASSWORD:

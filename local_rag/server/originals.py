@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
 from local_rag.index.sync.file_state import file_state, looks_unchanged
@@ -79,7 +80,7 @@ class Originals:
                 raise ApiError(404, "no_original", "there is no regular file any more under this name")
             return Original(real, self._changed(row, real, status))
         except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
-            why = getattr(error, "strerror", None) or "a link leads in a circle"
+            why = reason_of(error) if isinstance(error, OSError) else "a link leads in a circle"
             message = f"the file cannot be opened any more ({why}); its text is stored"
             raise ApiError(404, "no_original", message, "local-rag index   brings the index up to date") from error
 
@@ -114,4 +115,5 @@ def original_or_why(place: Place, listing: FileListing, path: str) -> tuple[Orig
     try:
         return original_of(place, listing, path), ""
     except ApiError as error:
-        return None, f"{str(error)[:1].upper()}{str(error)[1:]}."
+        update = " Bring the index up to date to see what is there now." if error.hint else ""
+        return None, f"{str(error)[:1].upper()}{str(error)[1:]}.{update}"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import anyio.to_thread
 from starlette.responses import JSONResponse, Response
 
+from local_rag.core.reasons import reason_of
 from local_rag.core.serialization import to_plain
 from local_rag.index.sync.regular_file import open_regular
 from local_rag.server.endpoints import File, SignedIn
@@ -60,7 +61,7 @@ class OpenFile(Response):
         try:
             self._file = open_regular(path)
         except OSError as error:
-            raise NotFound(f"the file cannot be opened any more ({error.strerror or error})") from error
+            raise NotFound(f"the file cannot be opened any more ({reason_of(error)})") from error
         self._size = os.fstat(self._file.fileno()).st_size
         super().__init__(media_type=media_type, headers={**headers, "Content-Length": str(self._size)})
 

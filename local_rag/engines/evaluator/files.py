@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from local_rag.config.models import EvaluatorSpec, Models, packaged_file
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.core.readings import Calibration
+from local_rag.core.reasons import mistake_of, reason_of
 from local_rag.engines.evaluator import calibration
 from local_rag.index.embed import encoders, weights
 
@@ -189,5 +190,7 @@ def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
 def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc'])) or CONFIG}: {first['msg'][0].lower()}{first['msg'][1:]}"
-    return str(error)
+        return f"{'.'.join(map(str, first['loc'])) or CONFIG}: {mistake_of(first)}"
+    if isinstance(error, OSError) and error.filename:
+        return f"{Path(error.filename).name}: {reason_of(error)}"
+    return reason_of(error)

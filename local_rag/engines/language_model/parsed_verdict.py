@@ -13,6 +13,7 @@ from typing import Generic
 from pydantic import ValidationError
 
 from local_rag.core.critique import SUPPORT, USEFULNESS
+from local_rag.core.reasons import mistake_of
 from local_rag.engines.language_model import prompts, schemas
 from local_rag.engines.language_model.context_window import Message
 from local_rag.engines.language_model.replies import Reply
@@ -92,4 +93,4 @@ def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        return None, f"{where + ': ' if where else ''}{first['msg']} (it was {shorten(repr(first['input']), 80)})"
+        return None, f"{where + ': ' if where else ''}{mistake_of(first)} (it was {shorten(repr(first['input']), 80)})"

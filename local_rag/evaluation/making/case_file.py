@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local_rag.core.errors import DiskFull, UsageError
+from local_rag.core.reasons import reason_of
 from local_rag.evaluation.cases import Case, line_of, read_cases
 from local_rag.evaluation.folder import append_line
 from local_rag.evaluation.making.proposals import named, same
@@ -51,6 +52,6 @@ class CaseFile:
         except OSError as error:
             name = short_path(self.path)
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise DiskFull(f"cannot write to {name}: {error.strerror}; what was stored before is kept") from error
-            raise UsageError(f"{name} cannot be written: {error.strerror}", hint="choose another file") from error
+                raise DiskFull(f"cannot write to {name}: {reason_of(error)}; what was stored before is kept") from error
+            raise UsageError(f"{name} cannot be written: {reason_of(error)}", hint="choose another file") from error
         self.cases.append(case)

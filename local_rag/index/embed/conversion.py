@@ -24,6 +24,7 @@ from typing import Literal
 from local_rag.config.settings import CACHE_DIR
 from local_rag.core import child_process, process
 from local_rag.core.private_files import make_folder, replace_file
+from local_rag.core.reasons import reason_of
 from local_rag.index.embed import weights
 from local_rag.index.embed.room import free_bytes, take_room
 from local_rag.text.display import format_bytes
@@ -140,7 +141,7 @@ def convert(folder: Path, converter: str, model: Path, longest: int, base: Path 
             take_room(draft, size)
         return _adopted(draft, folder, reply)
     except OSError as error:
-        why = f"{folder.parent} cannot be written ({error.strerror or error})"
+        why = f"{folder.parent} cannot be written ({reason_of(error)})"
         if error.errno in _NO_ROOM:
             why = f"{folder.parent} has no room for it ({format_bytes(size)} are needed)"
         return Conversion(folder, why=why, passing=True)

@@ -53,7 +53,7 @@ def measured(path: Path) -> zipfile.ZipFile:
         raise
     except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
         archive.close()
-        raise FileSkipped(f"is damaged ({error})") from error
+        raise FileSkipped("is damaged (a part of it cannot be unpacked)") from error
     return archive
 
 
@@ -99,7 +99,7 @@ def load_docx(path: Path) -> ParsedFile:
         try:
             converted = mammoth.convert_to_html(file, convert_image=no_pictures, style_map=styles)
         except (KeyError, AttributeError, TypeError, ValueError, OSError) as error:
-            raise FileSkipped(f"is damaged ({type(error).__name__} while reading it as Word)") from error
+            raise FileSkipped("is damaged (it cannot be read as Word)") from error
     builder = html_text_of(clean(converted.value))
     text = builder.text.removesuffix("↑")
     lost = any("}oMath" in message.message for message in converted.messages)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
+from local_rag.core.reasons import reason_of
 from local_rag.index.name_words import name_date
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.dates import iso_date
@@ -129,7 +130,7 @@ def load(path: Path, password: str = "") -> ParsedFile:
             return _dated(checked(load_pdf(path, password)), path)
         return _dated(checked(load_it(path) if load_it else _unknown(path)), path)
     except OSError as error:
-        raise FileSkipped(f"cannot be opened ({error.strerror or error})") from error
+        raise FileSkipped(f"cannot be opened ({reason_of(error)})") from error
 
 
 def _dated(file: ParsedFile, path: Path) -> ParsedFile:

@@ -25,6 +25,7 @@ from pydantic import TypeAdapter
 
 from local_rag.core import cancel, child_process
 from local_rag.core.errors import FileSkipped
+from local_rag.core.reasons import reason_of
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes
@@ -149,7 +150,7 @@ def _refuse(path: Path) -> None:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise FileSkipped("is a link that leads in a circle") from error
-        raise FileSkipped(f"cannot be opened ({error.strerror or error})", passing=True) from error
+        raise FileSkipped(f"cannot be opened ({reason_of(error)})", passing=True) from error
     if not stat.S_ISREG(status.st_mode):
         raise FileSkipped("is not a regular file")
     refuse_large(path, status.st_size)

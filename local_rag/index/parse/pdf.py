@@ -154,7 +154,7 @@ def _read_by_pypdf(path: Path, password: str) -> tuple[Properties, list[Page]]:
     except FileSkipped:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
-        raise FileSkipped(f"is damaged ({type(error).__name__}: neither pdfium nor pypdf can open it)") from error
+        raise FileSkipped("is damaged (it cannot be opened as a PDF)") from error
     return properties, pages
 
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from local_rag.core.reasons import reason_of
 from local_rag.index.store.schema import Root
 from local_rag.index.sync.gitignore import Patterns
 from local_rag.index.sync.regular_file import read_start
@@ -90,8 +91,9 @@ def _rule(folder: Path, name: str, home: Path | None) -> _Rule:
     try:
         lines = [line.removesuffix("\r") for line in _text(folder / name, home).split("\n")]
     except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
-        why = (isinstance(error, OSError) and error.strerror) or error
-        raise UnusableIgnoreFileError(f"{name} in it cannot be used ({why}): mend or delete that file") from error
+        raise UnusableIgnoreFileError(
+            f"{name} in it cannot be used ({reason_of(error)}): mend or delete that file"
+        ) from error
     if len(lines) > MAX_LINES or max(map(len, lines)) > MAX_LINE:
         raise UnusableIgnoreFileError(
             f"{name} in it cannot be used (up to {MAX_LINES:,} lines of {MAX_LINE:,} characters are read):"

@@ -12,6 +12,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped
 from local_rag.core.protocols import Embedder
+from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.parse.passwords import Passwords
@@ -116,7 +117,7 @@ def _load_file(path: str, root: str, reader: Reader) -> LoadedFile | SameFile | 
     try:
         row = fingerprinted(path, root)
     except OSError as error:
-        return UnreadFile(path, f"cannot be opened ({error.strerror or error})", closed=True)
+        return UnreadFile(path, f"cannot be opened ({reason_of(error)})", closed=True)
     except FileSkipped as error:
         return _unread(path, error)
     same = None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped
+from local_rag.core.reasons import reason_of
 from local_rag.index.parse.loaders import loader
 from local_rag.index.store.schema import Root
 from local_rag.index.sync.ignore_rules import Rules, UnusableIgnoreFileError
@@ -272,4 +273,4 @@ def _is_link(entry: os.DirEntry[str]) -> bool:
 def _why(error: Exception) -> str:
     if isinstance(error, UnusableIgnoreFileError):
         return str(error)
-    return f"cannot be read ({error.strerror or error})" if isinstance(error, OSError) else f"cannot be read ({error})"
+    return f"cannot be read ({reason_of(error)})"

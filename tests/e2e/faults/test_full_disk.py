@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 
@@ -121,9 +120,9 @@ def test_what_is_exported_to_a_full_disk_says_so(world, commands, disk):
         ("ask", QUESTIONS[0], "--trace-file", str(disk.folder / "trace.jsonl")),
     ):
         done = commands.run(*arguments)
-        assert done.code != 0 or "No space" in done.err
+        assert done.code != 0 or NO_ROOM in done.err
         assert "Traceback" not in done.err
-        assert os.strerror(errno.ENOSPC) in done.err or NO_ROOM in done.err, done.err
+        assert NO_ROOM in done.err, done.err
 
 
 @pytest.mark.parametrize("size", [0, 1_000, 4_096, 8_192, 20_000, 40_000, 70_000, 100_000])

@@ -128,11 +128,11 @@ WRONG = [
         "local-rag ask QUESTION --in FILE",
     ),
     (["search", "what " * 8_000], 2, "at most 4,000 characters", "--in FILE"),
-    (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag)", "the graph that answers"),
+    (["ask", "x", "--graph", "raptor"], 2, "graph = 'raptor' (flag): expected plain, ", "the graph that answers"),
     (["ask", "x", "--engine", "gpt"], 2, "engine = 'gpt' (flag)", "the engine that grades"),
-    (["ask", "x", "--k", "0"], 2, "k = 0 (flag)", "passages retrieved"),
+    (["ask", "x", "--k", "0"], 2, "k = 0 (flag): expected 1 or more", "passages retrieved"),
     (["search", " "], 2, "the query is empty", "local-rag search"),
-    (["ask", "x", "--k", "four"], 2, "Invalid value for '--k'", "local-rag ask --help"),
+    (["ask", "x", "--k", "four"], 2, "'--k': expected a whole number, not 'four'", "local-rag ask --help"),
     (["ask", "x", "--nonsense"], 2, "No such option: --nonsense", "local-rag ask --help"),
     (["ask", "x", "--index", "nothing-here"], 1, "nothing-here", "local-rag index"),
     (["ask", "x", "--index", "a b"], 2, "an index is a name of letters", "--index"),
@@ -266,7 +266,7 @@ def test_the_data_folder_may_be_named_from_home(here, capsys, monkeypatch, tmp_p
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", "~nobody-of-that-name/data")
     assert run(["status"]) == 2
-    assert "LOCAL_RAG_DATA_DIR: Could not determine home directory" in capsys.readouterr().err
+    assert "LOCAL_RAG_DATA_DIR: there is no home folder of that name" in capsys.readouterr().err
 
 
 def test_status_needs_no_embedder_that_is_there(here, capsys, monkeypatch):

@@ -150,12 +150,12 @@ def test_cases_without_places_cannot_be_ranked(here, capsys, tmp_path):
         (["eval", "mine.jsonl", "--corpus", "--index", "a"], "cannot name another", "leave one"),
         (
             ["eval", "mine.jsonl", "--limit", "0"],
-            "Input should be greater than or equal to 1",
+            "expected 1 or more, not",
             "local-rag eval run --help",
         ),
         (
             ["eval", "mine.jsonl", "--depth", "9"],
-            "Input should be greater than or equal to 10",
+            "expected 10 or more, not",
             "local-rag eval run --help",
         ),
         (["eval", "mine.jsonl", "--retrieval-only", "--judge", "m"], "--judge has no effect", "leave one"),

@@ -280,7 +280,7 @@ def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys, tmp_path)
     [
         (["--limit", "12"], "at least 10 cases with an answer"),
         (["--keep", "1.5"], "share above 0"),
-        (["--limit", "0"], "greater than or equal to 1"),
+        (["--limit", "0"], "expected 1 or more"),
         (["--corpus", "--index", "x"], "cannot name another"),
         (["--picture", "/no/such/folder/x.png"], "no folder"),
         (["--picture", "plot.doc"], "ends in .png"),

@@ -245,7 +245,8 @@ def test_a_file_that_changed_says_so_and_one_that_is_gone_keeps_its_text(client,
     assert spread["changed"] and spread["placed"] and "has changed since it was indexed" in spread["why"]
     (notes / "plan.md").unlink()
     spread = quoted(client, notes / "plan.md", "The greenhouse costs 4,200 euros.")
-    assert spread["placed"] and spread["original"] == "" and "cannot be opened any more" in spread["why"]
+    assert spread["placed"] and spread["original"] == "" and "there is no such file" in spread["why"]
+    assert spread["why"].endswith("Bring the index up to date to see what is there now.")
     (notes / "lease.pdf").unlink()
     spread = quoted(client, notes / "lease.pdf", QUOTE, document=1)
     assert spread["image"] is None and spread["placed"] and marked(spread) == [QUOTE]

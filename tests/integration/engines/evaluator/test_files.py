@@ -60,13 +60,13 @@ def other_heads(folder):
 DAMAGE = {
     "no weights": (lambda folder: (folder / files.WEIGHTS).unlink(), "not on this machine", "note"),
     "cut weights": (cut, "damaged or others: SHA-256", "bad"),
-    "no config": (lambda folder: (folder / "config.json").unlink(), "No such file", "bad"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), "config.json: there is no such file", "bad"),
     "no JSON": (
         lambda folder: rewrite(folder / "config.json", b"{"),
-        "config.json: invalid JSON",
+        "config.json: expected JSON",
         "bad",
     ),
-    "another format": (lambda folder: changed(folder, format=2), "format: input should be 1", "bad"),
+    "another format": (lambda folder: changed(folder, format=2), "format: expected 1", "bad"),
     "other heads": (lambda folder: changed(folder, heads=["span"]), "heads", "bad"),
     "another base": (
         lambda folder: changed(folder, base={"sha256": "0" * 64}),
@@ -82,10 +82,14 @@ DAMAGE = {
     "weights without heads": (other_heads, "evaluator.safetensors has no tensor relevance.weight", "bad"),
     "a calibration with a key less": (
         lambda folder: rewrite(folder / "calibration.json", b'{"bias": 0.5}'),
-        "span: field required",
+        "span: expected a value",
         "bad",
     ),
-    "no calibration": (lambda folder: (folder / "calibration.json").unlink(), "No such file", "bad"),
+    "no calibration": (
+        lambda folder: (folder / "calibration.json").unlink(),
+        "calibration.json: there is no such",
+        "bad",
+    ),
 }
 
 

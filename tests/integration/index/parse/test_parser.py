@@ -99,7 +99,7 @@ def test_headings_pages_and_hints_survive_the_pipe(parser, tmp_path):
 def test_what_is_no_file_is_skipped_without_a_worker(tmp_path):
     with Parser() as parser:
         assert reason(parser, tmp_path) == "is not a regular file"
-        assert reason(parser, tmp_path / "gone.txt") == "cannot be opened (No such file or directory)"
+        assert reason(parser, tmp_path / "gone.txt") == "cannot be opened (there is no such file or folder)"
         with (tmp_path / "large.txt").open("wb") as file:
             file.truncate(500_000_001)
         assert reason(parser, tmp_path / "large.txt") == "is 500.0 MB large, up to 500.0 MB are read"

@@ -383,7 +383,7 @@ class TestLists:
             (b"file:///etc/passwd", "line 1"),
             (b"# nothing\n\n", "names no URL"),
             (b"\xff\xfe\x00", "no text in UTF-8"),
-            (None, "No such file"),
+            (None, "there is no such file"),
         ],
     )
     def test_a_bad_list_is_refused_before_anything_is_fetched(self, tmp_path, content, said):
