@@ -18,7 +18,7 @@ from local_rag.config.machine import total_memory
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import Check
-from local_rag.index.store.folder import DATABASE
+from local_rag.index.store.folder import DATABASE, index_name
 from local_rag.text.display import format_bytes, joined, plural, short_path, waiting_line
 
 SET_UP = "python3 scripts/quickstart.py"
@@ -217,9 +217,9 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
     for note in earlier:
-        yield Check("version", "note", note, f"local-rag index --index {shlex.quote(str(status.path))}")
+        yield Check("version", "note", note, f"local-rag index --index {index_name(status.path)}")
     if waiting := waiting_line(status.embedded, status.chunks):
-        yield Check("embedded", "note", waiting, f"local-rag index --index {shlex.quote(str(status.path))}")
+        yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
     if not codes_are_whole:
         yield Check(
             "vectors",
@@ -227,7 +227,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
             "the file that finds near vectors was damaged; it is made anew",
         )
     if not forgotten:
-        which = shlex.quote(str(status.path))
+        which = index_name(status.path)
         details = "bytes of what was removed are still in its files: a reader or a stop held that up"
         yield Check("forgetting", "note", details, f"local-rag index --index {which}")
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")

@@ -19,7 +19,7 @@ from local_rag.index.index import Index
 from local_rag.index.narrowed import NothingLeft
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.status import IndexStatus
-from local_rag.index.store.folder import quoted
+from local_rag.index.store.folder import index_name
 from local_rag.index.store.schema import IndexedFile, Passage, Stored
 from local_rag.text.words import content_stems
 
@@ -164,7 +164,7 @@ class JointIndex:
     def waiting_notes(self) -> list[str]:
         """As `Index.waiting_notes`, with the name of the index and the command that embeds the rest."""
         return [
-            f"{name}: {line}: local-rag index --index {quoted(index.path)}"
+            f"{name}: {line}: local-rag index --index {index_name(index.path)}"
             for name, index in self._indexes.items()
             for line in index.waiting_notes()
         ]

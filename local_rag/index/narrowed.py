@@ -198,4 +198,4 @@ def _nothing(store: Store, message: str) -> NothingLeft:
 
 
 def _command(store: Store, name: str) -> str:
-    return f"local-rag {name} --index {folder.quoted(store.folder)}"
+    return f"local-rag {name} --index {folder.index_name(store.folder)}"

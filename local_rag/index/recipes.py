@@ -43,7 +43,7 @@ def check_same(store: Store, wanted: Recipe) -> None:
         raise IndexMismatch(
             f"the index at {store.folder} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
             f"not with '{wanted.embedder}' ({wanted.fingerprint})",
-            hint=f"local-rag index --reembed --index {folder.quoted(store.folder)}",
+            hint=f"local-rag index --reembed --index {folder.index_name(store.folder)}",
         )
 
 

@@ -29,7 +29,9 @@ more exact, and takes 17 s for 1,000,000 passages."""
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """`bytes` is on disk, with caches; `last_sync` is ISO 8601 in UTC, "" before the first; sizes are in tokens.
+    """`bytes` is on disk, with caches; sizes are in tokens.
+
+    `last_sync` is when text or vectors were stored last, ISO 8601 in UTC, "" before the first.
 
     Of the `chunks` that many are `embedded`; the others are matched by their words only, until the next sync.
     `text_pace` and `embedding_pace` are those of the last run of each phase, in passages per second, 0 where there was
@@ -127,5 +129,5 @@ def catalog(store: Store) -> Catalog:
 def upgrade_notes(store: Store) -> Iterator[str]:
     """That an earlier version made the index, and what brings it up to date, in a line; nothing where none did."""
     if store.read(upgrade.is_due):
-        command = f"local-rag index --index {folder.quoted(store.folder)}"
+        command = f"local-rag index --index {folder.index_name(store.folder)}"
         yield f"this index was made by an earlier version; the next `{command}` brings it up to date in place"

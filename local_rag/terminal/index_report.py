@@ -17,7 +17,16 @@ from local_rag.index.store.schema import Root
 from local_rag.index.sync.walk import NOT_THERE
 from local_rag.terminal.console import PlainTable
 from local_rag.text.description import kinds_in_words
-from local_rag.text.display import for_terminal, format_bytes, joined, on_one_line, plural, short_path, shorten
+from local_rag.text.display import (
+    for_terminal,
+    format_bytes,
+    joined,
+    on_one_line,
+    plural,
+    short_path,
+    shorten,
+    waiting_line,
+)
 
 _SHOWN = 10
 """Paths that are listed under one reason; beyond that folders are, or a count."""
@@ -157,12 +166,15 @@ def status_table(status: IndexStatus, runtime: str, command: str = "local-rag in
 def _embedded(status: IndexStatus, command: str) -> str:
     if status.embedded >= status.chunks:
         return "all passages" if status.chunks else "nothing to embed"
-    share = 100 * status.embedded // status.chunks
-    line = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded ({share} %)"
+    line = waiting_line(status.embedded, status.chunks)
+    if status.embedded:
+        share = 100 * status.embedded // status.chunks
+        count = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded ({share} %)"
+        line = f"{count}; the others are found by their words only"
     left = ""
     if status.seconds_left is not None:
         left = f"\n{time_left(status.seconds_left)} at the pace of the last run ({_pace(status.embedding_pace)})"
-    return f"{line}; the others are found by their words only{left}\n{command}"
+    return f"{line}{left}\n{command}"
 
 
 def _vectors(status: IndexStatus) -> str:

@@ -144,4 +144,6 @@ def waiting_line(embedded: int, chunks: int) -> str:
         return ""
     if chunks == 1:
         return "the one passage is not embedded; it is found by its words only"
+    if not embedded:
+        return f"none of {plural(chunks, 'passage')} is embedded; all are found by their words only"
     return f"{embedded:,} of {plural(chunks, 'passage')} are embedded; the others are found by their words only"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
 from local_rag.index.store import schema, writes
-from local_rag.index.store.folder import DATABASE, DRAFT, our_files, quoted, sides
+from local_rag.index.store.folder import DATABASE, DRAFT, index_name, our_files, sides
 from local_rag.index.store.schema import Recipe
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Connection:
         if mode == "ro" and not _side(folder, "-shm").exists():
             raise LocalRagError(
                 f"the last changes of the index at {folder} are still beside it, and cannot be read without writing",
-                hint=f"let somebody who may write there type: local-rag status --index {quoted(folder)}",
+                hint=f"let somebody who may write there type: local-rag status --index {index_name(folder)}",
             )
         uri = f"{(folder / DATABASE).absolute().as_uri()}?mode={mode}"
         db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)

@@ -17,7 +17,7 @@ from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, LocalRagErr
 from local_rag.index.store import checks, reads
 from local_rag.index.store.checks import is_index
 from local_rag.index.store.connection import Connection
-from local_rag.index.store.folder import DATABASE, anew, quoted, rebuild
+from local_rag.index.store.folder import DATABASE, anew, index_name, quoted, rebuild
 from local_rag.text.display import plural
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
@@ -49,7 +49,7 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
     if str(error).startswith("Could not decode to UTF-8"):  # it quotes the text
         return IndexDamaged(
             f"the index at {folder} holds text that is not UTF-8",
-            hint=f"local-rag doctor --deep --index {quoted(folder)}",
+            hint=f"local-rag doctor --deep --index {index_name(folder)}",
         )
     if code in _DAMAGE:
         in_words = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
@@ -60,7 +60,7 @@ def _translated(folder: Path, error: sqlite3.Error | OSError) -> LocalRagError:
             f"you have no permission to {'write' if may_read else 'read'} the index at {folder}",
             hint="make that folder yours, or put the index elsewhere: --index PATH",
         )
-    hint = f"local-rag doctor --index {quoted(folder)}"
+    hint = f"local-rag doctor --index {index_name(folder)}"
     return LocalRagError(f"the index at {folder} cannot be used: {error}", hint=hint)
 
 
@@ -105,13 +105,13 @@ def mendable(folder: Path, finding: str) -> IndexDamaged:
     """The error for vectors or words that are gone or wrong: they are made anew from the stored text."""
     return IndexDamaged(
         f"the index at {folder} is damaged: {finding}",
-        hint=f"local-rag index --reembed --index {quoted(folder)}",
+        hint=f"local-rag index --reembed --index {index_name(folder)}",
     )
 
 
 def changed(folder: Path, paths: Sequence[str]) -> IndexDamaged:
     """The error for files whose stored text is not what was stored: they are read again."""
-    which = quoted(folder)
+    which = index_name(folder)
     return IndexDamaged(
         f"the index at {folder} holds text that has changed in {plural(len(paths), 'file')}, such as {paths[0]}",
         hint=f"local-rag remove {' '.join(map(quoted, paths))} --index {which} && local-rag index --index {which}",
@@ -121,5 +121,5 @@ def changed(folder: Path, paths: Sequence[str]) -> IndexDamaged:
 def _unchecked(folder: Path, why: str) -> LocalRagError:
     return IndexDamaged(
         f"the index at {folder} could not be read ({why}), nor checked without writing there",
-        hint=f"let somebody who may write there type: local-rag doctor --index {quoted(folder)}",
+        hint=f"let somebody who may write there type: local-rag doctor --index {index_name(folder)}",
     )

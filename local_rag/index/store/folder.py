@@ -84,18 +84,25 @@ def delete_other_vectors(folder: Path, token: str) -> None:
 
 def rebuild(folder: Path, roots: Iterable[str] = ()) -> str:
     """The command that makes a damaged index anew."""
-    return f"local-rag remove --index {quoted(folder)} && {anew(folder, roots)}"
+    return f"local-rag remove --index {index_name(folder)} && {anew(folder, roots)}"
 
 
 def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
     """The command that makes an index in a folder."""
     paths = " ".join(map(shlex.quote, roots)) or "PATH…"
-    return f"local-rag index {paths}{options} --index {quoted(folder)}"
+    return f"local-rag index {paths}{options} --index {index_name(folder)}"
 
 
 def beside(folder: Path, which: str) -> Path:
     """The folder of another index, next to this one."""
     return folder.with_name(f"{folder.name}-{which}")
+
+
+def index_name(folder: Path) -> str:
+    """How `--index` names the index in a folder, as it is typed into a shell: by its name, or by the path elsewhere."""
+    from local_rag.config.settings import data_folder
+
+    return quoted(folder.name if folder.parent == data_folder() / "indexes" else folder)
 
 
 def quoted(path: Path | str) -> str:

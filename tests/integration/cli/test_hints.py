@@ -91,6 +91,7 @@ def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
     hint = shown[-1].removeprefix("hint: ")
     assert shown[-1] != hint and shown[-2].startswith("error: ")
     for typed in hint.replace("NAME", "other").split(" && "):
+        assert not typed.endswith("indexes/default"), "a name is shorter"
         words = shlex.split(typed.replace("PATH…", ".").replace("FOLDER", ".").replace("…", shlex.join(command[:2])))
         assert words[0] == "local-rag"
         code = run(words[1:])

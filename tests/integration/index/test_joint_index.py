@@ -158,7 +158,7 @@ def test_headers_of_several_versions_are_mixed_and_each_index_says_what_waits(tm
         db.close()
         assert joint.header_version() == MIXED
         (line,) = joint.waiting_notes()
-        assert line.startswith("old: 0 of ") and line.endswith(f": local-rag index --index {tmp_path / 'old'}")
+        assert line.startswith("old: none of ") and line.endswith(f": local-rag index --index {tmp_path / 'old'}")
         with pytest.raises(UsageError, match="no indexed file matches 'nosuch'") as caught:
             joint.search("oars", 3, within=["nosuch"])
         hints = [f"local-rag files --index {tmp_path / name}" for name in ("new", "old")]

@@ -6,7 +6,7 @@ from local_rag.core.answer import Conflict, Position
 from local_rag.core.documents import Catalog
 from local_rag.runtime.export import conflict_line, position_date
 from local_rag.text.description import summary
-from local_rag.text.display import local_iso, local_time, those_there
+from local_rag.text.display import local_iso, local_time, those_there, waiting_line
 
 
 def test_the_kinds_that_are_not_named_are_counted():
@@ -32,3 +32,9 @@ def test_sides_of_the_same_day_are_in_no_order(other, ordered):
 def test_what_there_is_instead_is_said_of_any_number():
     there = [those_there(names) for names in ([], ["a"], ["a", "b", "c"])]
     assert there == ["there are none yet", "there is only a", "there are a, b and c"]
+
+
+def test_what_waits_for_its_vector_is_counted():
+    lines = [waiting_line(0, 1457), waiting_line(3, 1457), waiting_line(9, 9)]
+    assert lines[0] == "none of 1,457 passages is embedded; all are found by their words only"
+    assert lines[1:] == ["3 of 1,457 passages are embedded; the others are found by their words only", ""]
