@@ -17,23 +17,6 @@ from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransforme
 SPEC = load_models(Settings.load()).embedder("minilm")
 
 
-def test_making_one_loads_nothing_and_loading_says_nothing():
-    code = """
-import sys
-from local_rag.config.settings import Settings
-from local_rag.index.embed.embedder import SentenceTransformerEmbedder
-from local_rag.config.models import load_models
-embedder = SentenceTransformerEmbedder(load_models(Settings.load()).embedder("minilm"))
-assert embedder.fingerprint and embedder.window == 254 and len(embedder.token_ends("two words " * 500)) == 1000
-assert "torch" not in sys.modules and "transformers" not in sys.modules
-embedder.embed_documents(["word " * 2000])
-import os
-assert not {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"} & set(os.environ), "the environment is the caller's"
-"""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_its_vectors_are_those_of_sentence_transformers(converted):
     reference = SentenceTransformerEmbedder(SPEC).embed_documents(TEXTS)
     plain = SentenceTransformerEmbedder(SPEC, converted)

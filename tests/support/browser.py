@@ -94,6 +94,16 @@ class Tab:
             for node in violation["nodes"]
         ]
 
+    def axe_everywhere(self, *widths: int) -> list[str]:
+        """The same at each of these widths, in light and in dark colours; the last width stays."""
+        found = []
+        for width in widths:
+            self.page.set_viewport_size({"width": width, "height": 800})
+            for scheme in ("light", "dark"):
+                self.page.emulate_media(color_scheme=scheme)
+                found += [f"{width} {scheme}: {line}" for line in self.axe()]
+        return found
+
 
 class Browser:
     """A Chromium without a window; each tab has cookies and storage of its own, unless it is opened beside another."""
