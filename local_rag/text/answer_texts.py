@@ -92,7 +92,7 @@ class AnswerTexts:
     not_verified: str
 
     may_answer: str
-    holds_answer: str
+    unsure: str
     about_the_matter: str
     about_something_else: str
 
@@ -195,7 +195,7 @@ ENGLISH = AnswerTexts(
     record="a record, written out as text",
     not_verified="not verified",
     may_answer="it may answer: {span!r}",
-    holds_answer="it holds the answer",
+    unsure="the model is not sure whether {span!r} answers the question",
     about_the_matter="it is about the matter and does not say the answer",
     about_something_else="it is about something else",
     names_author="{file} names {value} as its author.",
@@ -289,7 +289,7 @@ GERMAN = AnswerTexts(
     record="ein Datensatz, als Text ausgeschrieben",
     not_verified="nicht bestätigt",
     may_answer="sie antwortet vielleicht: {span!r}",
-    holds_answer="sie enthält die Antwort",
+    unsure="das Modell ist nicht sicher, ob {span!r} die Frage beantwortet",
     about_the_matter="sie handelt davon und sagt die Antwort nicht",
     about_something_else="sie handelt von etwas anderem",
     names_author="{file} nennt {value} als Verfasser.",

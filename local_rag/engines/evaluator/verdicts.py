@@ -12,15 +12,21 @@ from local_rag.core.usage import Usage
 from local_rag.core.verdicts import Relevance, RelevanceLabel
 from local_rag.engines.evaluator.topics import question_to_read
 from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
+from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Evaluator
 
+SURE = 0.5
+"""Probability of a passage from which its short answer is called one."""
+SHORTEST = 60
+"""Characters of a short answer in a verdict."""
+
 
 def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]) -> list[Relevance]:
-    """A verdict for each passage: its calibrated score, and as a reason the class that it is in.
+    """A verdict for each passage: its calibrated score, and why.
 
     Relevant is what reaches `calibration.reads`. The first carries the seconds of all. Raises what `read` does.
     """
@@ -34,14 +40,14 @@ def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]
 
 def _verdict(reading: Reading, least: float, texts: AnswerTexts) -> Relevance:
     label: RelevanceLabel = "relevant" if reading.answerable >= least else "irrelevant"
-    return Relevance(label, reading.answerable, _class(reading, texts))
+    return Relevance(label, reading.answerable, explained(reading, texts))
 
 
-def _class(reading: Reading, texts: AnswerTexts) -> str:
-    """What the evaluator takes a passage for, in words."""
-    classes = {
-        texts.about_something_else: reading.other,
-        texts.about_the_matter: reading.about,
-        texts.holds_answer: reading.present,
-    }
-    return max(classes, key=lambda name: classes[name])
+def explained(reading: Reading, texts: AnswerTexts) -> str:
+    """What the evaluator takes a passage for, in words. Below one half its short answer is no answer, and not shown as
+    one: the passage may be named beside a refusal.
+    """
+    if reading.spans and reading.present >= max(reading.about, reading.other):
+        text = texts.may_answer if reading.answerable >= SURE else texts.unsure
+        return text.format(span=shorten(reading.spans[0].text, SHORTEST))
+    return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else

@@ -15,9 +15,10 @@ from local_rag.core import cancel
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
 from local_rag.engines.evaluator.topics import question_to_read
+from local_rag.engines.evaluator.verdicts import SHORTEST, explained
 from local_rag.engines.extractive import answer_kind, questions
 from local_rag.engines.extractive.quotes import Quote, as_written, quotes
-from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
+from local_rag.text.answer_texts import OF_QUESTION, texts_for
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.parts import stored
@@ -38,8 +39,6 @@ MARGIN = 2.0
 """Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
 USEFUL, SURE = 0.5, 0.8
 """Probabilities of the right answer from which a text has usefulness 4 and 5; below it is shown as doubtful (3)."""
-SHORTEST = 60
-"""Characters of a short answer in a verdict."""
 
 
 class Reader:
@@ -55,7 +54,7 @@ class Reader:
         """For each document the probability that it holds the answer, and why, in the language of the question."""
         readings, texts = self._read(question, documents), texts_for(OF_QUESTION, question)
         return [
-            Relevance(label, round(reading.answerable, 4), _why(reading, texts))
+            Relevance(label, round(reading.answerable, 4), explained(reading, texts))
             for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
         ]
 
@@ -130,12 +129,6 @@ def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[
     behind = math.inf if answer_kind.takes_several(question) else BEHIND
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
-
-
-def _why(reading: Reading, texts: AnswerTexts) -> str:
-    if reading.spans and reading.present >= max(reading.about, reading.other):
-        return texts.may_answer.format(span=shorten(reading.spans[0].text, SHORTEST))
-    return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else
 
 
 def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote | None:

@@ -26,7 +26,7 @@ QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
 WEB = "The web says that the plan costs 900 euros. [1]"
 FULLY = '{"s": "fully"}'
-ABOUT, PRESENT = "it is about something else", "it holds the answer"
+ABOUT, PRESENT = "it is about something else", "it may answer: {!r}"
 GOOD, UNSUPPORTED, USELESS = '{"s": "fully", "u": 5}', '{"s": "no", "u": 5}', '{"s": "fully", "u": 1}'
 
 
@@ -354,7 +354,8 @@ def test_what_the_evaluator_rejects_is_never_read(ollama):
     same, opening = prefix(ollama, *ollama.chats)
     assert same >= opening, "the passages that are left are read once"
     graded = [(one.verdict, one.score, one.why) for one in answer.decisions if one.kind == "relevance"]
-    assert graded == [("irrelevant", 0.0, ABOUT), ("relevant", 0.9, PRESENT)] * 2
+    read = [("relevant", 0.9, PRESENT.format(f"Passage {n} says")) for n in (2, 4)]
+    assert graded == [("irrelevant", 0.0, ABOUT), read[0], ("irrelevant", 0.0, ABOUT), read[1]]
     assert not [event for event in events if isinstance(event, Note)]
 
 

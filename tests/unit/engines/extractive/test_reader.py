@@ -9,10 +9,12 @@ from support.fakes import passage
 
 from local_rag.core.generation import Attempt, Shape
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
+from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.answer_kind import takes_several
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.reader import Reader, labels
 from local_rag.engines.extractive.support import sentence_supports
+from local_rag.text.answer_texts import ENGLISH, GERMAN
 
 MILL = "The mill of Sorby burned down in 1902. Ada Quill built it again in 1911, of stone. Her sons ground the flour."
 MILL_TOO = "Sorby has a mill. It was built in 1877 by monks, and it stands at the river."
@@ -151,6 +153,19 @@ def test_a_verdict_says_why():
     assert nothing.why == "it is about something else"
     (german,) = Reader(Script(SCRIPT)).relevance("Wer hat es gebaut und wann wurde das gebaut?", [passage(4, "")])
     assert german.why == "sie handelt von etwas anderem"
+
+
+@pytest.mark.parametrize(
+    ("chance", "texts", "why"),
+    [
+        (0.5, ENGLISH, "it may answer: '7,940 pounds'"),
+        (0.3, ENGLISH, "the model is not sure whether '7,940 pounds' answers the question"),
+        (0.3, GERMAN, "das Modell ist nicht sicher, ob '7,940 pounds' die Frage beantwortet"),
+    ],
+)
+def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, why):
+    spans = (ReadSpan(0, 12, "7,940 pounds", 2.0),)
+    assert explained(Reading(0.0, 0.4, 0.6, spans, chance), texts) == why
 
 
 @pytest.mark.parametrize(
