@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from local_rag.index.embed.weights import sha256
 from local_rag.index.store import reads, texts
-from local_rag.index.store.schema import Failure, FileName, FileRow, IndexedFile, Root
+from local_rag.index.store.schema import OF_OTHER_KINDS, Failure, FileName, FileRow, IndexedFile, Root
 from local_rag.index.store.store import Store
 from local_rag.index.store.texts import StoredDocument
 from local_rag.index.sync.file_state import looks_unchanged
@@ -29,9 +29,13 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class NotIndexed:
-    """What syncs reported as skipped, wholly or in part, as (path, reason), and what of it cannot be read."""
+    """What syncs reported as skipped, wholly or in part, as (path, reason), and what of it cannot be read.
+
+    `kinds` says by root how many files of which kinds are not read: "2 .pptx and 1 .odt".
+    """
 
     reported: Collection[tuple[str, str]]
+    kinds: Mapping[str, str]
     failures: Collection[Failure]
 
 
@@ -82,7 +86,12 @@ class Library:
     def not_indexed(self) -> NotIndexed:
         """What could not be indexed, wholly or in part."""
         with closing(Store(self.folder)) as store:
-            return NotIndexed(store.read(reads.reported), list(store.read(reads.failures).values()))
+            reported, failures = store.read(reads.reported), list(store.read(reads.failures).values())
+        kinds = {
+            path: reason.removeprefix(OF_OTHER_KINDS) for path, reason in reported if reason.startswith(OF_OTHER_KINDS)
+        }
+        skipped = [(path, reason) for path, reason in reported if not reason.startswith(OF_OTHER_KINDS)]
+        return NotIndexed(skipped, kinds, failures)
 
     def _read(self, lookup: Callable[..., T], *arguments: Any) -> T:
         with closing(Store(self.folder)) as store:

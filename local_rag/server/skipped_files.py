@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +40,9 @@ class SkippedView:
     partly: bool = False
 
 
-def skipped_files(listing: FileListing) -> list[SkippedView]:
-    """What the last syncs reported, by reason and name."""
-    views = [skipped_view(listing, path, reason) for path, reason in listing.library.not_indexed().reported]
+def skipped_files(listing: FileListing, reported: Collection[tuple[str, str]]) -> list[SkippedView]:
+    """What the last syncs reported as (path, reason), by reason and name."""
+    views = [skipped_view(listing, path, reason) for path, reason in reported]
     return sorted(views, key=lambda view: (view.reason, view.label.casefold()))
 
 

@@ -29,6 +29,11 @@ def summary(catalog: Catalog) -> str:
     return shorten(f"{line}; among them: {topics}" if topics else line, LONGEST)
 
 
+def by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """The most frequent kind first, those of the same count by name."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
 def kinds_in_words(counts: Mapping[str, int]) -> str:
     """How many files of each kind: 2 .pptx and 1 without a suffix."""
     names = {suffix: shorten(on_one_line(suffix), 20) for suffix in counts}

@@ -99,6 +99,9 @@ NUMBERS = ("dimension", "size", "overlap")
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
 """In `meta`: passages per second of the last run of each phase."""
 
+OF_OTHER_KINDS = "kinds of files that are not read: "
+"""What `reported` says of a root begins so where files of it were left out for their suffix; their counts follow."""
+
 RECIPE = ("embedder", "fingerprint", *NUMBERS)
 """The rows of `meta` that say what made the index; nothing else knows them."""
 

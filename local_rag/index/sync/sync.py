@@ -16,7 +16,7 @@ from local_rag.index.parse.loaders import Loader, names_of
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.passwords import Passwords
 from local_rag.index.store import reads, upgrade, writes
-from local_rag.index.store.schema import TEXT_PACE, FileRow, Recipe, Root
+from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, FileRow, Recipe, Root
 from local_rag.index.store.store import Store
 from local_rag.index.sync.failures import Failures
 from local_rag.index.sync.file_state import looks_unchanged, size_of
@@ -36,6 +36,7 @@ from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.upgrade import head_unread
 from local_rag.index.sync.walk import LEADS_OUT, walk
 from local_rag.index.sync.walked import Walk
+from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
 
 _BATCH = 256
@@ -111,12 +112,12 @@ class Sync:
         """
         roots, walked = self._walked(roots)
         self._report.skipped += walked.skipped
-        self._report.ignored = dict(walked.ignored.most_common())
+        self._report.ignored = by_count(walked.ignored)
         self._report.empty += sorted(walked.empty)
         self._take_in(walked, prune)
         self._take_out(walked, roots, prune)
         self._report.upgraded += head_unread(self._store, self._in_vain)
-        self._conclude(roots)
+        self._conclude(walked, roots)
         return self._report.finished()
 
     # --- what is there
@@ -287,7 +288,7 @@ class Sync:
                 db, [replace(synced[path], links_reported=True) for path, why in kept if why == NOT_FOLLOWED]
             )
 
-    def _conclude(self, roots: Sequence[Root]) -> None:
+    def _conclude(self, walked: Walk, roots: Sequence[Root]) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
         report = self._report
         synced = {root.path for root in roots}
@@ -300,6 +301,11 @@ class Sync:
             files[:] = [replace(file, new=(file.path, file.reason) not in before) for file in files]
         others = {root.path for root in known} - synced
         reported |= {each for each in before if _is_below(each[0], others) and not _is_below(each[0], synced)}
+        reported |= {
+            (path, OF_OTHER_KINDS + kinds_in_words(by_count(counts)))
+            for path, counts in walked.ignored_below.items()
+            if counts
+        }
         with self._store.writing() as db:
             writes.set_meta(db, {"last_sync": str(time.time())})
             if report.chunks:

@@ -56,7 +56,7 @@ def walk(
         walked.skipped += [Skipped(_printable(path), reason) for path, reason in sorted(search.skipped.items())]
         for name in ("unseen", "marked", "left_out"):
             getattr(walked, name).update((_printable(path), why) for path, why in sorted(getattr(search, name).items()))
-        walked.ignored.update(dict(sorted(search.ignored.items())))
+        walked.ignored_below[root.path] = search.ignored
         if search.leads_out:
             walked.links[root.path] = str(search.home)
         if not search.files and Path(root.path).is_dir():

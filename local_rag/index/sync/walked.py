@@ -18,7 +18,8 @@ class Walk:
     each with the reason: nothing may be concluded about what they hold. `empty` are roots that are folders without a
     file to index. `marked` are folders that a file in them calls a program's own. `left_out` are folders and known
     files that a rule leaves out, and secrets, each with the rule. `links` are roots with links out of them that were
-    not followed, each with where the root really is. `ignored` counts the files that nothing reads, by suffix.
+    not followed, each with where the root really is. `ignored_below` counts the files of each root that
+    nothing reads, by suffix.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -28,7 +29,12 @@ class Walk:
     marked: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
-    ignored: Counter[str] = field(default_factory=Counter)
+    ignored_below: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def ignored(self) -> Counter[str]:
+        """The files that nothing reads, by suffix."""
+        return sum(self.ignored_below.values(), Counter())
 
     def why_unseen(self, file: FileRow) -> tuple[str, str] | None:
         """(path, reason) if the file may still be there, unseen."""

@@ -170,11 +170,16 @@ def test_documents_have_no_serious_findings_of_axe(opened, notes):
 
 def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, server):
     damaged = {"label": "a.pdf", "reason": "is damaged", "fix": "local-rag index --retry", "partly": False}
+    in_part = [{"label": "b.eml", "reason": f"{name} is left out", "fix": "", "partly": True} for name in ("x", "y")]
+    root = {
+        "file_id": "r1", "label": "~/notes", "files": 2, "excludes": [], "again": [], "there": True,
+        "not_read": "5 .pptx and 1 .odt",
+    }  # fmt: skip
     state = {
         "index": "default", "exists": True, "allowed": [{"file_id": "r1", "label": "~/notes"}], "syncing": None,
         "hint": "", "about": "letters", "files": 2, "pages": 0, "documents": 2, "chunks": 5, "embedded": 3,
         "seconds_left": 100.0, "bytes": 2_000_000, "embedder": "minilm", "last_sync": "2026-11-23T01:00:00+00:00",
-        "roots": [], "skipped": [damaged],
+        "roots": [root], "skipped": [damaged, *in_part],
     }  # fmt: skip
     server.answers["index"] = (200, state)
     server.answers["files"] = (200, {"files": [], "matching": 0, "total": 0, "cursor": None})
@@ -186,6 +191,9 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
         tab.expected.append("409")
         tab.see("3 of 5 passages are embedded")
         tab.see("local-rag index --retry")
+        tab.see("2 files, of kinds that are not read: 5 .pptx and 1 .odt")
+        assert tab.page.get_by_role("heading", name="Skipped 1").is_visible()
+        assert tab.page.get_by_role("heading", name="Indexed in part 1").is_visible(), "one file has both warnings"
         tab.page.get_by_role("button", name="Bring up to date").click()
         tab.see("the index is being changed already")
         tab.page.get_by_role("button", name="Add a folder").click()

@@ -41,7 +41,8 @@ export default function Index({ route: { query: { index } } }) {
       <${Work} job=${now} about=${about} onSync=${() => begin("sync", body)} onAdd=${() => setAdding(true)} />
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
       ${about.roots.length > 0 && html`<h2>From where</h2><ul class="list">${about.roots.map((root) => html`<${Root} root=${root} onForget=${setForgetting} />`)}</ul>`}
-      ${about.skipped.length > 0 && html`<h2>Skipped <span class="badge warn">${about.skipped.length.toLocaleString()}</span></h2><${Reasons} files=${about.skipped} />`}
+      <${Skipped} title="Skipped" files=${about.skipped.filter((file) => !file.partly)} />
+      <${Skipped} title="Indexed in part" files=${about.skipped.filter((file) => file.partly)} />
       ${about.exists && html`<${Files} key=${`${index} ${about.last_sync} ${about.files}`} index=${index} onForget=${setForgetting} />`}`}
     ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten} onClose=${() => setForgetting(null)} />`}
     ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onClose=${() => setAdding(false)} onAdd=${(folder) => (setAdding(false), begin("add", { ...body, ...folder }))} />`}
@@ -78,17 +79,18 @@ function Work({ job: { running, how, notes, result: report, error }, about: { ex
 
 const counts = (report) => joined(["new", "updated", "moved", "removed", "unchanged"].map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
-function Root({ root: { file_id, label, files, excludes, again, there }, onForget }) {
-  return html`<li class="row"><span class="fill"><bdi>${label}</bdi> <span class="small">${joined([many(files, "file"), excludes.length > 0 && `without ${excludes.join(", ")}`], ", ")}</span></span>
+function Root({ root: { file_id, label, files, excludes, again, there, not_read }, onForget }) {
+  return html`<li class="row"><span class="fill"><bdi>${label}</bdi> <span class="small">${joined([many(files, "file"), excludes.length > 0 && `without ${excludes.join(", ")}`, not_read && `of kinds that are not read: ${not_read}`], ", ")}</span></span>
     ${!there && html`<span class="badge warn">not there now</span>`}
     <button class="quiet small danger" aria-label=${`Forget ${label}`} onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
 }
 
-function Reasons({ files }) {
+function Skipped({ title, files }) {
+  if (!files.length) return null;
   const groups = new Map();
   for (const file of files) groups.set(file.reason, [...(groups.get(file.reason) || []), file]);
-  return html`<ul class="list">${[...groups].map(([reason, files]) => html`<li class="stack-tight">
-    <p><strong><bdi>${capital(reason)}</bdi></strong> <span class="small">${many(files.length, "file")}${files.every((file) => file.partly) && `, the rest of ${files.length > 1 ? "each" : "it"} is indexed`}</span></p>
+  return html`<h2>${title} <span class="badge warn">${new Set(files.map((file) => file.label)).size.toLocaleString()}</span></h2><ul class="list">${[...groups].map(([reason, files]) => html`<li class="stack-tight">
+    <p><strong><bdi>${capital(reason)}</bdi></strong> <span class="small">${many(files.length, "file")}</span></p>
     ${files[0].fix && html`<${Hint} text=${files[0].fix} />`}
     <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`)}</ul>`;
 }
