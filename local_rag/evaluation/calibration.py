@@ -20,6 +20,7 @@ from local_rag.config.values import Thresholds
 from local_rag.core.errors import EngineError, UsageError
 from local_rag.core.private_files import make_folder
 from local_rag.core.progress import Display
+from local_rag.core.reasons import reason_of
 from local_rag.evaluation.corpus import indexed_corpus
 from local_rag.evaluation.formats import open_cases, sampled
 from local_rag.evaluation.reliability import bins_of, calibration_error
@@ -236,5 +237,6 @@ def _picture(scores: Sequence[LabelledScore], calibration: Calibration, settings
         return save(chart, path)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"the picture cannot be written to {short_path(path)}: {error}", hint="--picture FILE.png, .svg or .pdf"
+            f"the picture cannot be written to {short_path(path)}: {reason_of(error)}",
+            hint="--picture FILE.png, .svg or .pdf",
         ) from error

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlsplit
 
 from local_rag.core import child_process
+from local_rag.core.reasons import reason_of
 from local_rag.text.display import printable, shorten
 
 COMMAND = (sys.executable, "-I", str(Path(__file__).with_name("ddgs_child.py")))
@@ -67,7 +68,7 @@ def search(command: Sequence[str], engine: str, words: str, region: str, seconds
     try:
         finished = child_process.run(command, json.dumps(request).encode("ascii"), seconds, environment(os.environ))
     except OSError as error:
-        return EngineReply(trouble=f"the process that searches could not be started ({error})")
+        return EngineReply(trouble=f"the process that searches could not be started ({reason_of(error)})")
     errors = finished.errors.decode("utf-8", "replace").strip()
     if errors:
         _log.debug("the search of %s said on stderr:\n%s", engine, errors)

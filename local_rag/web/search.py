@@ -20,6 +20,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import WebPage, WebResults
 from local_rag.core.errors import UsageError
 from local_rag.core.private_files import make_folder
+from local_rag.core.reasons import reason_of
 from local_rag.text.display import seen_line
 from local_rag.text.words import query_key
 from local_rag.web import ddgs_process, page_documents
@@ -126,7 +127,7 @@ class DdgsSearch:
                     log_query(self._folder, words, engine)
                 except OSError as error:
                     log = self._folder / QUERY_LOG
-                    return (), [f"not searched, because it cannot be logged: make {log} writable ({error})"]
+                    return (), [f"not searched, because it cannot be logged: make {log} writable ({reason_of(error)})"]
                 anywhere = self._settings.region == ANYWHERE and engine != "duckduckgo"
                 region = DEFAULT if anywhere else self._settings.region
                 reply = ddgs_process.search(self._command, engine, words, region, seconds)

@@ -71,7 +71,7 @@ def test_a_result_that_cannot_be_written_is_an_error(world):
     with Path("/dev/full").open("wb") as full:
         done = run(["status"], env, stdout=full)
     assert done.returncode == 1
-    assert b"error: the result cannot be written (No space left on device)" in done.stderr
+    assert b"error: the result cannot be written (there is no space left on the disk)" in done.stderr
 
 
 def test_a_folder_that_was_deleted_is_named(world, tmp_path):

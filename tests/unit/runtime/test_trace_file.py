@@ -137,7 +137,7 @@ def test_nobody_is_told_to_remove_a_device():
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_disk_that_fills_up_is_one_line(tmp_path):
     with suppress(OSError), Path("/dev/full").open("w") as full:  # noqa: SIM117  # closing it fails, too
-        with pytest.raises(LocalRagError, match=r"cannot write to the trace file .*: No space left"):
+        with pytest.raises(LocalRagError, match=r"cannot write to the trace file .*: there is no space left"):
             list(TraceFile(tmp_path / "run.jsonl", full).following(iter(()), question="What?"))
 
 
