@@ -158,7 +158,7 @@ def test_an_index_that_is_not_there_and_those_that_are(home):
     for name in ("notes", "leftovers"):
         (home / "data" / "indexes" / name).mkdir(parents=True)
     (home / "data" / "indexes" / "notes" / "index.sqlite").write_bytes(b"an index")
-    with pytest.raises(IndexMissing, match=r"there are notes$") as caught:
+    with pytest.raises(IndexMissing, match=r"there is only notes$") as caught:
         order(Settings.load(index="nope"), Target.of(None, None), index=True)
     assert caught.value.hint == "local-rag index FOLDER --index nope"
 
