@@ -67,7 +67,8 @@ class Threads:
             raise LocalRagError(
                 f"chats cannot be stored in {path}: {reason_of(error)}", hint=f"ls -l {folder}"
             ) from error
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+        with translated(path):
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
             with translated(path):
                 must_be_ours(connection, path)
