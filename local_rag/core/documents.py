@@ -41,6 +41,10 @@ class Catalog:
     passages: tuple[Document, ...] = ()
 
 
+PLACE = 9
+"""The level of a heading that only names a place in its section, such as a row of a sheet: no passage is cut at it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading and where it starts: a code point of the text it stands in. `level` is 1 for the outermost."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import NamedTuple
 
 from local_rag.core import cancel
-from local_rag.core.documents import LoadedDocument
+from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.text.sentences import Span, sentences, stripped
 
 _TINY = 8
@@ -73,18 +73,24 @@ def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: 
     return _overlapping(document, packer.chunks, ends, overlap) if overlap else packer.chunks
 
 
-def _sections(document: LoadedDocument) -> Iterator[_Section]:
-    text = document.text
-    headings = sorted(document.headings, key=lambda heading: heading.start)
-    ends = [heading.start for heading in headings] + [len(text)]
-    yield _Section(0, 0, ends[0], "")
+def heading_paths(headings: Iterable[Heading]) -> Iterator[tuple[int, str]]:
+    """Where each heading starts, in order, and its path "Chapter > Section"."""
     above: list[tuple[int, str]] = []
-    for heading, end in zip(headings, ends[1:], strict=True):
+    for heading in sorted(headings, key=lambda heading: heading.start):
         while above and above[-1][0] >= heading.level:
             above.pop()
         above.append((heading.level, " ".join(heading.text.split())))
-        line = text.find("\n", heading.start, end)
-        yield _Section(heading.start, end if line < 0 else line, end, " > ".join(words for _, words in above if words))
+        yield heading.start, " > ".join(words for _, words in above if words)
+
+
+def _sections(document: LoadedDocument) -> Iterator[_Section]:
+    text = document.text
+    paths = list(heading_paths(heading for heading in document.headings if heading.level < PLACE))
+    ends = [start for start, _ in paths] + [len(text)]
+    yield _Section(0, 0, ends[0], "")
+    for (start, path), end in zip(paths, ends[1:], strict=True):
+        line = text.find("\n", start, end)
+        yield _Section(start, end if line < 0 else line, end, path)
 
 
 class _Packer:
@@ -228,7 +234,7 @@ _PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
 def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:
     """Let every chunk begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
     text = document.text
-    headings = sorted(heading.start for heading in document.headings)
+    headings = sorted(heading.start for heading in document.headings if heading.level < PLACE)
     overlapping = chunks[:1]
     for before, this in pairwise(chunks):
         cancel.check()
