@@ -26,8 +26,8 @@ from local_rag.config.models import EmbedderSpec
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, UsageError
 from local_rag.core.progress import Display
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.index import Index
-from local_rag.index.status import IndexStatus
 from local_rag.index.store.checks import must_be_index
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime.opening import missing

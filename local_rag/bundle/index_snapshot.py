@@ -10,8 +10,8 @@ from local_rag.bundle.copying import Say
 from local_rag.bundle.large_files import Progress
 from local_rag.core.errors import IndexDamaged, IndexMissing, LocalRagError
 from local_rag.core.private_files import make_folder
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.index import Index
-from local_rag.index.status import IndexStatus
 from local_rag.index.store import checks
 from local_rag.index.store import folder as index_folder
 

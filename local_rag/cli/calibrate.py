@@ -13,7 +13,6 @@ from local_rag.cli.options import (
     JsonOption,
     KOption,
     PartialOption,
-    RerankOption,
     stderr_display,
     with_options,
 )
@@ -28,7 +27,6 @@ def calibrate(
     options: EngineOptions,
     corpus: Annotated[bool, typer.Option("--corpus", help="Index the set's own documents and ask those.")] = False,
     k: KOption = None,
-    rerank: RerankOption = None,
     keep: Annotated[
         float | None,
         typer.Option("--keep", metavar="SHARE", help="Answer at least this share of the answerable: 0.95."),
@@ -61,7 +59,7 @@ def calibrate(
     if keep is not None and not 0 < keep <= 1:
         raise UsageError(f"--keep is a share above 0 and up to 1, not {keep:g}", hint="--keep 0.95")
     request = CalibrationRequest(tuple(cases), format, corpus, limit, seed, keep, picture, dry_run, partial)
-    settings = options.settings(k=k, rerank=rerank, web__enabled="off", web__source="")
+    settings = options.settings(k=k, web__enabled="off", web__source="")
     calibration = fit(settings, request, stderr_display())
     plain = {name: value for name, value in to_plain(calibration).items() if name != "kept_in" or value is not None}
     write_result(plain, calibration_parts(calibration, settings), as_json=json)

@@ -17,7 +17,6 @@ from local_rag.cli.options import (
     JsonOption,
     KOption,
     PartialOption,
-    RerankOption,
     SecondsOption,
     WebFromOption,
     settings_of,
@@ -110,7 +109,6 @@ def run_(
     *,
     options: RunOptions,
     k: KOption = None,
-    rerank: RerankOption = None,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     retrieval_only: OnlyOption = False,
@@ -142,7 +140,7 @@ def run_(
     _check_ranking(retrieval_only, graph=graph, gold=gold, ablate=ablate, judge=judge, web_from=web_from)
     graphs, modes = _asked(graph, mode, retrieval_only)
     plan = Plan(graphs, modes, depth, limit, seed, judge, passages == "whole", gold)
-    given = {"k": k, "rerank": rerank, "limits__seconds": seconds, "web__enabled": "off"}
+    given = {"k": k, "limits__seconds": seconds, "web__enabled": "off"}
     settings = options.settings(
         **given,
         index=[INDEX] if demo else options.index,
@@ -157,7 +155,7 @@ def run_(
 def _asked(graph: list[str] | None, mode: list[str] | None, retrieval_only: bool) -> tuple[Any, Any]:
     """The graphs and the modes of retrieval, each once. Raises UsageError for an unknown name."""
     from local_rag.config.values import GraphName
-    from local_rag.index.candidates import Mode
+    from local_rag.index.search import Mode
 
     graphs = () if retrieval_only else _chosen("--graph", graph, get_args(GraphName))
     return graphs, _chosen("--mode", mode, get_args(Mode) if retrieval_only else ("hybrid",), get_args(Mode))

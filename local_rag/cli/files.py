@@ -32,13 +32,12 @@ def files(
 ) -> int:
     """List the indexed files with size, passages, title, author, date and what could not be read of them."""
     from local_rag.index.index import Index
-    from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.opening import existing_index
     from local_rag.terminal.console import write_result
     from local_rag.terminal.file_list import file_lines
 
     folder = existing_index(settings_of(index))
-    indexed = Index.listed(folder, narrowing_of(within, after, before, types, authors))
-    labels = PathLabels(Index.inspect(folder).roots)
+    with Index.open(folder) as opened:
+        indexed, labels = opened.files(narrowing_of(within, after, before, types, authors)), opened.path_labels()
     write_result(to_plain(indexed), file_lines(indexed, labels), as_json=json)
     return 0

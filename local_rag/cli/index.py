@@ -43,10 +43,6 @@ class SyncOptions(IndexOptions):
     retry: Annotated[
         bool, typer.Option("--retry", help="Also read again what could not be read, though it has not changed.")
     ] = False
-    passwords: Annotated[
-        bool,
-        typer.Option("--passwords", help="Ask for passwords of encrypted PDFs, or take them from the keyring."),
-    ] = False
     reembed: Annotated[bool, typer.Option("--reembed", help="Make vectors and words anew from the stored text.")] = (
         False
     )
@@ -56,10 +52,6 @@ class SyncOptions(IndexOptions):
     embed_only: Annotated[
         bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
     ] = False
-    moved: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option("--moved", metavar="OLD NEW", help="A file or folder has moved; nothing is read."),
-    ] = None
     about: Annotated[
         str | None,
         typer.Option(
@@ -89,11 +81,9 @@ class SyncOptions(IndexOptions):
             follow_links=self.follow_links,
             prune=self.prune,
             retry=self.retry,
-            passwords=self.passwords,
             reembed=self.reembed,
             no_embed=self.no_embed,
             embed_only=self.embed_only,
-            moved=self.moved,
             about=self.about,
         )
 
@@ -121,21 +111,20 @@ def index(
     page is fetched only when you name it.
     """
     from local_rag.index.index import Index
-    from local_rag.index.path_labels import PathLabels
     from local_rag.runtime.indexing import command_of, index_files, named
     from local_rag.terminal.console import stderr, write_result
     from local_rag.terminal.index_report import report_parts
     from local_rag.terminal.kept import what_quotes
-    from local_rag.terminal.password_prompt import password_prompt
 
     files, pages = named(paths or [], urls)
     settings = options.settings(chunks__size=chunk_size, chunks__overlap=chunk_overlap)
     delete_old(settings)
-    report, pages_left = index_files(settings, options.request(files, pages), stderr_display(), ask=password_prompt())
-    labels = PathLabels(Index.inspect(settings.index_path).roots)
+    report, pages_left = index_files(settings, options.request(files, pages), stderr_display())
+    with Index.open(settings.index_path) as opened:
+        labels = opened.path_labels()
     plain = to_plain(report) | {"pages_left": pages_left}
     parts = report_parts(report, pages_left, labels, all_warnings=all_warnings, command=command_of(settings))
     write_result(plain, parts, as_json=json)
-    for line in what_quotes(settings, [*report.removed, *report.formerly]) if report.removed else ():
+    for line in what_quotes(settings, report.removed) if report.removed else ():
         stderr().print(line, soft_wrap=True, highlight=False, markup=False)
     return 0

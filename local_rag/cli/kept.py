@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from local_rag.cli.options import IndexOption, JsonOption, delete_old, settings_of
-from local_rag.core.errors import LocalRagError, UsageError
-from local_rag.text.urls import is_url
+from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
+    pass
 
 
 def kept(
@@ -43,7 +39,7 @@ def kept(
         raise UsageError("name what to delete", hint=hint)
     everything = keeping.kept(settings)
     if paths:
-        everything = keeping.about(everything, named := locations([*paths, *_earlier(settings, paths)]), named)
+        everything = keeping.about(everything, named := locations(paths), named)
     if index is not None:
         everything = keeping.about(everything, index=settings.index_path)
     if not everything or not delete:
@@ -64,11 +60,3 @@ def kept(
         write(*parts)
     return 1 if any(item.kind not in keeping.LEFT for item in left) else 0
 
-
-def _earlier(settings: Settings, paths: Sequence[str]) -> list[str]:
-    """Where files of the index were before they moved; none where there is no index."""
-    from local_rag.index.index import Index
-
-    with suppress(LocalRagError):
-        return Index.former_paths(settings.index_path, [Path(path) for path in paths if not is_url(path)])
-    return []

@@ -87,11 +87,6 @@ WebFromOption = Annotated[
 ]
 LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
 KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
-RerankOption = Annotated[
-    str | None,
-    typer.Option("--rerank", metavar="evaluator|off", help="Let the evaluator order the first passages of a search."),
-]
-
 FormatOption = Annotated[
     str | None,
     typer.Option(
@@ -226,7 +221,6 @@ class QuestionOptions:
     ] = None
     web_from: WebFromOption = None
     k: KOption = None
-    rerank: RerankOption = None
     seconds: SecondsOption = None
     sentences: Annotated[
         int | None,
@@ -267,7 +261,7 @@ class QuestionOptions:
         return narrowing_of(self.within, self.after, self.before, self.types, self.authors)
 
     def settings(self) -> Settings:
-        names = ("graph", "engine", "model", "profile", "k", "rerank", "embedder", "direct", "strict", "explain")
+        names = ("graph", "engine", "model", "profile", "k", "embedder", "direct", "strict", "explain")
         flags = {name: getattr(self, name) for name in names}
         flags |= {f"answer__{name}": getattr(self, name) for name in ("sentences", "style", "language")}
         flags |= {"limits__seconds": self.seconds, "web__enabled": self.web, "web__source": self.web_from}

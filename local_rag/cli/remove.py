@@ -65,7 +65,6 @@ def _remove_index(settings: Settings) -> int:
 
 def _remove_from(settings: Settings, index: list[str] | None, words: list[str], keep_out: bool | None) -> list[str]:
     """What was done, line by line. With --keep-out a file may be gone from the index already."""
-    from local_rag.index.index import Index
     from local_rag.runtime.indexing import named
     from local_rag.runtime.opening import open_index
     from local_rag.terminal.console import confirm
@@ -80,7 +79,6 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
         roots = frozenset(opened.status().roots)
         inside = [path for path in paths if _is_below(path, roots)]
         now = [path for path in paths if not (keep_out and path in inside)]
-        earlier = Index.former_paths(opened.path, paths)
         removed = opened.remove([*now, *pages])
         patterns = opened.keep_out(inside) if keep_out else []
         removed += opened.remove(inside, missing_ok=True) if patterns else ()
@@ -105,7 +103,7 @@ def _remove_from(settings: Settings, index: list[str] | None, words: list[str], 
         )
     if pages and (count := SearchCache(settings.data_folder, settings.values.web.cache_hours).forget(pages)):
         lines.append(f"{plural(count, 'stored web search', 'stored web searches')} with a page of these deleted, too")
-    return [*lines, *what_quotes(settings, removed, [*words, *earlier])]
+    return [*lines, *what_quotes(settings, removed, words)]
 
 
 def _question(paths: Sequence[Path]) -> str:

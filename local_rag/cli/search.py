@@ -14,7 +14,6 @@ from local_rag.cli.options import (
     InOption,
     JsonOption,
     KOption,
-    RerankOption,
     TypeOption,
     narrowing_of,
     stderr_display,
@@ -35,7 +34,6 @@ def search(
         typer.Argument(metavar="QUERY...", help="""Words or a question; '"exact phrase" -word' in single quotes."""),
     ],
     k: KOption = None,
-    rerank: RerankOption = None,
     mode: ModeOption = "hybrid",
     within: InOption = None,
     after: AfterOption = None,
@@ -51,7 +49,7 @@ def search(
     A passage must hold each "exact phrase" and no -word; the shell takes double quotes away, so put single ones around.
     """
     from local_rag.index.exact_words import typed_query
-    from local_rag.runtime.opening import open_embedder, open_indexes, reranked
+    from local_rag.runtime.opening import open_embedder, open_indexes
     from local_rag.runtime.question import check_question
     from local_rag.terminal.console import write_result
     from local_rag.terminal.passages import passages_table
@@ -62,19 +60,11 @@ def search(
     check_question(typed)
     parsed = typed_query(typed)
     narrowing = parsed.narrow(narrowing_of(within, after, before, types, authors))
-    if rerank == "evaluator" and mode != "hybrid":
-        raise UsageError(
-            f"--rerank evaluator orders what meaning and words bring together, not --mode {mode}",
-            hint="leave one of them out",
-        )
-    settings, display = options.settings(k=k, rerank=rerank), stderr_display()
+    settings, display = options.settings(k=k), stderr_display()
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():
             display.say(line)
-        for line in [*opened.upgrade_notes(), *opened.unknown(narrowing)]:
-            display.say(f"note: {line}")
-        with reranked(settings, opened, display) as corpus:
-            passages = corpus.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
+        passages = opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode)
         label = opened.path_labels()
     plain = [{"text": passage.page_content, **passage.metadata} for passage in passages]
     write_result(plain, [passages_table(passages, label) if passages else "nothing found"], as_json=json)

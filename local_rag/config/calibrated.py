@@ -29,24 +29,14 @@ if TYPE_CHECKING:
 
 FILE = "calibration.yaml"
 _HEAD = """\
-# Thresholds that `local-rag calibrate` found. Each holds for one fingerprint: an engine with its models, the embedder,
-# and the headers of passages. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry
-# to forget it.
+# Thresholds that `local-rag calibrate` found. Each holds for one fingerprint: an engine with its models, and the
+# embedder. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry to forget it.
 """
 
 
 UNKNOWN = "@?"
 """In a fingerprint: a model whose digest the server did not tell, which may be any."""
 
-
-RERANKED = "rerank "
-"""How the part of a fingerprint begins that says how the evaluator orders a search."""
-
-_HEADERS = "headers "
-"""What the part of a fingerprint begins with that says which headers the passages have."""
-
-_MIXED = f"{_HEADERS}of several versions"
-"""That part for indexes that are asked as one and differ in it."""
 
 _EVALUATOR = "evaluator "
 """What the part of a fingerprint begins with that says which evaluator reads, where the engine's scores follow one."""
@@ -76,20 +66,13 @@ class VoidCalibration:
         return f"{self.reason}: {self.command}"
 
 
-def fingerprint_of(
-    engine: Engine, embedder: Embedder | None, header_version: int = 0, reranker: Reranker | None = None
-) -> str:
-    """What thresholds hold for: an engine with its models, the embedder that brings it its passages, their headers, and
-    what reranks them.
-
-    `header_version` is 0 for passages without headers, and for those of a corpus that is no index; below 0 for indexes
-    of different versions, for which no thresholds hold.
+def fingerprint_of(engine: Engine, embedder: Embedder | None, reranker: Reranker | None = None) -> str:
+    """What thresholds hold for: an engine with its models, the embedder that brings it its passages, and what reranks
+    them.
     """
     parts = [engine.fingerprint]
     if embedder is not None and embedder.fingerprint not in engine.fingerprint:
         parts.append(embedder.fingerprint)
-    if header_version:
-        parts.append(f"{_HEADERS}{header_version}" if header_version > 0 else _MIXED)
     if reranker is not None:
         parts.append(reranker.fingerprint)
     return "; ".join(parts)
@@ -102,7 +85,7 @@ def thresholds_for(settings: Settings, fingerprint: str) -> Thresholds:
     """
     own = settings.values.thresholds
     kept = calibrated(settings).get(fingerprint)
-    if kept is None or UNKNOWN in fingerprint or _MIXED in fingerprint:
+    if kept is None or UNKNOWN in fingerprint:
         return own
     return kept.model_copy(update=own.model_dump(exclude_none=True))
 
@@ -146,13 +129,6 @@ def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     if _engine(kept[0]) != _engine(now[0]):
         return f"another engine ({_engine(kept[0])})"
     different = []
-    headers_kept, headers_now = (_part(parts, _HEADERS) for parts in (kept, now))
-    if headers_kept != headers_now:
-        which = (
-            "with other" if headers_kept and headers_now not in ("", _MIXED) else "with" if headers_kept else "without"
-        )
-        mixed = ", and the indexes that are asked differ in that" if headers_now == _MIXED else ""
-        different.append(f"an index {which} headers{mixed}")
     evaluator_kept, evaluator_now = (_part(parts, _EVALUATOR) for parts in (kept, now))
     if evaluator_kept != evaluator_now:
         both = evaluator_kept and evaluator_now
@@ -165,12 +141,9 @@ def _made_for(kept: Sequence[str], now: Sequence[str]) -> str:
     if kept[0] != now[0]:
         prompts = any(" with " in part for part in (kept[0], now[0]))
         different.append("other prompts" if prompts else f"an earlier version of the engine {_engine(now[0])}")
-    rerank_kept, rerank_now = (_part(parts, RERANKED) for parts in (kept, now))
-    if bool(rerank_kept) != bool(rerank_now):
-        different.append(f"searches with{'' if rerank_kept else 'out'} rerank: evaluator")
-    known = {headers_kept, headers_now, evaluator_kept, evaluator_now, rerank_kept, rerank_now}
-    if {*kept[1:]} - known != {*now[1:]} - known or (rerank_kept != rerank_now and not different):
-        different.append("another model or embedder")
+    known = {evaluator_kept, evaluator_now}
+    if {*kept[1:]} - known != {*now[1:]} - known:
+        different.append("another model, embedder or reranker")
     return joined(different)
 
 
@@ -178,7 +151,7 @@ def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
     """The command that calibrates again for what is asked now, and whether it names the files of the cases."""
     files = [str(path) for path in entry.get("files") or () if Path(path).exists()]
     options = [str(option) for option in entry.get("options") or ()]
-    for name in ("index", "engine", "model", "profile", "rerank", "embedder"):
+    for name in ("index", "engine", "model", "profile", "embedder"):
         if settings.origin[name] == "flag" and not (name == "index" and "--corpus" in options):
             options += [f"--{name}", str(settings.get(name))]
     return shlex.join(["local-rag", "calibrate", *(files or [_PLACEHOLDER]), *options]), bool(files)

@@ -13,7 +13,6 @@ GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
 DeviceName = Literal["auto", "cpu", "gpu", "npu", "cuda", "mps"]
 WidenName = Literal["off", "neighbours", "section", "auto"]
-RerankName = Literal["off", "evaluator"]
 
 
 class _Section(BaseModel):
@@ -248,9 +247,6 @@ class Values(_Section):
     model: str = Field("", description="the Ollama model for everything; empty: the profile's")
     profile: str = Field("", description="the profile of models.yaml; empty: by this machine's memory")
     k: int = Field(4, ge=1, le=100, description="passages retrieved per query")
-    rerank: Annotated[RerankName, BeforeValidator(_switch)] = Field(
-        "off", description="evaluator: it reads the first passages of a search and orders them before k are taken; off"
-    )
     widen: Annotated[WidenName, BeforeValidator(_switch)] = Field(
         "off",
         description="what relevant passages are widened by before an answer is written: neighbours; section: its "

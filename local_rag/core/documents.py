@@ -41,6 +41,9 @@ class Catalog:
     passages: tuple[Document, ...] = ()
 
 
+MEMBER = " » "
+"""Between the path of a file and the name of a file inside of it, such as an attachment: mail.eml » contract.pdf."""
+
 PLACE = 9
 """The level of a heading that only names a place in its section, such as a row of a sheet: no passage is cut at it."""
 
@@ -83,23 +86,12 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A file, or a folder with so many files, that is at another place now and keeps what was indexed of it."""
-
-    old: str
-    new: str
-    files: int
-
-
-@dataclass(frozen=True, slots=True)
 class SyncReport:
     """What a sync did; each list but `unchanged` names files. `kept` could not be observed and was left as it was.
 
-    `upgraded` counts the files and pages of an earlier version that have headers, author and date now. `moved` keep
-    what was indexed of them under their new paths; `formerly` are the paths that those of `removed` had before they
-    moved. `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now.
-    `excludes` are the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix; `empty`
-    are folders that were to be indexed and hold no file to index.
+    `forgotten` are those of `removed` that are still there, each with the rule that leaves it out now. `excludes` are
+    the patterns in force by root. `ignored` counts files of kinds that nothing reads, by suffix; `empty` are folders
+    that were to be indexed and hold no file to index.
 
     `chunks` are the passages whose text was stored, after `text_seconds` searchable by their words. Of these `reused`
     took over the vector of an equal text; `embedded` got a new one, passages of earlier syncs included, and
@@ -116,14 +108,11 @@ class SyncReport:
     chunks: int = 0
     seconds: float = 0.0
     forgotten: tuple[Skipped, ...] = ()
-    upgraded: int = 0
     excludes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     embedded: int = 0
     reused: int = 0
     not_embedded: int = 0
     text_seconds: float = 0.0
-    moved: tuple[Moved, ...] = ()
-    formerly: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
 
 

@@ -208,7 +208,7 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     try:
         with open_index(settings) as index:
             codes_are_whole = index.verify(deep=deep)
-            status, forgotten, earlier = index.status(), index.has_forgotten(), index.upgrade_notes()
+            status, forgotten = index.status(), index.has_forgotten()
     except IndexMissing as error:
         yield Check("index", "note", str(error), error.hint)
         return
@@ -216,8 +216,6 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     files = f"{plural(status.files, 'file')}{pages}"
     details = f"{short_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
-    for note in earlier:
-        yield Check("version", "note", note, f"local-rag index --index {index_name(status.path)}")
     if waiting := waiting_line(status.embedded, status.chunks):
         yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
     if not codes_are_whole:

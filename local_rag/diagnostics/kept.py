@@ -22,6 +22,7 @@ from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.evaluation.corpus import FOLDER
 from local_rag.index.index import Index
+from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
 from local_rag.runtime import retention, second_source
 from local_rag.runtime.export import sources_of
@@ -159,8 +160,8 @@ def _second_sources(settings: Settings) -> Iterator[Kept]:
     for database in (settings.data_folder / second_source.FOLDER).glob(f"*/{DATABASE}"):
         item = Kept("second source", str(database.parent), "")
         with suppress(LocalRagError):  # a damaged one is named all the same
-            status, files = Index.inspect(database.parent), Index.listed(database.parent)
-            sources = tuple(file.path for file in files)
+            with Index.open(database.parent) as index:
+                status, sources = index.status(), tuple(index.read(reads.paths))
             item = replace(item, at=status.last_sync, sources=sources, folder=next(iter(status.roots), ""))
         yield item
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Engine
     from local_rag.evaluation.cases import Case, CaseSet
     from local_rag.evaluation.runner import Plan
-    from local_rag.index.status import IndexStatus
+    from local_rag.index.catalog import IndexStatus
     from local_rag.runtime.rag import Rag
 
 _SAME = (

@@ -23,7 +23,7 @@ from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
 if TYPE_CHECKING:
     from local_rag.engines.language_model.judge import Judge
     from local_rag.evaluation.cases import Case
-    from local_rag.index.candidates import Mode
+    from local_rag.index.search import Mode
     from local_rag.runtime.rag import Rag
 
 PER_UNIT = 3

@@ -111,7 +111,12 @@ def _joined(core: Document, stretch: Sequence[Document], corpus: Corpus) -> Docu
     text = corpus.span(chunk_id(core), start, end)
     if len(text) != end - start:
         return None
-    return Document(text, metadata=core.metadata | {"start": start, "end": end, "parts": parts})
+    sections = [
+        section
+        for part in stretch
+        for section in part.metadata.get("sections") or [[part.metadata["start"], _heading(part)]]
+    ]
+    return Document(text, metadata=core.metadata | {"start": start, "end": end, "parts": parts, "sections": sections})
 
 
 def _rank(passage: Document) -> float:

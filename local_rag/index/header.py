@@ -5,24 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from local_rag.index.name_words import name_words
+from local_rag.index.names import name_words
 from local_rag.text.display import shorten
 from local_rag.text.urls import is_url
 from local_rag.text.words import words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
-
-HEADER_VERSION = 1
-"""The version of what `document_header` and `passage_header` make of a document, and of what the loaders read of it.
-
-Raise it when the same path, title and heading give another header, and when loaders find more, or better, titles,
-headings, authors, dates or subjects in the same bytes. The next sync then reads the files again and embeds the headers
-that changed, no passage; until then an index answers with what it has. Thresholds are calibrated for one version.
-"""
-
-MIXED = -1
-"""In place of a version: that of several indexes asked as one, whose headers differ."""
 
 HEADER_WEIGHT = 0.3
 """How much of the header's vector is added to that of the text: unit(text + HEADER_WEIGHT * header)."""

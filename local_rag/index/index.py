@@ -1,63 +1,64 @@
-"""Index: files and chosen pages of the web, searchable."""
+"""Index: files and chosen pages of the web, searchable. One door for those who search, list and change it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from local_rag.core import cancel
-from local_rag.core.documents import Catalog
+from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
+from local_rag.core.errors import IndexBusy, UsageError
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
-from local_rag.index import narrowed, passages, recipes, status
-from local_rag.index import search as searches
-from local_rag.index.candidates import Mode
-from local_rag.index.changes import Changes
-from local_rag.index.exact_words import ExactWords
-from local_rag.index.passage_turns import passages_in_turns
+from local_rag.index import catalog as catalogs
+from local_rag.index import filters
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.preference import Preferences
-from local_rag.index.status import IndexStatus
-from local_rag.index.store import folder, forgetting, reads
-from local_rag.index.store.errors import translated_errors
-from local_rag.index.store.removal import destroy
-from local_rag.index.store.schema import IndexedFile, Passage, Recipe, Stored
-from local_rag.index.store.store import Store
-from local_rag.index.store.verification import verify
-from local_rag.index.unstored_vectors import UnstoredVectors
+from local_rag.index.search import Mode, Request, Searcher, document
+from local_rag.index.store import checks, full_text, reads, vectors, writes
+from local_rag.index.store.schema import IndexedFile, IndexSettings, Passage, Stored
+from local_rag.index.store.store import Store, destroy, is_current, must_forget
 from local_rag.text.display import waiting_line
+from local_rag.text.words import stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
     from local_rag.core.protocols import Vectors
+    from local_rag.index.parse.loaders import Loader
+    from local_rag.index.sync.pages import ReadPage
+    from local_rag.index.sync.report import Progress
+
+T = TypeVar("T")
 
 CHUNK_SIZE = 250
 """Tokens of a passage in a new index."""
 
+_READ_AT_ONCE = 50
 
-class Index(Changes):
-    """One index and the embedder that it was made with. Any thread may search while another one syncs."""
 
-    narrows = True
-    """That `within` of `search` may be a Narrowing with phrases."""
+class Index:
+    """One index, and the embedder that it was made with; without one it can be listed and searched for nothing.
 
-    def __init__(self, store: Store, embedder: Embedder, recipe: Recipe) -> None:
-        super().__init__(store, embedder, recipe)
-        self._catalog: tuple[str, Catalog] | None = None
-        self._content: tuple[str, str] | None = None
-        self._narrowed = narrowed.Narrowed(store)
-        self._preferences = Preferences(store, embedder)
-        self._unstored = UnstoredVectors(store, embedder)
+    Any thread may search while another one syncs. Every method raises IndexDamaged, and those that change the index
+    IndexBusy, DiskFull and Stopped; what was committed by then stays.
+    """
+
+    def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
+        self._store, self._settings, self._embedder = store, settings, embedder
+        self._searcher = Searcher(store, settings, embedder) if embedder else None
+        self._known: dict[str, tuple[str, Any]] = {}
 
     @classmethod
     def open(
         cls,
         path: Path,
-        embedder: Embedder,
+        embedder: Embedder | None = None,
         *,
         chunk_size: int | None = CHUNK_SIZE,
         chunk_overlap: int | None = 0,
@@ -66,62 +67,32 @@ class Index(Changes):
     ) -> Index:
         """Open the index in a folder; sizes are in tokens of the embedder. `create` makes it if there is none.
 
-        None for a size is that of the index. `reembed` opens an index of another embedder too, for that method.
-        Raises IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or schema, UsageError for
+        None for a size is that of the index. `reembed` opens an index of another embedder too, for that method. Raises
+        IndexMissing, IndexDamaged, IndexMismatch for another embedder, chunking or an earlier version, UsageError for
         passages longer than the embedder reads.
         """
         path = path.absolute()
-        with translated_errors(path):
-            store = None if create and not folder.has_database(path) else Store(path)
-        made = store.read(reads.recipe) if store else None
-        if chunk_size is None:
-            chunk_size = made.size if made else CHUNK_SIZE
-        if chunk_overlap is None:
-            chunk_overlap = made.overlap if made else 0
-        recipes.check_sizes(embedder, chunk_size, chunk_overlap)
-        recipe = Recipe(embedder.name, embedder.fingerprint, embedder.dimension, chunk_size, chunk_overlap)
-        index = cls(store or Store.create(path, recipe), embedder, recipe)
+        made = None
+        if not create or is_current(path):
+            store = Store(path)
+            made = store.read(reads.settings)
+            if embedder is None:
+                return cls(store, made, None)
+        assert embedder is not None, "a new index needs an embedder"
+        size = chunk_size if chunk_size is not None else made.size if made else CHUNK_SIZE
+        overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
+        _check_sizes(embedder, size, overlap)
+        settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
+        index = cls(store if made else Store.create(path, settings), settings, embedder)
         if not reembed:
             index._check()
         return index
 
     @staticmethod
     def inspect(path: Path, *, outlined: bool = False) -> IndexStatus:
-        """The status of any index, whatever made it. Raises IndexMissing, IndexDamaged, IndexMismatch for a schema."""
-        with closing(Store(path.absolute())) as store:
-            return status.inspect(store, outlined=outlined)
-
-    @staticmethod
-    def listed(path: Path, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
-        """The files of any index, whatever made it, or those of which `within` leaves something, by path.
-
-        Raises UsageError if there is none, and what `inspect` raises.
-        """
-        with closing(Store(path.absolute())) as store:
-            return status.listed(store, Narrowing.of(within))
-
-    @staticmethod
-    def stored(path: Path, keys: Collection[str]) -> Stored:
-        """What the index in a folder has now of passages that were retrieved before, whatever made it.
-
-        Raises what `inspect` raises.
-        """
-        with closing(Store(path.absolute())) as store:
-            named = store.read(reads.chunks_by_key, keys)
-            passages = {passage.id: passage for passage in store.read(reads.passages, list(named.values()))}
-            files = frozenset(file.path for file in store.read(reads.files))
-            return Stored(store.read(reads.content), files, {key: passages[chunk] for key, chunk in named.items()})
-
-    @staticmethod
-    def former_paths(path: Path, files: Sequence[Path]) -> list[str]:
-        """Where files, and those in folders, were before they moved: what quotes them may name that.
-
-        Raises what `inspect` raises.
-        """
-        places = [file.expanduser().resolve() for file in files]
-        with closing(Store(path.absolute())) as store:
-            below = [file for file in store.read(reads.paths) if any(map(Path(file).is_relative_to, places))]
-            return store.read(reads.former_paths, below)
+        """The status of the index in a folder, whatever embedder made it. Raises as `open` does."""
+        with Index.open(path) as index:
+            return index.status(outlined=outlined)
 
     @staticmethod
     def destroy(path: Path) -> None:
@@ -141,7 +112,13 @@ class Index(Changes):
     def path(self) -> Path:
         return self._store.folder
 
-    # --- searching it
+    @property
+    def embedder(self) -> Embedder:
+        """That of an index which was opened with one."""
+        assert self._embedder is not None, "this index was opened without an embedder"
+        return self._embedder
+
+    # --- searching
 
     def search(
         self,
@@ -155,150 +132,339 @@ class Index(Changes):
     ) -> list[Document]:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
-        `within` are files, folders or globs (see `within.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
+        `within` are files, folders or globs (see `path_filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
         `within` leaves nothing, IndexMismatch after a re-embedding.
         """
-        return self._searched(query, k, within, exclude, mode, repeats, self._unstored)
-
-    def rank(
-        self,
-        query: str,
-        k: int,
-        *,
-        within: Narrowing | Sequence[str] = (),
-        exclude: Collection[str] = (),
-        mode: Mode = "hybrid",
-        repeats: bool = False,
-    ) -> list[Document]:
-        """As `search`, but no passage is embedded for it: `score` is None for one that has no vector yet."""
-        return self._searched(query, k, within, exclude, mode, repeats, None)
-
-    def scored(self, query: str, documents: Sequence[Document]) -> list[Document]:
-        """What `rank` brought with the scores that it lacks."""
-        lacking = [document.metadata["chunk_id"] for document in documents if document.metadata["score"] is None]
-        if not lacking:
-            return list(documents)
-        passages = self._store.read(reads.passages, self._store.read(reads.chunks_named, lacking))
-        vector = self.embedder.embed_queries([query.encode("utf-8", "replace").decode()])[0]
-        cosines = self._unstored.cosines(vector, passages)
-        scores = {passage.key: cosines[passage.id] for passage in passages}
-
-        def with_score(document: Document) -> Document:
-            metadata = document.metadata
-            score = scores.get(metadata["chunk_id"], 0.0) if metadata["score"] is None else metadata["score"]
-            return document.model_copy(update={"metadata": {**metadata, "score": score}})
-
-        return list(map(with_score, documents))
-
-    def _searched(
-        self,
-        query: str,
-        k: int,
-        within: Narrowing | Sequence[str],
-        exclude: Collection[str],
-        mode: Mode,
-        repeats: bool,
-        unstored: UnstoredVectors | None,
-    ) -> list[Document]:
-        cancel.check()
-        self._check()
-        if k < 1 or not query.strip() or self._store.read(reads.is_empty):
+        if k < 1 or not query.strip() or self._searcher is None:
             return []
-        narrowing = Narrowing.of(within)
-        chosen, wanted = self._narrowed.selection(narrowing), ExactWords.of(narrowing)
         query = query.encode("utf-8", "replace").decode()  # a terminal may hand over bytes that are no text
         vector = self.embedder.embed_queries([query])[0]
-        prefer = self._preferences.of(query, vector, chosen)
-        return searches.search(
-            self._store, query, vector, k, unstored,
-            mode=mode, chosen=chosen, wanted=wanted, exclude=exclude, repeats=repeats, prefer=prefer,
-        )  # fmt: skip
+        return self._searcher.search(Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats))
 
-    def unknown(self, narrowing: Narrowing) -> list[str]:
-        """What this index cannot know of a narrowing's conditions, in a line each."""
-        return list(narrowed.unknown(self._store, narrowing))
+    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
+        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
+        from local_rag.index.langchain import retriever_of
 
-    def upgrade_notes(self) -> list[str]:
-        """That an earlier version made the index, and what brings it up to date, in a line; empty where none did."""
-        return list(status.upgrade_notes(self._store))
-
-    def waiting_notes(self) -> list[str]:
-        """How many passages have no vector yet, in a line; empty where all have one."""
-        line = waiting_line(*self.embedded_count())
-        return [line] if line else []
-
-    def catalog(self) -> Catalog:
-        """Counts, titles and frequent words; computed once per change of the index."""
-        generation = self._store.read(reads.meta)["generation"]
-        if self._catalog is None or self._catalog[0] != generation:
-            self._catalog = generation, status.catalog(self._store)
-        return self._catalog[1]
-
-    def count(self) -> int:
-        """How many passages there are."""
-        return self._store.read(reads.chunk_count)
+        return retriever_of(self, k, within, **options)
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """The stored vector (d,) of each document whose text is that of the passage it names, None for any other."""
-        return passages.vectors(self._store, documents)
+        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
+        known = self._store.read(reads.vectors_by_key, keys)
+        digests = [full_text.digest(document.page_content) for document in documents]
+        same = [
+            known[key][1] if known.get(key, (b"",))[0] == digest else None
+            for key, digest in zip(keys, digests, strict=True)
+        ]
+        return [None if blob is None else vectors.matrix_of([blob], self._settings.dimension)[0] for blob in same]
 
     def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
         """As `protocols.Corpus` says; chunks may overlap, `start` and `end` say where each stands."""
-        return passages.neighbours(self._store, documents, reach)
+        keys = [str(document.metadata.get("chunk_id", "")) for document in documents]
+        near = self._store.read(reads.around, keys, reach)
+        ids = list(dict.fromkeys(chunk for chunks in near.values() for chunk in chunks))
+        by_id = {passage.id: document(passage) for passage in self._store.read(reads.passages, ids)}
+        return [[by_id[chunk] for chunk in near.get(key, ()) if chunk in by_id] for key in keys]
 
     def span(self, chunk_id: str, start: int, end: int) -> str:
         """Code points [start, end) of the document that this passage is of, cut at its borders; "" if it is gone."""
         return self._store.read(reads.span, chunk_id, start, end)
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term occurs, as the index stems it."""
-        return searches.document_frequency(self._store, terms)
+        """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+        parts = {term: [(word, stem(word)) for word in words(term)] for term in terms}
+        forms = {form for pairs in parts.values() for pair in pairs for form in pair}
+        known = self._store.read(full_text.frequencies, forms)
+        return {
+            term: min((max(known.get(form, 0) for form in pair) for pair in pairs), default=0)
+            for term, pairs in parts.items()
+        }
 
-    def addresses(self, paths: Collection[str]) -> dict[str, str]:
-        """The URL that each of these files was saved from, as far as the file says so."""
-        return self._store.read(reads.addresses, paths)
+    # --- what it holds
+
+    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup of `store.reads`: what lists and shows files reads them in this way."""
+        return self._store.read(lookup, *arguments)
+
+    def generation(self) -> str:
+        """What changes with every commit."""
+        return self._store.read(reads.meta)["generation"]
+
+    def catalog(self) -> Catalog:
+        """Counts, titles and frequent words; computed once per change of the index."""
+        known: Catalog = self._once("catalog", catalogs.catalog)
+        return known
+
+    def content(self) -> str:
+        """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
+        known: str = self._once("content", reads.content)
+        return known
+
+    def _once(self, name: str, lookup: Callable[..., Any]) -> Any:
+        generation = self.generation()
+        if self._known.get(name, ("",))[0] != generation:
+            self._known[name] = generation, self._store.read(lookup)
+        return self._known[name][1]
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
-        return status.inspect(self._store, outlined=outlined)
+        """What it says of itself; the summary only where it is `outlined`."""
+        return self._store.read(catalogs.inspect, self.path, outlined)
 
-    def header_version(self) -> int:
-        """The version of the headers of all passages: the smallest of any document, 0 where some have none."""
-        return self._store.read(reads.header_version)
+    def count(self) -> int:
+        """How many passages there are."""
+        return self._store.read(reads.counts)[3]
+
+    def embedded_count(self) -> tuple[int, int]:
+        """How many passages have a vector, and how many there are; the others are matched by their words only."""
+        *_, chunks, embedded = self._store.read(reads.counts)
+        return embedded, chunks
+
+    def waiting_notes(self) -> list[str]:
+        """How many passages have no vector yet, in a line; empty where all have one."""
+        line = waiting_line(*self.embedded_count())
+        return [line] if line else []
 
     def path_labels(self) -> PathLabels:
         """Short names of the files, which --in understands."""
         return PathLabels(root.path for root in self._store.read(reads.roots))
 
-    def content(self) -> str:
-        """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
-        generation = self._store.read(reads.meta)["generation"]
-        if self._content is None or self._content[0] != generation:
-            self._content = generation, self._store.read(reads.content)
-        return self._content[1]
-
-    def verify(self, *, deep: bool = False) -> bool:
-        """Read all files of the index; False if the file of quantized vectors was not whole and is made anew.
-
-        `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1 and with
-        their codes. Raises IndexDamaged.
-        """
-        return verify(self._store, deep=deep)
-
-    def has_forgotten(self) -> bool:
-        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
-        return not self._store.read(forgetting.is_due)
+    def addresses(self, paths: Collection[str]) -> dict[str, str]:
+        """The URL that each of these files was saved from, as far as the file says so."""
+        return self._store.read(reads.addresses, paths)
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
-        return status.listed(self._store, Narrowing.of(within))
+        chosen = filters.selected_paths(self._store, Narrowing.of(within))
+        return [file for file in self._store.read(reads.indexed_files) if chosen is None or file.path in chosen]
+
+    def stored(self, keys: Collection[str]) -> Stored:
+        """What the index has now of passages that were retrieved before."""
+        named = self._store.read(reads.chunks_by_key, keys)
+        passages = {passage.id: passage for passage in self._store.read(reads.passages, list(named.values()))}
+        kept = {key: passages[chunk] for key, chunk in named.items()}
+        return Stored(self.content(), frozenset(self._store.read(reads.paths)), kept)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
-        return passages_in_turns(self._store, seed)
+        turns = list(self._store.read(reads.chunks_by_file).values())
+        dice = random.Random(seed)
+        dice.shuffle(turns)
+        for chunks in turns:
+            dice.shuffle(chunks)
+        in_turns = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
+        ordered = [chunk for _, _, chunk in sorted(in_turns)]
+        for first in range(0, len(ordered), _READ_AT_ONCE):
+            yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
 
-    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
-        """The same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see `retriever_of`)."""
-        from local_rag.index.retriever import retriever_of
+    def verify(self, *, deep: bool = False) -> bool:
+        """Read all files of the index; False if the file of vectors was not whole and is made anew.
 
-        return retriever_of(self, k, within, **options)
+        `deep` compares every row with what is stored of it: texts with their digests, vectors with length 1. Raises
+        IndexDamaged.
+        """
+        return self._store.verify(deep=deep)
+
+    def has_forgotten(self) -> bool:
+        """Whether no byte of what was removed is left in the files; else the next command that writes sees to it."""
+        return not self._store.read(must_forget)
+
+    # --- changing it
+
+    def sync(
+        self,
+        paths: Sequence[Path] | None = None,
+        *,
+        prune: bool = False,
+        excludes: Sequence[str] = (),
+        no_excludes: Sequence[str] = (),
+        clear_excludes: bool = False,
+        secrets: bool = False,
+        follow_links: bool | None = None,
+        retry: bool = False,
+        loaders: Mapping[str, Loader] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        embed: bool = True,
+    ) -> SyncReport:
+        """Take in what is new or changed below `paths`, and forget what is gone from there.
+
+        Texts come first: from then on they are searched by their words. Then every passage without a vector gets one,
+        unless `embed` is False: see `embed`.
+
+        `paths` are remembered with these options; without them all remembered ones are synced, with the options on top
+        of their own. `excludes` (patterns of .gitignore) add up; `no_excludes` takes single ones back, `clear_excludes`
+        all. `secrets` holds for `paths` until they are named again, `follow_links` (out of a path) until it is given
+        again. What could not be seen is kept, unless `prune`. `retry` reads again what could not be read, which
+        otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
+        suffix. Raises UsageError for a path or a pattern that says nothing.
+        """
+        from local_rag.index.sync.roots import WalkOptions, asked_roots, named_path
+        from local_rag.index.sync.text import TextSync
+
+        with self._locked():
+            known = self._store.read(reads.roots)
+            named = [named_path(path, known) for path in paths or ()]
+            taken = True if secrets else False if named else None
+            options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
+            roots = asked_roots(named, known, self._store.read(reads.excluded), options)
+            if not roots and not self._store.read(reads.named):
+                raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
+            if roots != known:
+                with self._store.writing() as db:
+                    writes.set_roots(db, roots)
+            sync = TextSync(self._store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
+            report = sync.run(roots, prune=prune)
+            if prune:
+                with self._store.writing() as db:
+                    writes.forget_roots(db, [root.path for root in roots if not Path(root.path).exists()])
+            return self._concluded(report, progress, embed)
+
+    def sync_pages(
+        self,
+        urls: Iterable[str],
+        read: ReadPage,
+        *,
+        prune: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        embed: bool = True,
+    ) -> SyncReport:
+        """Take in pages of the web that are new or changed; `read` gets each of them, and nothing else does.
+
+        A page is stored under the URL it was found at in the end. One that `read` raises FileSkipped for is reported,
+        and kept if it is in the index, unless `prune`. Each page is written in one step. `embed` as for `sync`.
+        """
+        from local_rag.index.sync.pages import PageSync
+
+        self._check()
+        report = PageSync(self._store, self.embedder, self._settings, self._locked).run(urls, read, prune=prune)
+        with suppress(IndexBusy), self._locked():  # the pages are stored; the process that writes now does the rest
+            report = self._concluded(report, progress, embed)
+        return report
+
+    def sync_texts(
+        self,
+        texts: Sequence[tuple[str, LoadedDocument]],
+        *,
+        whole: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        embed: bool = True,
+    ) -> SyncReport:
+        """Take in texts that are no files, each under a name (its `source`); what is not among them stays.
+
+        `whole` makes one passage of each, whose vector is that of its beginning: how test collections are measured.
+        `embed` as for `sync`.
+        """
+        from local_rag.index.sync.pages import sync_texts
+
+        with self._locked():
+            report = sync_texts(self._store, self.embedder, self._settings, texts, whole, progress)
+            return self._concluded(report, progress, embed)
+
+    def embed(self, progress: Callable[[Progress], None] | None = None) -> int:
+        """Give a vector to every passage that has none; how many got one.
+
+        Those of the newest files come first. Each batch of some seconds is committed; any process may search meanwhile.
+        Raises IndexMismatch for another embedder.
+        """
+        with self._locked():
+            return self._embedded(progress)
+
+    def reembed(self, progress: Callable[[Progress], None] | None = None) -> int:
+        """Make the full text anew, and every vector with this embedder; the number of passages embedded.
+
+        Where this embedder made the index, only vectors that are none, or are missing, are made. Until a passage has
+        its new vector it is found by its words; an interrupted run goes on with `embed`. Raises IndexMismatch if the
+        chunking differs, or if a passage is longer than this embedder reads.
+        """
+        from local_rag.index.sync.embed import check_passages
+
+        with self._store.locked():
+            made = self._store.read(reads.settings)
+            if (made.size, made.overlap) != (self._settings.size, self._settings.overlap):
+                self._check()
+            other = (made.fingerprint, made.dimension) != (self._settings.fingerprint, self._settings.dimension)
+            if other:
+                check_passages(self._store, self.embedder)
+            lost = () if other else self._store.read(checks.unusable_vectors, True)
+            with self._store.writing() as db:
+                full_text.restore(db)
+                writes.drop_vectors(db, *lost)
+                writes.set_settings(db, self._settings)
+            return self._embedded(progress)
+
+    def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
+        """Forget files, whole folders with their roots, and pages (URLs); gives what of it was in the index.
+
+        Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
+        unless `missing_ok`.
+        """
+        from local_rag.index.sync import roots
+
+        with self._store.locked():
+            removed = roots.remove(self._store, paths, missing_ok=missing_ok)
+            catalogs.renew_topics(self._store)
+            self._store.forget()
+            return removed
+
+    def keep_out(self, paths: Sequence[Path]) -> list[str]:
+        """Exclude files and folders from the indexed folders above them, until `no_excludes`; the new patterns.
+
+        What is indexed of them goes with the next sync, or with `remove`.
+        """
+        from local_rag.index.sync.roots import keeping_out
+
+        with self._store.locked():
+            changed, patterns = keeping_out(
+                [path.expanduser().resolve() for path in paths], self._store.read(reads.roots)
+            )
+            with self._store.writing() as db:
+                writes.set_roots(db, changed)
+            return patterns
+
+    def set_about(self, about: str) -> None:
+        """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text."""
+        with self._store.locked():
+            catalogs.set_about(self._store, about)
+
+    def _concluded(self, report: SyncReport, progress: Callable[[Progress], None] | None, embed: bool) -> SyncReport:
+        """The report once no byte of what was removed is left, and the second phase has ended."""
+        began = time.monotonic()
+        self._store.forget()
+        new = self._embedded(progress) if embed else 0
+        if not embed:
+            self._store.refresh()
+        embedded, chunks = self.embedded_count()
+        seconds = report.seconds + time.monotonic() - began
+        return replace(report, embedded=new, not_embedded=chunks - embedded, seconds=seconds)
+
+    def _embedded(self, progress: Callable[[Progress], None] | None) -> int:
+        from local_rag.index.sync.embed import Embedding
+
+        count = Embedding(self._store, self.embedder, progress).run()
+        catalogs.renew_topics(self._store)
+        self._store.replaced_earlier()
+        return count
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._store.locked():
+            self._check()
+            yield
+
+    def _check(self) -> None:
+        """Raises IndexMismatch unless this embedder and this chunking made the index."""
+        self._store.read(checks.check_settings, self.path, self._settings)
+
+
+def _check_sizes(embedder: Embedder, size: int, overlap: int) -> None:
+    """Raises UsageError for passages that the embedder cannot read whole, or that overlap by more than half."""
+    if size > embedder.window:
+        raise UsageError(
+            f"passages of {size} tokens do not fit '{embedder.name}', which reads {embedder.window}",
+            hint=f"local-rag index … --chunk-size {embedder.window}",
+        )
+    if not 0 <= overlap <= size // 2:
+        raise UsageError(
+            f"passages of {size} tokens may share up to {size // 2}, not {overlap}",
+            hint="local-rag index … --chunk-overlap 0",
+        )

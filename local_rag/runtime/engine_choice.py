@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from local_rag.config.calibrated import fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
-from local_rag.runtime.opening import open_evaluator, open_reranker, without_evaluator
+from local_rag.runtime.opening import open_evaluator, without_evaluator
 from local_rag.runtime.prompt_file import prompt_texts
 from local_rag.text.display import joined
 
@@ -68,11 +68,10 @@ def choose_engine(
 ) -> Choice:
     """The engine that the settings ask for, and the evaluator; `display` is told when that takes seconds to load.
 
-    `reranker` is used in place of that of the settings. Raises ServerDown, ModelMissing, NotLocal or EngineError where
+    `reranker` orders what a search brings it. Raises ServerDown, ModelMissing, NotLocal or EngineError where
     something that was named cannot be had.
     """
     evaluator, lacking = open_evaluator(settings, display)
-    reranker = reranker or open_reranker(settings, evaluator)
     choice = _chosen(settings, embedder, corpus, evaluator, reranker)
     try:
         _check_grading(choice.engine, settings, evaluator, lacking)
@@ -162,13 +161,7 @@ def own_engine(
         _check_grading(engine, settings, evaluator, lacking)
     elif settings.prompts:
         raise UsageError(f"the engine {engine.name} was given with prompts of its own, so prompts= says nothing to it")
-    return _with_evaluator(Choice(engine), evaluator, lacking, reranker or open_reranker(settings, evaluator))
-
-
-def header_version(corpus: Corpus | None) -> int:
-    """The version of the headers of all passages, 0 where some have none; a corpus that is no index has none."""
-    version: int = getattr(corpus, "header_version", lambda: 0)()
-    return version
+    return _with_evaluator(Choice(engine), evaluator, lacking, reranker)
 
 
 def missing_of(protocol: type, part: object) -> list[str]:
@@ -189,7 +182,7 @@ def _extractive(
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
     engine = ExtractiveEngine(embedder, corpus, evaluator=evaluator)
-    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, header_version(corpus), reranker))
+    thresholds = thresholds_for(settings, fingerprint_of(engine, embedder, reranker))
     values = {"relevant": thresholds.relevance, "answers": thresholds.answer}
     given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     if given:

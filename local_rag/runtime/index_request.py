@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +19,10 @@ class Request:
 
     `excludes` are patterns as in .gitignore, which stay until `no_excludes` or `clear_excludes` takes them back;
     `secrets` takes private keys and .env files in, too; `follow_links` what links out of a folder lead to (None: as
-    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `passwords` gets
-    those of encrypted PDFs; `reembed` makes new vectors from the stored text. `no_embed` brings text up to date and
-    makes no vectors, `embed_only` does only that. `moved`, the old path and the new one, is all that is done, too.
-    `about` says what the index holds; empty: its catalog says it again.
-    `loaders` of a program read files by their suffix, see `Index.sync`.
+    before); `prune` removes what cannot be seen any more; `retry` tries again what could not be read; `reembed` makes
+    new vectors from the stored text. `no_embed` brings text up to date and makes no vectors, `embed_only` does only
+    that. `about` says what the index holds; empty: its catalog says it again. `loaders` of a program read files by
+    their suffix, see `Index.sync`.
     """
 
     paths: Sequence[Path] = ()
@@ -36,11 +34,9 @@ class Request:
     follow_links: bool | None = None
     prune: bool = False
     retry: bool = False
-    passwords: bool = False
     reembed: bool = False
     no_embed: bool = False
     embed_only: bool = False
-    moved: tuple[Path, Path] | None = None
     about: str | None = None
     loaders: Mapping[str, Loader] = field(default_factory=dict)
 
@@ -69,7 +65,6 @@ class Request:
             "--follow-links": self.follow_links is not None,
             "--prune": self.prune,
             "--retry": self.retry,
-            "--passwords": self.passwords,
             "--reembed": self.reembed,
             "a URL": self.urls,
             "a path": self.paths,
@@ -78,12 +73,6 @@ class Request:
             raise UsageError(
                 f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
                 hint="local-rag index --embed-only",
-            )
-        walking |= {"--no-embed": self.no_embed, "--embed-only": self.embed_only}
-        if self.moved and (given := [name for name, value in walking.items() if value]):
-            raise UsageError(
-                f"--moved reads nothing and embeds nothing, so {given[0]} changes nothing with it",
-                hint=f"local-rag index --moved {shlex.join(map(str, self.moved))}",
             )
 
     @property

@@ -25,10 +25,8 @@ from local_rag.text.display import joined, plural, short_path, shorten, waiting_
 
 if TYPE_CHECKING:
     from local_rag.index.index import Index
-    from local_rag.index.parse.passwords import Passwords
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
-    from local_rag.runtime.passwords import Ask
     from local_rag.web.fetch import Fetcher
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
@@ -39,28 +37,21 @@ def index_files(
     request: Request,
     display: Display,
     fetcher: Fetcher | None = None,
-    ask: Ask | None = None,
 ) -> tuple[SyncReport, int]:
     """Bring the index up to date; what changed, and how many pages were left as they are.
 
     Pages are fetched only when they are named; tests give a `fetcher` of their own. Ctrl-C is answered at once, and
-    nothing new begins; what is in hand may end. `ask` is asked for passwords before the long work begins. Raises
+    nothing new begins; what is in hand may end. Raises
     UsageError for options that exclude each other, for a path that does not exist and is not indexed either, for URLs
-    where the settings keep this index from the web, and where there is no way to get passwords.
+    where the settings keep this index from the web.
     """
 
     def stopping() -> None:
         display.say("stopping: what is in hand is finished, nothing new begins…")
 
     request.check()
-    passwords = None
-    if request.passwords:
-        from local_rag.runtime.passwords import PasswordSource
-
-        source = PasswordSource(ask, display)
-        passwords = source.passwords(cancel.stoppable(lambda: _locked_files(settings, request, display), stopping))
     try:
-        return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher, passwords), stopping)
+        return cancel.stoppable(lambda: _index_files(settings, request, display, fetcher), stopping)
     except KeyboardInterrupt:
         _say_what_waits(settings, display)
         raise
@@ -80,20 +71,13 @@ def command_of(settings: Settings) -> str:
     return "local-rag index" if index == "default" else f"local-rag index --index {shlex.quote(index)}"
 
 
-def _locked_files(settings: Settings, request: Request, display: Display) -> list[str]:
-    with _opened(settings, request, display) as index, display.progress("looking for files with a password…"):
-        return index.locked_files(request.roots or None, **request.walk_options)
-
-
 def _index_files(
-    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None, passwords: Passwords | None
+    settings: Settings, request: Request, display: Display, fetcher: Fetcher | None
 ) -> tuple[SyncReport, int]:
     roots, urls, is_new = request.roots, request.urls, not has_database(settings.index_path)
     with _opened(settings, request, display) as index:
         if request.about is not None:
             index.set_about(request.about)
-        if request.moved:
-            return index.move(*request.moved), 0
         if request.embed_only:
             return _embedded(index, SyncReport(), display, gives_way=False), 0
         if request.reembed:
@@ -101,7 +85,7 @@ def _index_files(
                 index.reembed(progress)
         report = SyncReport()
         if roots or not urls:
-            report = _synced(index, request, display, passwords)
+            report = _synced(index, request, display)
             if is_new and not urls and report.empty and not (report.new or report.skipped or report.kept):
                 raise NothingToIndex(report)
         if urls:
@@ -256,14 +240,13 @@ def sync(index: Index, request: Request, display: Display) -> SyncReport:
     return _embedded(index, _synced(index, request, display), display)
 
 
-def _synced(index: Index, request: Request, display: Display, passwords: Passwords | None = None) -> SyncReport:
+def _synced(index: Index, request: Request, display: Display) -> SyncReport:
     with sync_progress(display) as progress:
         return index.sync(
             request.roots or None,
             **request.walk_options,
             prune=request.prune,
             retry=request.retry,
-            passwords=passwords,
             loaders=request.loaders,
             progress=progress,
             embed=False,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,12 @@ from local_rag.text.display import those_there
 
 if TYPE_CHECKING:
     from local_rag.core.documents import WebPage
-    from local_rag.core.protocols import Embedder, Evaluator, Reranker, WebSearch
+    from local_rag.core.protocols import Embedder, WebSearch
     from local_rag.engines.evaluator.evaluator import TrainedEvaluator
+    from local_rag.index.catalog import IndexStatus
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
     from local_rag.index.index import Index
-    from local_rag.index.joint_index import JointIndex
-    from local_rag.index.reranked import Reranked
-    from local_rag.index.status import IndexStatus
+    from local_rag.index.joint import JointIndex
     from local_rag.runtime.spans import Spans
 
 
@@ -114,57 +113,6 @@ def loading_evaluator(name: str) -> str:
     return f"loading the evaluator {name}"
 
 
-def open_reranker(settings: Settings, evaluator: Evaluator | None) -> Reranker | None:
-    """The reranker that the settings ask for; None where they do not, and where there is no evaluator.
-
-    Raises UsageError where somebody asks for one and for no evaluator.
-    """
-    if settings.values.rerank == "off":
-        return None
-    if evaluator is None:
-        if settings.values.evaluator == "off" and settings.origin["rerank"] != "default":
-            wanted, off = settings.origin["rerank"], settings.origin["evaluator"]
-            raise UsageError(
-                f"there is no evaluator to rerank with: rerank: evaluator ({wanted}), and evaluator: off ({off})",
-                hint=_switched_on(off),
-            )
-        return None
-    from local_rag.index.reranked import EvaluatorReranker
-
-    return EvaluatorReranker(evaluator)
-
-
-def _switched_on(off: str) -> str:
-    """What to type where the evaluator is off; `off` is the origin of that."""
-    if off == "LOCAL_RAG_EVALUATOR":
-        return f"unset {off}"
-    return "evaluator='minilm'" if off == "flag" else f"set evaluator: minilm in {off}"
-
-
-@contextmanager
-def reranked(
-    settings: Settings, index: Index | JointIndex, display: Display
-) -> Iterator[Index | JointIndex | Reranked]:
-    """An index whose searches are reranked where the settings say so; `display` is told where that cannot be.
-
-    Raises what `open_evaluator` and `open_reranker` raise.
-    """
-    evaluator, lacking = (None, None) if settings.values.rerank == "off" else open_evaluator(settings, display)
-    reranker = open_reranker(settings, evaluator)
-    if lacking:
-        display.say(f"note: {without_evaluator(lacking)}")
-    if reranker is None:
-        yield index
-        return
-    from local_rag.index.reranked import Reranked
-
-    try:
-        yield Reranked(index, reranker)
-    finally:
-        if evaluator is not None:
-            evaluator.close()
-
-
 def open_index(
     settings: Settings,
     embedder: Embedder | None = None,
@@ -198,7 +146,7 @@ def open_indexes(settings: Settings, embedder: Embedder | None = None) -> Index 
     indexes of different embedders.
     """
     from local_rag.index.index import Index
-    from local_rag.index.joint_index import JointIndex
+    from local_rag.index.joint import JointIndex
 
     folders = settings.index_paths
     if len(folders) == 1:

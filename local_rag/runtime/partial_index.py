@@ -6,7 +6,7 @@ import shlex
 
 from local_rag.config.settings import Settings
 from local_rag.core.errors import UsageError
-from local_rag.index.status import IndexStatus
+from local_rag.index.catalog import IndexStatus
 from local_rag.text.display import plural
 
 

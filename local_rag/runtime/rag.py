@@ -17,10 +17,10 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.progress import Display, Silent
-from local_rag.index.reranked import Reranked
 from local_rag.runtime.opening import open_embedder, open_indexes, open_web, spans_of
 from local_rag.runtime.question import SEE, check_question
 from local_rag.runtime.recording import Recorder, conditions
+from local_rag.runtime.reranked import Reranked
 from local_rag.runtime.run import Run
 from local_rag.text.display import joined
 
@@ -84,7 +84,6 @@ class Rag:
         spans: Spans | None = None,
         folder: str | None = None,
     ) -> None:
-        from local_rag.runtime.engine_choice import header_version
         from local_rag.web.search import Off
 
         self.settings = settings
@@ -97,7 +96,7 @@ class Rag:
         self.folder = self.folders[0]
         self.web: WebSearch = Off() if open_source else open_web(settings, self.folders)
         self._open_source, self._source = open_source, None  # type: Callable[[], SecondSource] | None, SecondSource | None
-        self.fingerprint = fingerprint_of(self.engine, embedder, header_version(index), choice.reranker)
+        self.fingerprint = fingerprint_of(self.engine, embedder, choice.reranker)
         self.spans = spans
         self.thresholds = thresholds_for(settings, self.fingerprint)
         self.recorder = Recorder(settings.data_folder, settings.values.runs.keep)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ from local_rag.runtime.trace_file import Line
 from local_rag.text.display import short_path
 
 if TYPE_CHECKING:
+    from local_rag.index.joint import JointIndex
     from local_rag.index.path_labels import PathLabel
     from local_rag.index.store.schema import Stored
 
@@ -33,17 +36,15 @@ class RunPassages:
     def of(cls, *runs: KeptRun) -> RunPassages:
         """Read them from the index of the first run, or from all that it asked as one."""
         from local_rag.index.index import Index
-        from local_rag.index.joint_index import stored_in
-        from local_rag.index.path_labels import PathLabels
 
         places = {str(passage["chunk_id"]): passage for run in runs for passage in run.passages}
         if not runs[0].folder:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
         folders = [Path(folder) for folder in (runs[0].folder, *runs[0].others)]
         try:
-            stored = stored_in(folders, list(places)) if runs[0].others else Index.stored(folders[0], list(places))
-            roots = [root for folder in folders for root in Index.inspect(folder).roots]
-            return cls(stored, PathLabels(roots), places=places)
+            index = _opened(folders, places) if runs[0].others else Index.open(folders[0])
+            with index:
+                return cls(index.stored(places), index.path_labels(), places=places)
         except IndexMissing:
             return cls(None, trouble="its index is gone, so passages cannot be shown again", places=places)
         except LocalRagError as error:
@@ -74,3 +75,16 @@ class RunPassages:
         if self.stored is None:
             return self.trouble
         return "the index has changed since" if content not in ("", self.stored.content) else ""
+
+
+def _opened(folders: Sequence[Path], chunk_ids: Iterable[str]) -> JointIndex:
+    """Indexes as one, named as they were when their passages were retrieved: by the folder's name, or by its path."""
+    from local_rag.index.index import Index
+    from local_rag.index.joint import JointIndex
+
+    named = {chunk_id.rpartition(":")[0] for chunk_id in chunk_ids}
+    with ExitStack() as opened:
+        names = [str(folder) if str(folder) in named else folder.name for folder in folders]
+        indexes = [opened.enter_context(Index.open(folder)) for folder in folders]
+        opened.pop_all()
+        return JointIndex(dict(zip(names, indexes, strict=True)))

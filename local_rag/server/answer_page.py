@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.errors import LocalRagError
+from local_rag.index.store import reads
 from local_rag.server.answer_view import answer_view
 from local_rag.server.file_listings import located
 from local_rag.server.quotes import spot_of
@@ -119,10 +120,10 @@ def passage_of(place: Place, citation: Mapping[str, Any]) -> tuple[str, str, str
         return "", quote, ""
     try:
         listing, path = located(place, citation["file_id"])
-        documents = listing.library.documents(path)
+        documents = listing.read(reads.documents, path)
         where = {name: citation[name] for name in ("page", "chunk_id", "start", "end", "quote")}
-        spot = spot_of(listing.library, path, documents, number=None, **where)
-        text = listing.library.text(path, spot.number) if spot and spot.start < spot.end else ""
+        spot = spot_of(listing, path, documents, number=None, **where)
+        text = listing.read(reads.text, path, spot.number) if spot and spot.start < spot.end else ""
     except LocalRagError:  # the index is gone, or the file has left it
         return "", quote, ""
     return _cut(text, spot.start, spot.end) if spot and text else ("", quote, "")

@@ -19,7 +19,7 @@ from local_rag.core import errors
 from local_rag.core.errors import LocalRagError
 from local_rag.core.narrowing import OPTIONS
 from local_rag.core.reasons import mistake_of
-from local_rag.index.narrowed import NothingLeft
+from local_rag.index.filters import NothingLeft
 from local_rag.text.display import for_terminal, shorten
 
 LOG = logging.getLogger("local_rag.server")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.core.errors import LocalRagError
-from local_rag.index.library import Library
+from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
+from local_rag.index.store import reads
 from local_rag.index.store.folder import DATABASE
-from local_rag.index.sync.roots import nearest
 from local_rag.runtime import second_source
 from local_rag.server.endpoints import Request
 from local_rag.server.errors import NotFound
@@ -25,10 +25,11 @@ from local_rag.text.display import for_terminal, local_iso, on_one_line
 from local_rag.text.urls import is_url
 
 if TYPE_CHECKING:
-    from local_rag.index.status import IndexStatus
+    from local_rag.index.catalog import IndexStatus
     from local_rag.index.store.schema import FileName, IndexedFile, Root
     from local_rag.server.place import Place
 
+T = TypeVar("T")
 
 GONE = "this file has just left the index"
 MOST = 2**53
@@ -73,18 +74,25 @@ class FileListing:
     What a page of a list does not show is computed when it is asked for, and kept until the next commit.
     """
 
-    library: Library
+    folder: Path
     generation: str
     files: Mapping[str, FileName]
     roots: tuple[Root, ...]
     label: PathLabels
 
     @classmethod
-    def of(cls, library: Library) -> FileListing:
-        listing = library.listing()
-        files = sorted(listing.files, key=lambda file: file.path.casefold())
-        label = PathLabels(root.path for root in listing.roots)
-        return cls(library, listing.generation, {file.path: file for file in files}, listing.roots, label)
+    def of(cls, folder: Path) -> FileListing:
+        """A commit meanwhile is of a later generation, so the listing is not taken for its."""
+        with Index.open(folder) as index:
+            generation, roots = index.generation(), tuple(index.read(reads.roots))
+            files = sorted(index.read(reads.file_names), key=lambda file: file.path.casefold())
+        label = PathLabels(root.path for root in roots)
+        return cls(folder, generation, {file.path: file for file in files}, roots, label)
+
+    def read(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup of `store.reads` in the index as it is now. Raises as `Index.open` does."""
+        with Index.open(self.folder) as index:
+            return index.read(lookup, *arguments)
 
     @cached_property
     def paths(self) -> Mapping[str, str]:
@@ -95,15 +103,13 @@ class FileListing:
     def counts(self) -> Mapping[str, int]:
         """How many files lie below each root and below no other in between, by the path of the root."""
         roots = {root.path for root in self.roots}
-        of_folder = cache(lambda folder: nearest(folder, roots))
+        of_folder = cache(lambda folder: next((above for above in _upwards(folder) if above in roots), ""))
         return Counter(path if path in roots else of_folder(os.path.split(path)[0]) for path in self.files)
 
     @cached_property
     def status(self) -> IndexStatus:
         """That of the index, with its summary."""
-        from local_rag.index.index import Index
-
-        return Index.inspect(self.library.folder, outlined=True)
+        return Index.inspect(self.folder, outlined=True)
 
     @cached_property
     def _texts(self) -> Sequence[str]:
@@ -121,7 +127,7 @@ class FileListing:
 
     def views(self, files: Sequence[FileName]) -> list[FileView]:
         """These files as a client sees them, in their order; those that have left the index are left out."""
-        rows = {row.path: row for row in self.library.files([file.id for file in files])}
+        rows = {row.path: row for row in self.read(reads.indexed_files, [file.id for file in files])}
         return [_view(rows[file.path], self.label) for file in files if file.path in rows]
 
 
@@ -136,8 +142,8 @@ class FileListings:
         """That of the index in a folder, as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
         with self._lock:
             known = self._listings.get(folder)
-            if known is None or known.library.generation() != known.generation:
-                known = self._listings[folder] = FileListing.of(Library(folder))
+            if known is None or known.read(reads.meta)["generation"] != known.generation:
+                known = self._listings[folder] = FileListing.of(folder)
             return known
 
     def close(self) -> None:
@@ -189,6 +195,10 @@ def _folders(place: Place, index: str | None) -> Iterator[Path]:
 def shown(text: str) -> str:
     """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
     return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    yield from map(str, (Path(folder), *Path(folder).parents))
 
 
 def _view(file: IndexedFile, label: PathLabels) -> FileView:

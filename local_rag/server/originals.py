@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
-from local_rag.index.sync.file_state import file_state, looks_unchanged
+from local_rag.index.store import reads
+from local_rag.index.sync.walk import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_listings import GONE, FileListing
 from local_rag.text.encoding import decode
@@ -104,7 +105,7 @@ class Originals:
 
 def original_of(place: Place, listing: FileListing, path: str) -> Original:
     """The file on the disk. Raises NotFound for one that has just left the index, and what `Originals.of` raises."""
-    row = listing.library.row(path)
+    row = listing.read(reads.file_row, path)
     if row is None:
         raise NotFound(GONE)
     return place.kept("originals", Originals).of(row, listing.roots)

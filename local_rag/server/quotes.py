@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from local_rag.index.library import Library
-from local_rag.index.store.texts import StoredDocument
+from local_rag.index.store import reads
+from local_rag.index.store.schema import StoredDocument
+from local_rag.server.file_listings import FileListing
 from local_rag.text.display import for_terminal
 
 BEFORE, AFTER = 3_000, 6_000
@@ -40,7 +41,7 @@ class Window:
 
 
 def spot_of(
-    library: Library,
+    listing: FileListing,
     path: str,
     documents: Sequence[StoredDocument],
     *,
@@ -58,7 +59,7 @@ def spot_of(
     the span is taken as it is. None where no document of the file is of that number or page.
     """
     if number is None and chunk_id and len(documents) > 1:
-        number = library.number_of(path, chunk_id)
+        number = listing.read(reads.number_of, path, chunk_id.rpartition(":")[2])  # before it the index, of several
     possible = [
         each.number for each in documents if number in (None, each.number) and (page is None or page == each.page)
     ]
@@ -68,13 +69,13 @@ def spot_of(
         first = possible[0]
         length = documents[first].characters
         return Spot(first, start, end) if 0 <= start < end <= length else Spot(first)
-    exact = [each for each in library.with_quote(path, quote, start) if each in possible]
+    exact = [each for each in listing.read(reads.with_quote, path, quote, start) if each in possible]
     if exact:
         return Spot(exact[0], start, start + len(quote))
-    holding = library.with_quote(path, quote)
+    holding = listing.read(reads.with_quote, path, quote)
     nearest = [each for each in holding if each in possible] or holding
     if len(nearest) == 1:
-        text = library.text(path, nearest[0])
+        text = listing.read(reads.text, path, nearest[0])
         if text.count(quote) == 1:
             at = text.index(quote)
             return Spot(nearest[0], at, at + len(quote))

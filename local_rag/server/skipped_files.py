@@ -10,7 +10,6 @@ from pathlib import Path
 from local_rag.server.file_listings import FileListing, shown
 
 FIXES = (
-    ("encrypted with a password", "local-rag index --passwords"),
     ("no text layer", "make its text readable first, for instance with ocrmypdf, then bring the index up to date"),
     ("may hold secrets", "local-rag index --include-secrets {folder}"),
     ("link out of the indexed folder", "local-rag index --follow-links {folder}"),

@@ -183,8 +183,6 @@ class Chat:
             narrowing = typed_conditions(argument)
             files = self.runner.chosen_files(narrowing)
             self.runner.within = narrowing
-            for line in self.runner.unknown():
-                self._tell(f"note: {line}")
             count = f" ({plural(files, 'file')})" if files is not None else ""
             self._show(f"only {shown_conditions(narrowing)}{count}")
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,10 +10,9 @@ from rich.text import Text
 
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.progress import time_left
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.path_labels import PathLabel
-from local_rag.index.status import IndexStatus
 from local_rag.index.store.schema import Root
-from local_rag.index.sync.walk import NOT_THERE
 from local_rag.terminal.console import PlainTable
 from local_rag.text.description import kinds_in_words
 from local_rag.text.display import (
@@ -53,15 +51,8 @@ def report_parts(
         "skipped": len(report.skipped),
     }
     yield Text(", ").join(Text(f"{count:,} {name}", "" if count else "dim") for name, count in counts.items())
-    for way in report.moved:
-        yield f"moved: {short_path(way.old)} -> {short_path(way.new)}, {plural(way.files, 'file')}"
     if line := _passages(report, command):
         yield line
-    if report.upgraded:
-        yield (
-            f"{plural(report.upgraded, 'file')} of an earlier version brought up to date:"
-            " headers, authors and dates are new, no text was embedded again"
-        )
     for root, patterns in report.excludes.items():
         left_out = f"Left out of {short_path(root)} by --exclude: {_patterns(patterns)}"
         yield f"{left_out} (--no-exclude PATTERN takes one back)"
@@ -72,9 +63,6 @@ def report_parts(
     yield from _removed(report, label)
     yield from _skipped(report.skipped, label, all_warnings)
     yield from _reasons("Not looked into, so what was indexed is kept (--prune removes it)", report.kept, label)
-    for file in report.kept:
-        if file.reason.startswith(NOT_THERE):
-            yield f"If it has moved: local-rag index --moved {shlex.quote(file.path)} NEW"
     if pages_left:
         yield f"{plural(pages_left, 'web page')} left as indexed: pages are fetched only when they are named."
 

@@ -62,16 +62,8 @@ class QuestionRunner:
         files = getattr(self.rag.index, "files", None)
         return len(files(narrowing)) if files else None
 
-    def unknown(self) -> list[str]:
-        """What the index cannot know of the conditions in force, each said once."""
-        unknown = getattr(self.rag.index, "unknown", None)
-        lines = unknown(Narrowing.of(self.within)) if unknown else []
-        fresh = [line for line in lines if line not in self._noted]
-        self._noted.update(fresh)
-        return fresh
-
     def say_conditions(self) -> None:
-        for line in [*condition_lines(self.rag), *(f"note: {line}" for line in self.unknown())]:
+        for line in condition_lines(self.rag):
             self.display.say(line)
 
 
@@ -89,9 +81,7 @@ def open_trace(path: Path | None, settings: Settings) -> TraceFile | nullcontext
 
 def condition_lines(rag: Rag) -> list[str]:
     """The engine, for `auto` with the reason, calibrated thresholds, notes on the index, and idle options."""
-    upgrade_notes = getattr(rag.index, "upgrade_notes", list)  # a corpus that a program gives has none
-    notes = [f"note: {line}" for line in upgrade_notes()]
-    notes += getattr(rag.index, "waiting_notes", list)()
+    notes: list[str] = getattr(rag.index, "waiting_notes", list)()
     idle = idle_lines(rag.settings.values, rag.engine.name)
     return [*rag.choice.lines, *_calibrated(rag), *_second_source(rag), *notes, *idle]
 

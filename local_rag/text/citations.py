@@ -350,7 +350,7 @@ def _citation(number: int, document: Document, span: Span, *, verified: bool, se
         number=number,
         source=str(metadata.get("source", "")),
         page=metadata.get("page"),
-        heading=heading_at(document, offset + span.start),
+        heading=heading_at(document, offset + span.start, offset + span.end),
         quote=span.of(document.page_content),
         start=offset + span.start,
         end=offset + span.end,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,10 +33,23 @@ def chunk_ids(document: Document) -> list[str]:
     return [part.chunk_id for part in parts(document)] or [chunk_id(document)]
 
 
-def heading_at(document: Document, position: int) -> str:
-    """The heading above a place, which is a code point of the document that the passage is of."""
-    before = [part.heading for part in parts(document) if part.start <= position]
-    return before[-1] if before else str(document.metadata.get("heading", ""))
+def heading_at(document: Document, start: int, end: int | None = None) -> str:
+    """The heading above code points [start, end) of the document that the passage is of, or above the point `start`.
+
+    Where both ends are in places of their own, such as rows of a sheet, "Costs > row 4 to row 6".
+    """
+    sections = document.metadata.get("sections") or [(part.start, part.heading) for part in parts(document)]
+    if not sections:
+        return str(document.metadata.get("heading", ""))
+    first = _in_force(sections, start)
+    last = _in_force(sections, start if end is None else max(start, end - 1))
+    before, _, place = last.rpartition(" > ")
+    return f"{first} to {place}" if first != last and before == first.rpartition(" > ")[0] else first
+
+
+def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
+    before = [path for start, path in sections if start <= position]
+    return str(before[-1] if before else sections[0][1])
 
 
 def stored(document: Document) -> list[Document]:

@@ -15,9 +15,9 @@ import numpy as np
 from benchmarks.search_texts import Seeds, mixed_texts, mixed_vectors
 from local_rag.core.documents import LoadedDocument
 from local_rag.index.index import Index
-from local_rag.index.store import embedded, reads, writes
-from local_rag.index.store.lock import write_lock
-from local_rag.index.store.schema import FileRow, Recipe
+from local_rag.index.store import writes
+from local_rag.index.store.connection import write_lock
+from local_rag.index.store.schema import FileRow, IndexSettings
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk
 
@@ -93,11 +93,11 @@ def flat(seeds: Seeds, size: int) -> Callable[[Path], None]:
     return make
 
 
-def recipe(embedder: Embedder) -> Recipe:
-    return Recipe(embedder.name, embedder.fingerprint, embedder.dimension, 250, 0)
+def recipe(embedder: Embedder) -> IndexSettings:
+    return IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, 250, 0)
 
 
-def ours(seeds: Seeds, size: int, made_by: Recipe) -> Callable[[Path], None]:
+def ours(seeds: Seeds, size: int, made_by: IndexSettings) -> Callable[[Path], None]:
     """Files of ten passages, in transactions of 500 files, then what a sync does at its end."""
 
     def make(folder: Path) -> None:
@@ -126,8 +126,11 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     path = f"/corpus/{number % 100:02}/{number:06}.{'txt' if number % 10 else 'pdf'}"
     row = FileRow(path, "/corpus", f"{number:064x}", length, 1, indexed_at=1.0)
     writes.write(db, row, [(document, pieces)])
-    chunks = reads.chunks_at(db, path)
-    embedded.set_vectors(db, chunks, dict(zip(chunks, vectors, strict=True)))
+    sql = "SELECT chunks.id, header FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
+    rows = db.execute(f"{sql} WHERE path = ? ORDER BY chunks.id", (path,)).fetchall()
+    texts = {chunk: vector for (chunk, _), vector in zip(rows, vectors, strict=True)}
+    headers = {header: np.zeros_like(vectors[0]) for _, header in rows}  # a text alone is as near as it is
+    writes.set_vectors(db, list(texts), texts, headers)
 
 
 def chroma(seeds: Seeds, size: int) -> Callable[[Path], None]:

@@ -15,10 +15,11 @@ import numpy as np
 
 from benchmarks.search_build import PER_FILE, TOP, Known, chroma_client, write_file
 from local_rag.core.narrowing import Narrowing
-from local_rag.index.candidates import Mode
 from local_rag.index.index import Index
-from local_rag.index.store import full_text, writes
-from local_rag.index.store.bm25 import terms_of
+from local_rag.index.search import Mode
+from local_rag.index.store import vectors as near_vectors
+from local_rag.index.store import writes
+from local_rag.index.store.full_text import Frequencies, Words
 
 _EVERY_MATCH = 15
 """Queries for which all that FTS5 matches is ranked: a second each at 1,000,000."""
@@ -46,13 +47,22 @@ def ours(folder: Path, size: int, vectors: Any, texts: Sequence[str]) -> dict[st
     def search(mode: Mode, number: int) -> Any:
         return index.search(texts[number], TOP, mode=mode)
 
-    rows, near = timed(lambda n: store.nearest(vectors[n], TOP, None, ()), len(texts))
+    def nearest(db: Any, meta: Any, known: Any, number: int) -> Any:
+        return near_vectors.nearest(db, known, vectors[number], TOP)[0]
+
+    rows, near = timed(lambda n: store.search(nearest, n), len(texts))
     figures: dict[str, Any] = {mode: timed(partial(search, mode), len(texts))[1] for mode in MODES}
     memory = resident()
-    words = [terms_of(text) for text in texts]
-    few = [number for number, terms in enumerate(words) if terms][:_EVERY_MATCH]
-    every, slow = timed(lambda n: store.read(full_text.matching, " OR ".join(words[few[n]]), TOP, None, ()), len(few))
-    quick, fast = timed(lambda n: store.matching(words[few[n]], 50, None, ())[:TOP], len(few))
+    frequencies, count = Frequencies(), min(len(texts), _EVERY_MATCH)
+
+    def every_match(db: Any, number: int) -> Any:
+        return Words(db, frequencies, "", texts[number]).among(range(1, size + 2), TOP)
+
+    def bounded(db: Any, number: int) -> Any:
+        return Words(db, frequencies, "", texts[number]).best(50)[:TOP]
+
+    every, slow = timed(lambda n: store.read(every_match, n), count)
+    quick, fast = timed(lambda n: store.read(bounded, n), count)
     return {
         "open": opened,
         "first": first,

@@ -15,6 +15,7 @@ from local_rag.evaluation.making.proposals import named, tails
 from local_rag.evaluation.making.wording import located
 from local_rag.evaluation.matching import lookup
 from local_rag.index.index import Index
+from local_rag.index.store import reads
 from local_rag.runtime.kept_run import KeptRun
 from local_rag.runtime.written import enter
 from local_rag.text.display import short_path
@@ -114,6 +115,6 @@ def case_of_run(
 def files_of(folder: str) -> list[str]:
     """The files of the index in a folder; none where it cannot be read."""
     if folder:
-        with suppress(LocalRagError):
-            return [file.path for file in Index.listed(Path(folder))]
+        with suppress(LocalRagError), Index.open(Path(folder)) as index:
+            return index.read(reads.paths)
     return []

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
 from local_rag.core.reasons import reason_of
-from local_rag.index.name_words import name_date
+from local_rag.index.names import name_date
 from local_rag.index.parse.archive import load_docx, load_epub
 from local_rag.index.parse.dates import iso_date
 from local_rag.index.parse.mail import load_eml, load_mbox

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from local_rag.index.name_words import name_words
+from local_rag.index.names import name_words
 from local_rag.index.parse.dates import iso_date
 from local_rag.index.parse.parsed_file import Properties, clean
 from local_rag.text.display import shorten

@@ -13,19 +13,21 @@ from local_rag.core.private_files import make_folder
 
 DATABASE = "index.sqlite"
 DRAFT = f"new-{DATABASE}"
+EARLIER = f"earlier-{DATABASE}"
+"""The database of an earlier version, until the one that was made in its place is whole."""
+
 LOCK = "writer.lock"
-PRIORITY = "priority.ids"
-VECTORS = "vectors.cache"
-"""Files of quantized vectors begin so; the token that the database names one by follows."""
+VECTORS = "vectors.faiss"
+"""FAISS's file begins so; the token that the database names it by follows."""
 
 SIDES = ("-wal", "-shm", "-journal")
 """What SQLite puts behind the name of a database: https://sqlite.org/tempfiles.html"""
 
 _OURS = re.compile(
-    rf"(?:(?:new-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
+    rf"(?:(?:new-|earlier-)?{re.escape(DATABASE)}|{re.escape(LOCK)})(?:{'|'.join(SIDES)})?"
     rf"|{re.escape(DATABASE)}\.part"  # a copy that a bundle's installer had not finished
-    rf"|{re.escape(PRIORITY)}"
-    rf"|{re.escape(VECTORS)}(?:\.[0-9a-f]{{16}})?"
+    rf"|{re.escape(VECTORS)}\.[0-9a-f]{{16}}"
+    r"|vectors\.cache(?:\.[0-9a-f]{16})?|priority\.ids"  # of an earlier version
 )
 
 
@@ -61,7 +63,11 @@ def our_files(folder: Path) -> list[Path]:
 
 def size(folder: Path) -> int:
     """Bytes on disk; a file that is just being replaced counts nothing."""
-    return sum(entry.stat().st_size for entry in our_files(folder) if entry.exists())
+    total = 0
+    for file in our_files(folder):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size
+    return total
 
 
 def sides(file: Path) -> list[Path]:
@@ -70,14 +76,14 @@ def sides(file: Path) -> list[Path]:
 
 
 def vectors_file(folder: Path, token: str) -> Path:
-    """The file of quantized vectors with that token."""
+    """The file of vectors with that token."""
     return folder / f"{VECTORS}.{token}"
 
 
 def delete_other_vectors(folder: Path, token: str) -> None:
     """Delete the files of earlier tokens; one that is still mapped (Windows) goes the next time."""
     for path in our_files(folder):
-        if path.name.startswith(VECTORS) and path != vectors_file(folder, token):
+        if path.name.startswith("vectors.") and path != vectors_file(folder, token):
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -91,11 +97,6 @@ def anew(folder: Path, roots: Iterable[str] = (), options: str = "") -> str:
     """The command that makes an index in a folder."""
     paths = " ".join(map(shlex.quote, roots)) or "PATH…"
     return f"local-rag index {paths}{options} --index {index_name(folder)}"
-
-
-def beside(folder: Path, which: str) -> Path:
-    """The folder of another index, next to this one."""
-    return folder.with_name(f"{folder.name}-{which}")
 
 
 def index_name(folder: Path) -> str:

@@ -1,106 +1,193 @@
 """The full text of an index: FTS5 ranks chunks by the words in them, in their headings, and in what names their file.
 
-Chunks of an earlier schema are in a table of fewer columns, `words`, which answers until the new one holds them all.
+BM25 is FTS5's own (https://sqlite.org/fts5.html#the_bm25_function). Of a large index not all is ranked that frequent
+words match: MaxScore (Turtle and Flood, Information Processing & Management 31, 1995).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import math
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
 from sqlite3 import Connection
 
-from local_rag.index.store import shapes
-from local_rag.index.store.arrays import IN, array
+from local_rag.index.store.reads import IN, array
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import WORD
+
+Ranking = list[tuple[int, float]]
+"""(chunk, BM25), best first; FTS5's BM25 is negative, less is better."""
 
 COLUMNS = ("text", "heading", "title", "name", "folders", "author", "date", "subject")
-EARLIER = COLUMNS[:3]
-"""Those of schemas 1 and 2."""
 
-WEIGHTS = (1.0,) * len(COLUMNS)
-"""What a word counts for in each column (https://sqlite.org/fts5.html#the_bm25_function). Others that were measured, .2
-and .5 for names, 2 for heading and title, change little."""
+CONTENT, *NAMES = ("{text heading title} : ", "{name author date subject} : ", "{folders} : ")
+"""Column filters in which a word is looked for by itself: a word of names is as rare as it is among names, one of the
+folders that all files lie in says nothing, and in texts both stay as telling as they are there."""
 
-GROUPS = (COLUMNS[:3], ("name", "author", "date", "subject"), ("folders",))
-"""Columns in which a word is looked for by itself, that of the content first: a word of names is as rare as it is among
-names, one of the folders that all files lie in says nothing, and in texts both stay as telling as they are there."""
+COUNTED = 5_000
+"""Matches of a term that are counted; how many more there are is estimated."""
 
-_RETIRED = "earlier_words"
-"""What `words` is called once it no longer answers, while its rows are deleted."""
+PLAIN = 20_000
+"""Matches that are all ranked. FTS5 ranks about one in a microsecond."""
 
-_ROWS = 2000
-"""Rows of it, of 4 kB each, that one transaction deletes."""
+FIRST, MOST = 10_000, 40_000
+"""Matches that are ranked at first, and at most; four times as many from step to step."""
 
-Row = tuple[int, Sequence[str]]
-"""A chunk and the texts of its columns."""
+USUAL = 1.0
+"""What a term adds at most in most passages, in units of its idf; 2.2 is the limit (k1 = 1.2), with which the first
+ranks are exact. nDCG@10 stays that of all matches: docs/measurements.md."""
+
+LIMIT = 2.2
+"""What a term adds at most to a BM25 score, in units of its idf: k1 + 1, and FTS5's k1 is 1.2."""
+
+_MOST_TERMS = 100
+"""FTS5 refuses expressions deeper than 256 (SQLITE_FTS5_MAX_EXPR_DEPTH)."""
 
 
-# --- ranking
+def terms_of(query: str) -> list[str]:
+    """A query as strings of FTS5: words and phrases, stop words only if there is nothing else.
 
-
-def matching(
-    db: Connection,
-    query: str,
-    limit: int,
-    chosen: str | None,
-    exclude: Collection[int],
-    weights: Sequence[float] = WEIGHTS,
-) -> list[tuple[int, float]]:
-    """(chunk, BM25) of the best chunks for an FTS5 query, best first; SQLite's BM25 is negative, less is better.
-
-    `chosen` are ids as JSON, None for all. The + keeps SQLite from asking FTS5 once per chosen chunk: 66 s instead of
-    0.1 s for 50,000 of them.
+    "self-rag" is looked for as a phrase and as its words. The words stay as they are written: FTS5 folds them as it
+    folded the text. FTS5 strings: https://sqlite.org/fts5.html#fts5_strings
     """
-    table, score = _ranked_by(db, weights)
-    wheres, values = [f"{table} MATCH ?"], [query]
-    if chosen is not None:
-        wheres.append(f"+rowid {IN}")
-        values.append(chosen)
-    if exclude:
-        wheres.append(f"rowid NOT {IN}")
-        values.append(array(exclude))
-    sql = f"SELECT rowid, {score} AS score FROM {table} WHERE {' AND '.join(wheres)} ORDER BY score, rowid LIMIT ?"
-    return [(row[0], row[1]) for row in db.execute(sql, [*values, limit])]
+    terms: list[str] = []
+    for part in unicodedata.normalize("NFC", query).split():
+        words = WORD.findall(part)
+        if len(words) > 1 and any(word.casefold() not in STOP_WORDS for word in words):
+            terms.append(" ".join(words))
+        terms += words
+    distinct = list(dict.fromkeys(terms))
+    kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
+    return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
 
 
-def scores(db: Connection, query: str, chunks: Collection[int], weights: Sequence[float] = WEIGHTS) -> dict[int, float]:
-    """The BM25 of those of these chunks that an FTS5 query matches."""
-    table, score = _ranked_by(db, weights)
-    sql = f"SELECT rowid, {score} FROM {table} WHERE {table} MATCH ? AND +rowid {IN}"
-    return dict(db.execute(sql, (query, array(chunks))))
+class Frequencies:
+    """In how many chunks terms occur, kept until the index changes; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._known: tuple[str | None, int, dict[str, int]] = (None, 0, {})
+
+    def of(self, db: Connection, generation: str, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """The number of chunks, and for each term with its field in how many it occurs; of a frequent one an estimate."""
+        if self._known[0] != generation:
+            self._known = (generation, int(db.execute("SELECT count(*) FROM chunks").fetchone()[0]), {})
+        _, chunks, known = self._known
+        for term in terms:
+            if term not in known:
+                known[term] = _in_text(db, term, chunks) if term.startswith(CONTENT) else _in_names(db, term, chunks)
+        return chunks, {term: known[term] for term in terms}
 
 
-def _ranked_by(db: Connection, weights: Sequence[float]) -> tuple[str, str]:
-    """The table, and BM25 in SQL with a weight per column; `words` has the first three of them."""
-    table = shapes.full_text(db)
-    return table, f"bm25({', '.join([table, *(repr(float(weight)) for weight in weights)])})"
+def _in_names(db: Connection, term: str, chunks: int) -> int:
+    """The table of names is small: to find there that no name has a word takes less than among all chunks."""
+    (count,) = db.execute("SELECT count(*) FROM names WHERE names MATCH ?", (term,)).fetchone()
+    return -(-count * chunks // db.execute("SELECT count(*) FROM names").fetchone()[0]) if count else 0
 
 
-def fields(db: Connection) -> list[str]:
-    """The column filters, before the FTS5 string, in which a word is looked for: that of the content comes first."""
-    groups = GROUPS if shapes.full_text(db) == "full_text" else (EARLIER,)
-    return [f"{{{' '.join(columns)}}} : " for columns in groups]
+def _in_text(db: Connection, term: str, chunks: int) -> int:
+    """FTS5 goes through the chunks by their ids: where the last of COUNTED lies tells how many there are in all."""
+    sql = "SELECT count(*), max(rowid) FROM (SELECT rowid FROM full_text WHERE full_text MATCH ? LIMIT ?)"
+    count, last = db.execute(sql, (term, COUNTED)).fetchone()
+    if count < COUNTED:
+        return int(count)
+    first, end = db.execute("SELECT (SELECT min(id) FROM chunks), (SELECT max(id) FROM chunks)").fetchone()
+    estimate = count * (end - first + 1) / max(1, last - first + 1)
+    return min(chunks, round(estimate))
 
 
-def matches(db: Connection, query: str) -> int:
-    """How many chunks an FTS5 query matches."""
-    table = shapes.full_text(db)
-    return int(db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (query,)).fetchone()[0])
+class Words:
+    """The words of a query, ranked in one snapshot of an index."""
+
+    def __init__(self, db: Connection, frequencies: Frequencies, generation: str, query: str) -> None:
+        terms = terms_of(query)
+        every = [field + term for field in (CONTENT, *NAMES) for term in terms]
+        self._db = db
+        self._chunks, counts = frequencies.of(db, generation, every)
+        self._counts = {term: counts[term] for term in sorted(every, key=counts.__getitem__) if counts[term]}
+        self._content = [counts[CONTENT + term] for term in terms]
+
+    @property
+    def highest(self) -> float:
+        """What the BM25 of a text comes near to that is full of every term that the index has, as a positive number."""
+        return LIMIT * sum(self._idf(count) for count in self._content if count) or 1.0
+
+    def best(self, limit: int) -> Ranking:
+        """The best chunks for any of the terms. A term counts in content and names with the idf that it has there.
+
+        A chunk that has only frequent terms does not reach the first `limit` once the sum of what they add is below the
+        last score there. So only chunks with a rarer term are ranked, by all terms.
+        """
+        rarest = list(self._counts)
+        adds = [USUAL * self._idf(count) for count in self._counts.values()]
+        budget = FIRST if sum(self._counts.values()) > PLAIN else PLAIN
+        needed, ranking = 0, Ranking()
+        while needed < len(rarest):
+            affordable = self._affordable(budget)
+            if affordable > needed:
+                needed, ranking = affordable, self._ranked(rarest, affordable, limit)
+            full = len(ranking) == limit
+            if budget >= MOST or (full and sum(adds[needed:]) <= -ranking[-1][1]):
+                break
+            budget *= 4
+        return ranking
+
+    def within(self, first: int, last: int, limit: int) -> Ranking:
+        """The best of the chunks from one id to another, both included."""
+        where = "full_text MATCH ? AND rowid BETWEEN ? AND ?"
+        return self._matching(where, [" OR ".join(self._counts), first, last], limit) if self._counts else []
+
+    def among(self, chunks: Sequence[int], limit: int) -> Ranking:
+        """The best of these chunks. The + keeps SQLite from asking FTS5 once for each of them."""
+        where = f"full_text MATCH ? AND +rowid {IN}"
+        return self._matching(where, [" OR ".join(self._counts), array(chunks)], limit) if self._counts else []
+
+    def _idf(self, count: int) -> float:
+        """Inverse document frequency as FTS5 computes it; that of a term in more than half of the chunks is about 0."""
+        return max(1e-6, math.log((self._chunks - count + 0.5) / (count + 0.5)))
+
+    def _affordable(self, budget: int) -> int:
+        """How many of the rarest terms have no more matches than the budget together, at least one."""
+        total = 0
+        for number, count in enumerate(self._counts.values()):
+            total += count
+            if total > budget:
+                return max(1, number)
+        return len(self._counts)
+
+    def _ranked(self, terms: Sequence[str], needed: int, limit: int) -> Ranking:
+        """The best chunks with one of the first `needed` terms, by all terms.
+
+        FTS5 can only ask for such a term by naming it twice, and then counts it twice: its share is taken off again.
+        """
+        rare, every = " OR ".join(terms[:needed]), " OR ".join(terms)
+        if needed == len(terms):
+            return self._matching("full_text MATCH ?", [every], limit)
+        doubled = self._matching("full_text MATCH ?", [f"({rare}) AND ({every})"], 4 * limit)
+        sql = f"SELECT rowid, bm25(full_text) FROM full_text WHERE full_text MATCH ? AND +rowid {IN}"
+        once = dict(self._db.execute(sql, (rare, array(chunk for chunk, _ in doubled))))
+        single = ((chunk, round(score - once[chunk], 12)) for chunk, score in doubled)  # equal scores stay equal
+        return sorted(single, key=lambda match: (match[1], match[0]))[:limit]
+
+    def _matching(self, where: str, values: Sequence[object], limit: int) -> Ranking:
+        sql = f"SELECT rowid, bm25(full_text) AS score FROM full_text WHERE {where} ORDER BY score, rowid LIMIT ?"
+        return self._db.execute(sql, [*values, limit]).fetchall()
 
 
 def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share: float) -> bool:
     """Whether at most this share of the chunks of other files, or one of them, match an FTS5 query."""
-    table, values = shapes.full_text(db), array(files)
     own = f"SELECT chunks.id FROM chunks JOIN documents ON documents.id = document WHERE documents.file {IN}"
+    values = array(files)
     (others,) = db.execute(f"SELECT (SELECT count(*) FROM chunks) - count(*) FROM ({own})", (values,)).fetchone()
     most = max(1, int(share * others))
-    matching = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND +rowid NOT IN ({own}) LIMIT ?"
+    matching = f"SELECT 1 FROM full_text WHERE full_text MATCH ? AND +rowid NOT IN ({own}) LIMIT ?"
     (count,) = db.execute(f"SELECT count(*) FROM ({matching})", (query, values, most + 1)).fetchone()
     return int(count) <= most
 
 
 def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
     """In how many chunks each stem occurs; stems that occur nowhere are left out."""
-    sql = f"SELECT term, doc FROM {shapes.stems(db)} WHERE term = ?"
+    sql = "SELECT term, doc FROM stems WHERE term = ?"
     return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
 
 
@@ -110,107 +197,45 @@ def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
 def digest(text: str) -> bytes:
     """What tells texts apart, white space aside: its amount and kind say nothing to the embedders' tokenizers.
 
-    Every index stores these digests: another way to make them would embed all texts anew, and damage their full text
-    (see `remove`). An embedder for which white space counts, as in code, needs digests of its own.
+    An embedder for which white space counts, as in code, needs digests of its own.
     """
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=12).digest()
 
 
 def add(db: Connection, documents: Collection[int]) -> None:
-    """Take the chunks of these documents in; into the earlier table, too, while that answers."""
-    for rows, _ in _stored(db, documents):
-        _insert(db, "full_text", COLUMNS, rows)
-        if shapes.has_table(db, "words"):
-            _insert(db, "words", EARLIER, rows)
+    """Take the chunks of these documents in."""
+    _write(db, documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_MARKS})")
 
 
-def add_columns(db: Connection, documents: Collection[int]) -> None:
-    """Take the chunks of these documents, which the earlier table has, into the new one."""
-    for rows, _ in _stored(db, documents):
-        _insert(db, "full_text", COLUMNS, rows)
-
-
-def remove(db: Connection, documents: Collection[int], *, earlier: bool = True) -> bool:
-    """Take the chunks of these documents out, which needs all their words; False if those are not what was stored.
-
-    Without `earlier` they stay in the earlier table.
-    """
-    certain = True
-    for rows, digests in _stored(db, documents):
-        certain = certain and all(digest(texts[0]) == stored for (_, texts), stored in zip(rows, digests, strict=True))
-        ids = array(row[0] for row in rows)
-        present = {row[0] for row in db.execute(f"SELECT id FROM full_text_docsize WHERE id {IN}", (ids,))}
-        _delete(db, "full_text", COLUMNS, [row for row in rows if row[0] in present])
-        if earlier and shapes.has_table(db, "words"):
-            _delete(db, "words", EARLIER, rows)
-    return certain
-
-
-def held(db: Connection, documents: Collection[int]) -> list[int]:
-    """Those of these documents that have a chunk in the new table."""
-    sql = "SELECT DISTINCT document FROM chunks JOIN full_text_docsize AS held ON held.id = chunks.id"
-    return [row[0] for row in db.execute(f"{sql} WHERE document {IN}", (array(documents),))]
+def remove(db: Connection, documents: Collection[int]) -> None:
+    """Take the chunks of these documents out: FTS5 needs all their words again."""
+    _write(db, documents, f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_MARKS})")
 
 
 def restore(db: Connection) -> None:
     """Make the full text anew from what is stored."""
-    for table in ("vocabulary", "words"):
-        db.execute(f"DROP TABLE IF EXISTS {table}")
     db.execute("INSERT INTO full_text (full_text) VALUES ('delete-all')")
     for (document,) in db.execute("SELECT id FROM documents ORDER BY id").fetchall():
-        add_columns(db, [document])
+        add(db, [document])
 
 
-def has_earlier(db: Connection) -> bool:
-    """Whether the earlier table answers."""
-    return shapes.has_table(db, "words")
+_MARKS = ", ".join("?" * (len(COLUMNS) + 1))
 
 
-def retire(db: Connection) -> None:
-    """Let the new table answer, which must hold all chunks, in the place of the earlier one."""
-    db.execute("DROP TABLE IF EXISTS vocabulary")
-    db.execute(f"ALTER TABLE words RENAME TO {_RETIRED}")
+def _write(db: Connection, documents: Collection[int], sql: str) -> None:
+    for rows in _stored(db, documents):
+        db.executemany(sql, rows)
 
 
-def has_retired(db: Connection) -> bool:
-    """Whether an earlier table is left that no longer answers: what is removed from the index stays in it."""
-    return shapes.has_table(db, _RETIRED)
-
-
-def drop_step(db: Connection) -> None:
-    """Delete some rows of the earlier table, in the end the table.
-
-    In one transaction SQLite would write every page that it zeroes, gigabytes in a large index, to the WAL.
-    """
-    for table, kept in ((f"{_RETIRED}_data", "id > 10"), (f"{_RETIRED}_docsize", "1")):  # FTS5 reads its first rows
-        sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {kept} LIMIT ?)"
-        if db.execute(sql, (_ROWS,)).rowcount:
-            return
-    db.execute(f"DROP TABLE {_RETIRED}")
-
-
-def _insert(db: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    names, marks = ", ".join(columns), ", ".join("?" * (len(columns) + 1))
-    sql = f"INSERT INTO {table} (rowid, {names}) VALUES ({marks})"
-    db.executemany(sql, [(chunk, *texts[: len(columns)]) for chunk, texts in rows])
-
-
-def _delete(db: Connection, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    names, marks = ", ".join(columns), ", ".join("?" * (len(columns) + 1))
-    sql = f"INSERT INTO {table} ({table}, rowid, {names}) VALUES ('delete', {marks})"
-    db.executemany(sql, [(chunk, *texts[: len(columns)]) for chunk, texts in rows])
-
-
-def _stored(db: Connection, documents: Collection[int]) -> Iterator[tuple[list[Row], list[bytes]]]:
-    """The rows of each document, and the digests of their texts; read as bytes, for what is damaged may be no text."""
-    told = ", ".join(f"CAST({name} AS BLOB)" for name in ("text", "title", *COLUMNS[3:]))
-    sql = f"SELECT id, {told} FROM documents WHERE id {IN} ORDER BY id"
-    of_chunks = "SELECT id, start, end, CAST(heading AS BLOB), digest FROM chunks WHERE document = ? ORDER BY id"
-    for document, *parts in db.execute(sql, (array(documents),)):
-        text, title, *others = (part.decode("utf-8", "replace") for part in parts)
-        chunks = db.execute(of_chunks, (document,)).fetchall()
-        rows: list[Row] = [
-            (chunk, (text[start:end], heading.decode("utf-8", "replace"), title, *others))
-            for chunk, start, end, heading, _ in chunks
+def _stored(db: Connection, documents: Collection[int]) -> Iterator[list[tuple[object, ...]]]:
+    """The rows of each document; read as bytes, for what is damaged may be no text."""
+    told = ", ".join(f"CAST({name} AS BLOB)" for name in ("text", *COLUMNS[2:]))
+    of_chunks = "SELECT id, start, end, CAST(heading AS BLOB) FROM chunks WHERE document = ? ORDER BY id"
+    for document, *parts in db.execute(
+        f"SELECT id, {told} FROM documents WHERE id {IN} ORDER BY id", (array(documents),)
+    ):
+        text, *names = (part.decode("utf-8", "replace") for part in parts)
+        yield [
+            (chunk, text[start:end], heading.decode("utf-8", "replace"), *names)
+            for chunk, start, end, heading in db.execute(of_chunks, (document,))
         ]
-        yield rows, [chunk[-1] for chunk in chunks]

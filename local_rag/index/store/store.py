@@ -1,4 +1,4 @@
-"""The store of an index: SQLite holds everything, FAISS searches its vectors, FTS5 its words.
+"""The store of an index: SQLite holds everything, FAISS finds its vectors, FTS5 its words.
 
 One connection per thread. Readers see a snapshot (WAL) while one process at a time writes; every commit changes the
 generation, and with its next search a reader takes over what is new.
@@ -7,45 +7,41 @@ generation, and with its next search a reader takes over what is new.
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
+import shlex
+import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from sqlite3 import Connection
+from typing import Any, TypeVar
 
 from local_rag.core import cancel
 from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
-from local_rag.index.store import (
-    bm25,
-    embedded,
-    forgetting,
-    full_text,
-    quantized_vectors,
-    reads,
-    reuse,
-    schema,
-    shapes,
-    upgrade,
-    vector_index,
-    writes,
-)
+from local_rag.index.store import checks, reads, schema, vectors, writes
 from local_rag.index.store import folder as index_folder
-from local_rag.index.store.connection import Connections, create_database
-from local_rag.index.store.errors import damaged, translated_errors
-from local_rag.index.store.folder import anew, beside, delete_other_vectors, has_database, vectors_file
-from local_rag.index.store.lock import is_locked, write_lock
-from local_rag.index.store.schema import Recipe
-from local_rag.index.store.vector_index import VectorIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from sqlite3 import Connection
-
-    from local_rag.core.protocols import Vectors
-    from local_rag.index.store.selection import Selection
+from local_rag.index.store.checks import must_be_index, translated_errors
+from local_rag.index.store.connection import Connections, create_database, is_locked, write_lock
+from local_rag.index.store.folder import (
+    DATABASE,
+    EARLIER,
+    LOCK,
+    anew,
+    delete_other_vectors,
+    has_database,
+    our_files,
+    sides,
+    vectors_file,
+)
+from local_rag.index.store.schema import IndexSettings
+from local_rag.index.store.vectors import StaleFile, VectorFile, VectorIndex
 
 T = TypeVar("T")
+
+PAGES = 1000
+"""Pages of FTS5 that one step merges: .3 s. All steps take 3 s for 100,000 passages of 180 words, on one slow core."""
 
 
 class Store:
@@ -60,28 +56,25 @@ class Store:
         self._connections = Connections(folder)
         self._vectors: VectorIndex | None = None
         self._vectors_lock = threading.Lock()
-        self._frequencies = bm25.Frequencies()
-        gap = self.read(reads.gap)
-        if gap:
-            raise damaged(folder, gap)
-        version = self.read(reads.meta)["schema"]
-        if not (version.isdigit() and schema.OLDEST <= int(version) <= schema.VERSION):
-            age = "older" if version.isdigit() and int(version) < schema.OLDEST else "newer"
+        if self.read(_schema) != schema.VERSION:
+            roots, excludes = self.read(_earlier_roots)
             raise IndexMismatch(
-                f"the index at {folder} has schema {version!r}, which is {age} than {schema.VERSION}",
-                hint=anew(beside(folder, "new")) if age == "older" else "git pull && python3 scripts/quickstart.py",
+                f"the index at {folder} was made by an earlier version",
+                hint=f"{anew(folder, roots, excludes)}   makes it again",
             )
+        self.read(reads.settings)
 
     @classmethod
-    def create(cls, folder: Path, recipe: Recipe) -> Store:
-        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files."""
+    def create(cls, folder: Path, settings: IndexSettings) -> Store:
+        """Make an empty index, or open the one that is there. Raises UsageError for a folder with other files.
+
+        One of an earlier version is set aside until the new one is whole.
+        """
         with translated_errors(folder):
-            if has_database(folder):
-                return cls(folder)
             index_folder.prepare(folder)
-        with write_lock(folder), translated_errors(folder):
-            if not has_database(folder):
-                create_database(folder, recipe)
+            with write_lock(folder):
+                if not is_current(folder):
+                    create_database(folder, settings)
         return cls(folder)
 
     @property
@@ -103,32 +96,24 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only writer of this index, which gets today's schema. Raises IndexBusy."""
-        with write_lock(self.folder):
-            if self.read(shapes.is_behind):
-                with self._transaction() as db:
-                    upgrade.add_tables(db)
+        """Be the only writer of this index. Raises IndexBusy."""
+        with contextlib.ExitStack() as held:
+            with translated_errors(self.folder):
+                held.enter_context(write_lock(self.folder))
             yield
 
     @contextmanager
-    def writing(self, *, vectors_change: bool = False) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
         """One transaction for the statements of `writes`: all of it, or nothing.
 
         Raises DiskFull and IndexBusy; what was committed before stays.
         """
-        with self._transaction() as db:
-            yield db
-            writes.set_meta(db, {"generation": secrets.token_hex(8)})
-            if vectors_change:
-                writes.set_meta(db, {"epoch": secrets.token_hex(8), "base": ""})
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
         with translated_errors(self.folder):
             db = self.connection
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                writes.set_meta(db, {"generation": secrets.token_hex(8)})
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
@@ -138,136 +123,148 @@ class Store:
     def forget(self) -> None:
         """Let no byte of the files keep what was removed from the index; nothing to do if nothing was.
 
-        The caller holds the writer's lock. What is interrupted, or held up by a reader, the next writer does. Raises
-        DiskFull and Stopped.
+        SQLite zeroes what it frees (`PRAGMA secure_delete`), but three places keep more: FTS5 only notes a deletion,
+        and drops the words when it merges all it has (https://sqlite.org/fts5.html#the_merge_command); the WAL holds
+        pages as they were; the file of vectors is written anew now and then. The caller holds the writer's lock. What
+        is interrupted, or held up by a reader, the next writer does. Raises DiskFull and Stopped.
         """
-        if not self.read(forgetting.is_due):
+        if not self.read(must_forget):
             return
-        with self._transaction() as db:
-            reuse.drop_spare(db)
-        while self.read(full_text.has_retired):
-            cancel.check()
-            with self._transaction() as db:
-                full_text.drop_step(db)
-        first = more = True
-        while more:
-            cancel.check()
-            with self._transaction() as db:
-                more = forgetting.merge(db, first=first)
-            first = False
-        if self.read(vector_index.gone, self.folder):
-            self._write_vectors_file()
-            self._vectors = None
+        with self.writing() as db:
+            writes.drop_unused(db)
+        for table in ("full_text", "names"):
+            pages, more = -PAGES, True
+            while more:
+                cancel.check()
+                with self.writing() as db:
+                    more = _merged(db, table, pages)
+                pages = PAGES
+        if self.read(vectors.holds_gone):
+            self._write_vectors()
         with translated_errors(self.folder):
-            emptied = forgetting.empty_wal(self.connection)
-        if emptied and not self.read(vector_index.gone, self.folder):
-            with self._transaction() as db:
-                forgetting.done(db)
+            busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if not busy and not self.read(vectors.holds_gone):
+            with self.writing() as db:
+                db.execute("DELETE FROM meta WHERE name = ?", (writes.FORGET,))
 
-    # --- search
+    def replaced_earlier(self) -> None:
+        """Delete the index of an earlier version, in whose place this one is whole now."""
+        with translated_errors(self.folder):
+            (self.folder / EARLIER).unlink(missing_ok=True)
 
-    def nearest(
-        self, query: Vectors, k: int, chosen: Selection | None, exclude: Collection[int]
-    ) -> list[tuple[int, float]]:
-        """(chunk, cosine) of the k chunks nearest to a unit vector (d,), best first; only chosen ones, if given."""
-        ranking = None
-        while ranking is None:
-            vectors = self._current_vectors()
-            with self._lost_vectors_are_damage():
-                ranking = self.read(vector_index.nearest, vectors, query, k, chosen, exclude)
-        return ranking
+    # --- vectors
 
-    def matching(
-        self,
-        terms: Sequence[str],
-        k: int,
-        chosen: Selection | None,
-        exclude: Collection[int],
-        weights: Sequence[float] = full_text.WEIGHTS,
-    ) -> list[tuple[int, float]]:
-        """(chunk, BM25) of the k best chunks for FTS5 strings, best first, less is better; only of the chosen ones.
+    def search(self, lookup: Callable[..., T], *arguments: Any) -> T:
+        """Do one lookup, which is given the rows of `meta` and the vectors of its snapshot before its arguments."""
 
-        `weights` are those of the columns, see `full_text.COLUMNS`.
-        """
-        return self.read(bm25.best, self._frequencies, terms, k, chosen, exclude, weights)
+        def search(db: Connection, whole: bool) -> T:
+            meta = reads.meta(db)
+            return lookup(db, meta, self._current_vectors(db, meta, whole), *arguments)
 
-    def highest(self, terms: Sequence[str]) -> float:
-        """What the BM25 of any text for these terms stays below, names of files aside; 0 where none of them occurs."""
-        return self.read(bm25.highest, self._frequencies, terms)
-
-    def cosines(self, query: Vectors, chunks: Collection[int]) -> dict[int, float]:
-        """The cosine of a unit vector (d,) to these chunks; those that are gone or have no vector are left out."""
-        with self._lost_vectors_are_damage():
-            return self.read(vector_index.cosines, query, chunks)
-
-    def _current_vectors(self) -> VectorIndex:
-        """The vectors of the last commit, made from those in memory, the file or the database."""
-        generation = self.read(reads.meta)["generation"]
-        vectors = self._vectors
-        if vectors is None or vectors.generation != generation:
-            with self._vectors_lock, self._lost_vectors_are_damage():
-                vectors = self._vectors
-                if vectors is None or vectors.generation != generation:
-                    vectors = self._vectors = self._loaded(vectors)
-        return vectors
-
-    def _loaded(self, old: VectorIndex | None) -> VectorIndex:
-        for _ in range(2):  # a writer may put a new file in the place of the one that was just named
-            vectors = self.read(vector_index.load, self.folder, old)
-            if vectors is not None:
-                return vectors
-        if not is_locked(self.folder):  # a process that is writing makes a new file itself
-            self._write_vectors_file()
-        vectors = self.read(vector_index.load, self.folder, old, True)
-        assert vectors is not None
-        return vectors
-
-    @contextmanager
-    def _lost_vectors_are_damage(self) -> Iterator[None]:
         try:
-            yield
-        except ValueError as error:
-            raise damaged(self.folder, str(error)) from error
+            return self.read(search, False)
+        except StaleFile:
+            if not is_locked(self.folder):  # a process that is writing makes a new file itself
+                self._write_vectors()
+            return self.read(search, True)
 
-    # --- the file of quantized vectors
+    def _current_vectors(self, db: Connection, meta: dict[str, str], whole: bool) -> VectorIndex:
+        with self._vectors_lock:
+            if self._vectors is None or self._vectors.generation != meta["generation"]:
+                self._vectors = vectors.load(db, self.folder, meta, self._vectors, whole)
+            return self._vectors
 
     def refresh(self) -> None:
-        """Write a new file if the old one lacks much, or holds much that is gone; no room is no error.
+        """Write a new file of vectors if the old one lacks much, or holds much that is gone; no room is no error.
 
         Files that a killed process left go. The caller holds the writer's lock.
         """
-        if self.cache_is_fresh():
-            delete_other_vectors(self.folder, self.read(reads.meta).get("base", ""))
-            return
-        with self._lost_vectors_are_damage():
-            self._write_vectors_file()
-        self._vectors = None
+        if self.read(vectors.is_due):
+            self._write_vectors()
+        delete_other_vectors(self.folder, VectorFile.of(self.read(reads.meta)).token)
 
-    def mend_vectors_file(self, *, deep: bool = False) -> bool:
-        """False if the file was not whole, and is made anew; `deep` compares all of it with the database."""
-        whole = self.read(vector_index.file_is_whole, self.folder, deep)
+    def has_fresh_vectors(self) -> bool:
+        """Whether opening reads vectors from their file, and few besides."""
+        return not self.read(vectors.is_due)
+
+    def verify(self, *, deep: bool) -> bool:
+        """Read all files. Raises IndexDamaged; False if only the file of vectors was not whole, which is made anew."""
+        self.read(checks.verify, self.folder, deep)
+        whole = self.read(vectors.is_whole, self.folder)
         if not (whole or is_locked(self.folder)):
-            self._write_vectors_file()
-            self._vectors = None
+            self._write_vectors()
         return whole
 
-    def cache_is_fresh(self) -> bool:
-        """Whether opening reads vectors from their file, and few besides."""
-        token = self.read(reads.meta).get("base", "")
-        rows, last = quantized_vectors.extent(vectors_file(self.folder, token))
-        return not vector_index.overgrown(rows, *self.read(embedded.extent, last))
-
-    def _write_vectors_file(self) -> None:
+    def _write_vectors(self) -> None:
         """Write a file, then name it in the database; nothing if it cannot be written."""
         token = secrets.token_hex(8)
         try:
-            epoch = self.read(vector_index.save, self.folder, token)
-            with self._transaction() as db:
-                if reads.meta(db)["epoch"] == epoch:
-                    writes.set_meta(db, {"base": token})
-            delete_other_vectors(self.folder, self.read(reads.meta).get("base", ""))
+            epoch, file = self.read(vectors.save, self.folder, token)
+            with self.writing() as db:
+                if reads.meta(db)["epoch"] == epoch and file:
+                    writes.set_meta(db, {"vectors": json.dumps(file)})
+                elif file is None:
+                    db.execute("DELETE FROM meta WHERE name = 'vectors'")
         except IndexDamaged:
             raise
         except LocalRagError:
             with contextlib.suppress(OSError):
                 vectors_file(self.folder, token).unlink(missing_ok=True)
+
+
+def is_current(folder: Path) -> bool:
+    """Whether there is an index of this version in a folder."""
+    if not has_database(folder):
+        return False
+    try:
+        Store(folder).close()
+    except IndexMismatch:
+        return False
+    return True
+
+
+def destroy(folder: Path) -> None:
+    """Delete the files of an index, and its folder if nothing else is in it; what a kill leaves can be deleted again.
+
+    Raises IndexMissing and IndexBusy.
+    """
+    with translated_errors(folder):
+        must_be_index(folder)
+        database, locks = folder / DATABASE, [*sides(folder / LOCK), folder / LOCK]
+        with write_lock(folder):
+            if has_database(folder):  # one that loses its WAL to a kill must not answer with what it said before
+                with contextlib.suppress(sqlite3.Error, LocalRagError):
+                    Connections(folder).own.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for file in our_files(folder):
+                if file != database and file not in locks:
+                    file.unlink(missing_ok=True)
+            database.unlink(missing_ok=True)
+        for file in locks:
+            file.unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def must_forget(db: Connection) -> bool:
+    """Whether something was removed that the files may still hold."""
+    return writes.FORGET in reads.meta(db)
+
+
+def _merged(db: Connection, table: str, pages: int) -> bool:
+    """One step towards a single segment without the words of deleted rows; False when there was nothing to do."""
+    before = db.total_changes
+    db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
+    return db.total_changes - before >= 2
+
+
+def _schema(db: Connection) -> str:
+    return reads.meta(db).get("schema", "")
+
+
+def _earlier_roots(db: Connection) -> tuple[list[str], str]:
+    """What an index of an earlier version was made of, and its excludes as options."""
+    rows = db.execute("SELECT path, excludes FROM roots ORDER BY path").fetchall()
+    urls = db.execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root").fetchall()
+    excludes = dict.fromkeys(pattern for _, listed in rows for pattern in json.loads(listed))
+    options = "".join(f" --exclude {shlex.quote(pattern)}" for pattern in excludes)
+    return [row[0] for row in (*rows, *urls)], options

@@ -4,46 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple
+from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from local_rag.index.header import HEADER_VERSION, document_header, passage_header
-from local_rag.index.store import embedded, forgetting, former, full_text, headers, reuse, upgrade
-from local_rag.index.store.arrays import IN, array
+from local_rag.index import names
+from local_rag.index.header import document_header, passage_header
+from local_rag.index.store import full_text
 from local_rag.index.store.full_text import digest
-from local_rag.index.store.schema import Failure, FileRow, Recipe, Root
+from local_rag.index.store.reads import IN, array
+from local_rag.index.store.schema import Failure, FileRow, IndexSettings, Root
 
 if TYPE_CHECKING:
     from local_rag.core.documents import LoadedDocument
-    from local_rag.core.protocols import Vectors
     from local_rag.text.chunking import Chunk
 
     NewDocument = tuple[LoadedDocument, Sequence[Chunk]]
+
+FORGET = "forget"
+"""The row of `meta` that stands from a removal until no file holds a byte of what was removed."""
 
 
 def set_meta(db: Connection, values: Mapping[str, str]) -> None:
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
-def set_recipe(db: Connection, recipe: Recipe) -> None:
-    set_meta(db, {name: str(value) for name, value in asdict(recipe).items()})
+def set_settings(db: Connection, settings: IndexSettings) -> None:
+    """Say what makes the index from now on; vectors in memory or in a file are those of another one."""
+    set_meta(db, {name: str(value) for name, value in asdict(settings).items()} | {"epoch": secrets.token_hex(8)})
+    db.execute("DELETE FROM meta WHERE name = 'vectors'")
 
 
 def set_roots(db: Connection, roots: Sequence[Root]) -> None:
-    rows = [(r.path, json.dumps(r.excludes), r.secrets, r.follow_links, r.links_reported) for r in roots]
-    sql = "INSERT OR REPLACE INTO roots (path, excludes, secrets, follow_links, links_reported) VALUES (?, ?, ?, ?, ?)"
-    db.executemany(sql, rows)
+    rows = [(root.path, json.dumps(root.excludes), root.secrets, root.follow_links) for root in roots]
+    db.executemany("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", rows)
     db.executemany("DELETE FROM excluded WHERE path = ?", [(root.path,) for root in roots])
 
 
 def forget_roots(db: Connection, paths: Iterable[str]) -> None:
     """Forget roots, but not what a person excluded from them."""
-    rows = [(path,) for path in paths]
-    kept = "SELECT path, excludes FROM roots WHERE path = ? AND excludes != '[]'"
-    db.executemany(f"INSERT OR REPLACE INTO excluded (path, excludes) {kept}", rows)
-    db.executemany("DELETE FROM roots WHERE path = ?", rows)
+    listed = array(paths)
+    kept = f"SELECT path, excludes FROM roots WHERE path {IN} AND excludes != '[]'"
+    db.execute(f"INSERT OR REPLACE INTO excluded (path, excludes) {kept}", (listed,))
+    db.execute(f"DELETE FROM roots WHERE path {IN}", (listed,))
 
 
 def set_reported(db: Connection, warnings: Iterable[tuple[str, str]]) -> None:
@@ -52,161 +58,204 @@ def set_reported(db: Connection, warnings: Iterable[tuple[str, str]]) -> None:
     db.executemany("INSERT OR IGNORE INTO reported VALUES (?, ?)", warnings)
 
 
-def forget_reported(db: Connection, paths: Iterable[str]) -> None:
-    db.executemany("DELETE FROM reported WHERE path = ?", [(path,) for path in paths])
-
-
 def set_failures(db: Connection, failures: Iterable[Failure]) -> None:
-    rows = [(failure.path, failure.sha256, failure.parser, failure.reason) for failure in failures]
-    db.executemany("INSERT OR REPLACE INTO failures (path, sha256, parser, reason) VALUES (?, ?, ?, ?)", rows)
+    db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", map(astuple, failures))
 
 
-def forget_failures(db: Connection, paths: Iterable[str]) -> None:
-    db.executemany("DELETE FROM failures WHERE path = ?", [(path,) for path in paths])
+def forget_unread(db: Connection, paths: Iterable[str], *, reported: bool = False) -> None:
+    """Forget that files could not be read, and where `reported` is set, that it was reported."""
+    db.execute(f"DELETE FROM failures WHERE path {IN}", (listed := array(paths),))
+    if reported:
+        db.execute(f"DELETE FROM reported WHERE path {IN}", (listed,))
 
 
-def write(db: Connection, file: FileRow, documents: Iterable[NewDocument]) -> int:
+# --- files
+
+
+def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, more: bool = False) -> int:
     """Store a file in place of what was stored under its path; how many of its chunks have the vector of their text.
 
-    A document comes with its chunks. A chunk whose text the index has already, in this file or another, gets the vector
-    of that; the vectors of the others come later (`embedded.set_vectors`). What has moved keeps its former paths, and
-    its former keys where a chunk is as it was.
+    A document comes with its chunks. `more`: they follow those that are stored of the file already. A chunk whose text
+    the index has already, in this file or another, gets the vector of that; the vectors of the others come later.
     """
-    known = reuse.vectors_of(db, file.path)
-    before = former.of_file(db, file.path)
-    left = _remove(db, [file.path])
-    stored = (file.path, file.root, file.sha256, json.dumps(file.warnings), *_state(file))
-    sql = (
-        "INSERT INTO files (path, root, sha256, warnings, size, mtime_ns, ctime_ns, inode, indexed_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    )
-    number = db.execute(sql, stored).lastrowid
-    words = headers.path_words(file.path, file.root)
-    numbers = [
-        _write_document(db, number, file.path, position, document, words) for position, document in enumerate(documents)
-    ]
-    former.add(db, file.path, before)
+    if not more:
+        remove(db, [file.path])
+        values = (*astuple(file)[:7], json.dumps(file.warnings), file.indexed_at, file.container)
+        columns = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
+        db.execute(f"INSERT INTO files ({columns}) VALUES ({', '.join('?' * len(values))})", values)
+    number, stored = db.execute(
+        "SELECT files.id, count(documents.id) FROM files LEFT JOIN documents ON file = files.id WHERE path = ?",
+        (file.path,),
+    ).fetchone()
+    words = names.name_text(file.path), " ".join(names.folder_words(_below(file)))
+    called = names.called(file.path)
+    titles = {row[0] for row in db.execute("SELECT DISTINCT title FROM documents WHERE file = ?", (number,))}
+    numbers = []
+    for position, document in enumerate(documents, start=stored):
+        numbers.append(_write_document(db, number, file.path, position, document, words))
+        if (title := document[0].title) not in titles:  # the pages of a file share one row
+            titles.add(title)
+            stated = (title, document[0].author, document[0].date, document[0].subject)
+            row = (numbers[-1], called, *stated, words[1])
+            db.execute("INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     full_text.add(db, numbers)
-    chunks = chunks_of(db, numbers)
-    reused = reuse.take_over(db, chunks, known)
-    reuse.set_aside(db, known)
-    embedded.take_in(db, [chunk for chunk, _ in chunks])
-    headers.drop_unused(db, left)
-    return reused
+    return _reuse_vectors(db, numbers)
+
+
+def _below(file: FileRow) -> str:
+    """The path of a file from its root on: what lies above says nothing about it."""
+    path, root = Path(file.path), Path(file.root)
+    is_below = path != root and path.is_relative_to(root)
+    return str(Path(root.name, path.relative_to(root))) if is_below else file.path
 
 
 def _write_document(
-    db: Connection, file: int | None, path: str, position: int, new: NewDocument, words: tuple[str, str]
+    db: Connection, file: int, path: str, position: int, new: NewDocument, words: tuple[str, str]
 ) -> int:
     document, chunks = new
-    header = document_header(path, document.title)
     values = {
         "file": file,
         "title": document.title,
         "page": document.page,
-        "text": document.text,
         "url": document.url,
         "author": document.author,
         "date": document.date,
         "subject": document.subject,
         "name": words[0],
         "folders": words[1],
-        "header": header,
-        "header_version": HEADER_VERSION,
+        "headings": json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False),
+        "text": document.text,
     }
     sql = f"INSERT INTO documents ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     number = int(db.execute(sql, tuple(values.values())).lastrowid or 0)
-    numbers = headers.numbers(db, [passage_header(header, chunk.heading) for chunk in chunks])
+    header = document_header(path, document.title)
+    headers = _headers(db, [passage_header(header, chunk.heading) for chunk in chunks])
     sql = "INSERT INTO chunks (document, key, digest, start, end, heading, header) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    for chunk, named in zip(chunks, numbers, strict=True):
+    for chunk, named in zip(chunks, headers, strict=True):
         text = document.text[chunk.start : chunk.end]
         name = key(path, position, chunk.start, chunk.end, text)
         db.execute(sql, (number, name, digest(text), chunk.start, chunk.end, chunk.heading, named))
     return number
 
 
-def chunks_of(db: Connection, documents: Sequence[int]) -> list[tuple[int, bytes]]:
-    """(chunk, digest) of all chunks of these documents, in their order."""
-    sql = f"SELECT id, digest FROM chunks WHERE document {IN} ORDER BY id"
-    return db.execute(sql, (array(documents),)).fetchall()
+def _headers(db: Connection, texts: Sequence[str]) -> list[int | None]:
+    """The numbers of headers, new ones where needed; None for an empty one."""
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    db.executemany("INSERT OR IGNORE INTO headers (text) VALUES (?)", [(text,) for text in distinct])
+    known: dict[str, int] = dict(db.execute(f"SELECT text, id FROM headers WHERE text {IN}", (array(distinct),)))
+    return [known.get(text) for text in texts]
+
+
+def finish(db: Connection, file: FileRow) -> None:
+    """All parts of a file are stored: it has this content. Until then a later sync reads it again."""
+    values = (file.sha256, json.dumps(file.warnings), file.path)
+    db.execute("UPDATE files SET sha256 = ?, warnings = ? WHERE path = ?", values)
 
 
 def touch(db: Connection, files: Iterable[FileRow]) -> None:
     """The same content with another time of change, or found from another root."""
-    rows = [(file.root, *_state(file), file.path) for file in files]
+    rows = [(f.root, f.size, f.mtime_ns, f.ctime_ns, f.inode, f.indexed_at, f.path, f.path) for f in files]
     columns = "root = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, indexed_at = ?"
-    db.executemany(f"UPDATE files SET {columns} WHERE path = ?", rows)
-
-
-def _state(file: FileRow) -> tuple[float, ...]:
-    return file.size, file.mtime_ns, file.ctime_ns, file.inode, file.indexed_at
+    db.executemany(f"UPDATE files SET {columns} WHERE path = ? OR container = ?", rows)
 
 
 def remove(db: Connection, paths: Iterable[str]) -> None:
-    """Take files out, with everything that was made of them."""
-    headers.drop_unused(db, _remove(db, paths))
+    """Take files out, with everything that was made of them and of what lies inside of them.
 
-
-def _remove(db: Connection, paths: Iterable[str]) -> set[int]:
-    """Take files out, but not the headers that they had: the numbers of these."""
-    certain, left = True, set[int]()
+    The vectors of their texts are set aside: what left one file may come in another. See `drop_unused`.
+    """
     for path in paths:
-        documents = upgrade.documents_at(db, path)
-        certain = full_text.remove(db, documents) and certain
-        left |= headers.of_documents(db, documents)
+        sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = ?1 OR container = ?1)"
+        documents = [row[0] for row in db.execute(sql, (path,))]
+        listed = array(documents)
+        full_text.remove(db, documents)
+        db.execute(f"DELETE FROM names WHERE rowid {IN}", (listed,))
+        db.execute(
+            "INSERT OR IGNORE INTO spare SELECT digest, vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id"
+            f" WHERE document {IN}",
+            (listed,),
+        )
+        if db.execute("DELETE FROM files WHERE path = ?1 OR container = ?1", (path,)).rowcount:
+            set_meta(db, {FORGET: "1"})
         db.execute("DELETE FROM failures WHERE path = ?", (path,))
-        if db.execute("DELETE FROM files WHERE path = ?", (path,)).rowcount:
-            set_meta(db, {forgetting.DUE: "1"})
-    if not certain:
-        restore_words(db)
-    return left
 
 
-def restore_words(db: Connection) -> None:
-    """Make the full-text index anew from the stored texts."""
-    set_meta(db, {forgetting.DUE: "1"})
-    full_text.restore(db)
-
-
-def add_fresh(db: Connection, ids: Sequence[int], vectors: Vectors) -> None:
-    """Keep vectors of another embedder until all are there; chunks of equal texts get the same."""
-    rows = [(number, embedded.blob(vector)) for number, vector in zip(ids, vectors, strict=True)]
-    db.executemany("INSERT OR REPLACE INTO fresh VALUES (?, ?)", rows)
-    reuse.spread(db, ids, "fresh")
-
-
-def add_fresh_headers(db: Connection, numbers: Sequence[int], vectors: Vectors) -> None:
-    """The same for headers, by their numbers."""
-    rows = [(number, embedded.blob(vector)) for number, vector in zip(numbers, vectors, strict=True)]
-    db.executemany("INSERT OR REPLACE INTO fresh_headers VALUES (?, ?)", rows)
-
-
-def drop_fresh(db: Connection, fingerprint: str) -> None:
-    """Forget collected vectors of any other embedder than this one."""
-    known = db.execute("SELECT value FROM meta WHERE name = 'fresh'").fetchone()
-    if known != (fingerprint,):
-        db.execute("DELETE FROM fresh")
-        db.execute("DELETE FROM fresh_headers")
-        set_meta(db, {"fresh": fingerprint})
-
-
-def adopt_fresh(db: Connection) -> None:
-    """Put the collected vectors in the place of the old ones, of which none stays for texts that come back."""
-    reuse.drop_spare(db)
-    db.execute("DELETE FROM vectors")
-    db.execute("INSERT INTO vectors SELECT chunk, vector FROM fresh")
-    db.execute("UPDATE headers SET vector = (SELECT vector FROM fresh_headers WHERE header = headers.id)")
-    db.execute("DELETE FROM fresh")
-    db.execute("DELETE FROM fresh_headers")
-    db.execute("DELETE FROM embedded")
-    embedded.take_in(db, [row[0] for row in db.execute("SELECT id FROM chunks ORDER BY id")])
-    db.execute("DELETE FROM meta WHERE name = 'fresh'")
+def drop_unused(db: Connection) -> None:
+    """Forget what only a text that is gone needed: vectors that were set aside, and headers."""
+    db.execute("DELETE FROM spare")
+    db.execute("DELETE FROM headers WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.header = headers.id)")
 
 
 def key(path: str, position: int, start: int, end: int, text: str) -> str:
     """What names a chunk: its file, which of its documents it is in, where, and its text."""
-    return _hash(f"{path}\0{position}\0{start}\0{end}\0{text}").hex()
+    named = f"{path}\0{position}\0{start}\0{end}\0{text}"
+    return hashlib.blake2b(named.encode(), digest_size=12).hexdigest()
 
 
-def _hash(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=12).digest()
+# --- vectors
+
+
+def _reuse_vectors(db: Connection, documents: Sequence[int]) -> int:
+    """Give chunks the vectors of equal texts of any file; how many got one."""
+    own = f"SELECT id, digest FROM chunks WHERE document {IN}"
+    same = "SELECT vector FROM chunks JOIN vectors ON vectors.chunk = chunks.id WHERE digest = ?1"
+    find = f"{same} UNION ALL SELECT vector FROM spare WHERE digest = ?1 LIMIT 1"
+    rows = [
+        (chunk, found) for chunk, text in db.execute(own, (array(documents),)) for found in db.execute(find, (text,))
+    ]
+    db.executemany("INSERT INTO vectors VALUES (?, ?)", [(chunk, vector) for chunk, (vector,) in rows])
+    _show(db, [chunk for chunk, _ in rows])
+    return len(rows)
+
+
+def set_vectors(db: Connection, chunks: Sequence[int], texts: Mapping[int, Any], headers: Mapping[int, Any]) -> None:
+    """Store the vectors (d,) of texts, by chunk, and of headers, by their number, and let vector search see them.
+
+    Chunks of equal texts get the same vector. Chunks and headers that are gone by now are left out.
+    """
+    known = {row[0] for row in db.execute(f"SELECT id FROM chunks WHERE id {IN}", (array(texts),))}
+    rows = [(chunk, _blob(vector)) for chunk, vector in texts.items() if chunk in known]
+    db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+    db.executemany("UPDATE headers SET vector = ? WHERE id = ?", [(_blob(v), number) for number, v in headers.items()])
+    equal = db.execute(
+        "SELECT equal.id, min(given.id) FROM json_each(?) AS listed JOIN chunks AS given ON given.id = listed.value"
+        " JOIN chunks AS equal ON equal.digest = given.digest AND equal.id != given.id"
+        " WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = equal.id) GROUP BY equal.id",
+        (array(chunk for chunk, _ in rows),),
+    ).fetchall()
+    db.executemany("INSERT INTO vectors (chunk, vector) SELECT ?, vector FROM vectors WHERE chunk = ?", equal)
+    sharing = db.execute(f"SELECT id FROM chunks WHERE header {IN} ORDER BY id", (array(headers),)).fetchall()
+    _show(db, list(dict.fromkeys([*chunks, *(chunk for chunk, _ in equal), *(chunk for (chunk,) in sharing)])))
+
+
+def _show(db: Connection, chunks: Sequence[int]) -> None:
+    """Let vector search see those of these chunks that have all their vectors, in their order."""
+    db.execute(
+        "INSERT OR IGNORE INTO embedded (chunk) SELECT chunks.id FROM json_each(?) AS listed"
+        " CROSS JOIN chunks ON chunks.id = listed.value CROSS JOIN vectors ON vectors.chunk = chunks.id"
+        " LEFT JOIN headers ON headers.id = chunks.header"
+        " WHERE chunks.header IS NULL OR headers.vector IS NOT NULL ORDER BY listed.key",
+        (array(chunks),),
+    )
+
+
+def drop_vectors(db: Connection, chunks: Collection[int] | None = None, headers: Collection[int] = ()) -> None:
+    """Forget the vectors of the texts of these chunks, and those of headers, by their number: both wait for others.
+
+    Without chunks all are forgotten, and what else is kept of them.
+    """
+    if chunks is None:
+        for statement in ("DELETE FROM vectors", "DELETE FROM embedded", "UPDATE headers SET vector = NULL"):
+            db.execute(statement)
+        db.execute("DELETE FROM spare")
+        return
+    of_headers = f"SELECT id FROM chunks WHERE header {IN}"
+    db.execute(f"DELETE FROM embedded WHERE chunk {IN} OR chunk IN ({of_headers})", (array(chunks), array(headers)))
+    db.execute(f"DELETE FROM vectors WHERE chunk {IN}", (array(chunks),))
+    db.execute(f"UPDATE headers SET vector = NULL WHERE id {IN}", (array(headers),))
+
+
+def _blob(vector: Any) -> bytes:
+    """A vector (d,) as it is stored."""
+    stored: bytes = vector.astype("<f4").tobytes()
+    return stored

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from local_rag.core.documents import Moved, Skipped, SyncReport
+from local_rag.core.documents import Skipped, SyncReport
 
 RECENT = 30.0
 """Seconds of the past that a pace is judged by."""
@@ -82,13 +82,10 @@ class GrowingReport:
     skipped: list[Skipped] = field(default_factory=list)
     kept: list[Skipped] = field(default_factory=list)
     forgotten: list[Skipped] = field(default_factory=list)
-    moved: list[Moved] = field(default_factory=list)
-    formerly: list[str] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     excludes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
-    upgraded: int = 0
     chunks: int = 0
     reused: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -100,8 +97,7 @@ class GrowingReport:
 
     def finished(self) -> SyncReport:
         """The report as it is told once the text is stored."""
-        fields: dict[str, Any] = dict(vars(self))
-        del fields["started"]
-        for name in ("new", "updated", "removed", "skipped", "kept", "forgotten", "moved", "formerly", "empty"):
-            fields[name] = tuple(fields[name])
-        return SyncReport(**fields, text_seconds=self.seconds, seconds=self.seconds)
+        fields = vars(self).items()
+        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
+        del given["started"]
+        return SyncReport(**given, text_seconds=self.seconds, seconds=self.seconds)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from local_rag.index.store import reads
 from local_rag.server.endpoints import Endpoint, File
 from local_rag.server.errors import NotFound
 from local_rag.server.file_listings import MOST, OfFile, file_of
@@ -40,9 +41,9 @@ class Page(OfFile):
 
 def text(place: Place, request: Text) -> Window:
     listing, path = file_of(place, request)
-    if request.document >= len(listing.library.documents(path)):
+    if request.document >= len(listing.read(reads.documents, path)):
         raise NotFound("this file has no such part in the index")
-    whole = listing.library.text(path, request.document)
+    whole = listing.read(reads.text, path, request.document)
     return part(whole, request.start, min(request.end, request.start + LONGEST_TEXT))
 
 

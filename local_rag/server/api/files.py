@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from local_rag.index.store import reads
 from local_rag.server.endpoints import Endpoint, Request
 from local_rag.server.errors import NotFound
 from local_rag.server.file_listings import GONE, MOST, FileView, OfFile, file_of, listings, shown
@@ -77,7 +78,7 @@ def files(place: Place, request: Filter) -> FileList:
 
 def document(place: Place, request: OfFile) -> Document:
     listing, path = file_of(place, request)
-    parts = listing.library.documents(path)
+    parts = listing.read(reads.documents, path)
     original, why = original_or_why(place, listing, path)
     file = next(iter(listing.views([listing.files[path]])), None)
     if file is None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.core.errors import IndexMissing
+from local_rag.index.store import reads
+from local_rag.index.store.schema import OF_OTHER_KINDS
 from local_rag.server.endpoints import Endpoint, OfIndex
 from local_rag.server.file_ids import file_id
 from local_rag.server.file_listings import FileListing, listings_of, shown
@@ -85,9 +87,11 @@ def index(place: Place, request: OfIndex) -> IndexView:
     syncing = indexing_of(place).progress
     try:
         listing = listings_of(place).of(settings.index_path)
-        status, not_indexed = listing.status, listing.library.not_indexed()
+        status, reported = listing.status, listing.read(reads.reported)
     except IndexMissing:
         return IndexView(name, False, allowed, syncing, missing(settings).hint)
+    kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
+    skipped = {(path, why) for path, why in reported if not why.startswith(OF_OTHER_KINDS)}
     return IndexView(
         name,
         True,
@@ -97,8 +101,8 @@ def index(place: Place, request: OfIndex) -> IndexView:
         about=shown(status.about or status.summary),
         **{each: getattr(status, each) for each in _SAME},
         embedder=shown(status.embedder),
-        roots=_roots(listing, command_of(settings), not_indexed.kinds),
-        skipped=skipped_files(listing, not_indexed.reported),
+        roots=_roots(listing, command_of(settings), kinds),
+        skipped=skipped_files(listing, skipped),
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.pdf_page import Rectangle  # the type of a response is looked up when it is documented
+from local_rag.index.store import reads
 from local_rag.server.endpoints import Endpoint
 from local_rag.server.errors import NotFound
 from local_rag.server.file_listings import MOST, OfFile, file_of, shown
@@ -81,9 +82,9 @@ class QuotePlace:
 
 def place_of_quote(place: Place, request: Quote) -> QuotePlace:
     listing, path = file_of(place, request)
-    documents = listing.library.documents(path)
+    documents = listing.read(reads.documents, path)
     spot = spot_of(
-        listing.library,
+        listing,
         path,
         documents,
         number=request.document,
@@ -97,7 +98,7 @@ def place_of_quote(place: Place, request: Quote) -> QuotePlace:
     is_pdf = path.lower().endswith(".pdf")
     if spot is None and not (is_pdf and request.page):
         raise NotFound("this file has no such page or part in the index")
-    text = listing.library.text(path, spot.number) if spot else ""
+    text = listing.read(reads.text, path, spot.number) if spot else ""
     number = documents[spot.number].page if spot else request.page
     on_page, undrawn = _on_page(place, original, text, spot, number) if is_pdf else (None, "")
     window = around(text, spot.start, spot.end) if spot else Window((), None, None)

@@ -59,7 +59,7 @@ def search(place: Place, request: Search) -> dict[str, Any]:
         index = _index(place, request.index, opened)
         passages = index.search(query.text, request.k, within=narrowing, mode=request.mode)
         label = index.path_labels()
-        notes = [*index.waiting_notes(), *index.upgrade_notes(), *index.unknown(narrowing)]
+        notes = index.waiting_notes()
     return {
         "passages": [passage_view(passage, label) for passage in passages],
         "notes": [for_terminal(in_fields(note)) for note in notes],

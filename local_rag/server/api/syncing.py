@@ -35,7 +35,6 @@ class Report:
     updated: int
     unchanged: int
     removed: int
-    moved: int
     chunks: int
     embedded: int
     not_embedded: int
@@ -80,7 +79,6 @@ def _report(report: SyncReport, listing: FileListing) -> Report:
         updated=len(report.updated),
         unchanged=report.unchanged,
         removed=len(report.removed),
-        moved=sum(way.files for way in report.moved),
         chunks=report.chunks,
         embedded=report.embedded,
         not_embedded=report.not_embedded,

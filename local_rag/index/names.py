@@ -5,32 +5,44 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from local_rag.text.urls import is_page
 from local_rag.text.words import words
 
+MONTHS = tuple(
+    name.split()
+    for name in """january januar|february februar|march märz|april|may mai|june juni|july juli|august|september
+    |october oktober|november|december dezember""".split("|")
+)
+"""What the months are called in English and German."""
+
 _SUFFIX = re.compile(r"(?<=.)\.(?=[^.]*[A-Za-z])[A-Za-z0-9]{1,10}$")
 _COPY = re.compile(
     r"^(?:copy|kopie) (?:of|von) |[ _-]+(?:copy|kopie)(?: *\(?\d{1,3}\)?)?$|[ _]*\(\d{1,3}\)$", re.IGNORECASE
 )
-_UUID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])", re.IGNORECASE)
-_ARXIV = re.compile(r"(?<![^\W_])\d{4}\.\d{4,5}(?:v\d+)?(?![^\W_])")
+_ID = re.compile(
+    r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])"  # a UUID
+    r"|(?<![^\W_])\d{4}\.\d{4,5}(?:v\d+)?(?![^\W_])",  # a paper of arXiv
+    re.IGNORECASE,
+)
 _DATE = re.compile(
     r"(?<![^\W_])(?P<year>(?:19|20)\d\d)(?P<mark>[-_. ]?)(?P<month>0[1-9]|1[0-2])"
     r"(?:(?P=mark)(?P<day>0[1-9]|[12]\d|3[01]))?(?![^\W_])"
 )
 _ISO_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?")
-_WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?![^\s])|[^\s-]+")
+_WORD = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?!\S)|[^\s-]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BORDER = re.compile(
-    r"(?<=[^\W\d_]{5})(?=\d)|(?<=[^\W\d_]{3})(?=\d\d)|(?<=[^\W\d_]{2})(?=\d{3})|(?<=\d{2})(?=[^\W\d_]{3})"
+    r"(?<=[a-zß-ÿ]{2})(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zß-ÿ]{2})"  # AnnualReport, HTTPServer; iPhone is whole
+    r"|(?<=[^\W\d_]{5})(?=\d)|(?<=[^\W\d_]{3})(?=\d\d)|(?<=[^\W\d_]{2})(?=\d{3})|(?<=\d{2})(?=[^\W\d_]{3})"
+    r"|(?:(?<=19\d\d)|(?<=20\d\d))(?=[^\W\d_]\d?$)"
 )
-_AFTER_YEAR = re.compile(r"^((?:19|20)\d\d)(?=[^\W\d_]\d?$)")
-_RANDOM = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)
+"""Between the words of a part: Report2023 and 2023Q2 have one, 10K and Q3 have none."""
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{8,}|[b-df-hj-np-tv-xz]{6,}", re.IGNORECASE)
 _RUNS = re.compile(r"\d+|[A-Z]*[a-z]+|[A-Z]+")
-_NO_VOWEL = re.compile(r"[b-df-hj-np-tv-xz]{6,}", re.IGNORECASE)
 
 _NOTHING = frozenset(
     """attachment camscanner copy doc docs document dokument download dsc dscf dscn file files image img mvi new of
@@ -49,9 +61,8 @@ def name_words(path: str) -> list[str]:
     """
     parts = _parts(path)
     name = list(_spoken(parts[-1])) if parts else []
-    plain = [word.casefold() for word in name]
-    if not name or all(word in _NOTHING or _is_number(word) for word in plain):
-        return _once([word for word in name if _is_date(word)])
+    if all(word.casefold() in _NOTHING or word.isdecimal() or _is_date(word) for word in name):
+        name = list(filter(_is_date, name))
     return _once(name)
 
 
@@ -67,6 +78,15 @@ def name_date(path: str) -> str:
     """The day or month in a file's name, "2023-03-31" or "2023-03"; a year alone may be that of its subject."""
     parts = _parts(path)
     return next((word for word in _spoken(parts[-1]) if _ISO_DATE.fullmatch(word)), "") if parts else ""
+
+
+def called(path: str) -> str:
+    """The words by which a question may name a file: its month in words, too, and neighbours as one word."""
+    name = name_words(path)
+    dates = filter(_ISO_DATE.fullmatch, name)
+    months = [spelled for date in dates for spelled in (*MONTHS[int(date[5:7]) - 1], date[:4])]
+    joined = [first + second for first, second in pairwise(name) if (first + second).isalpha()]
+    return " ".join([*name, *months, *joined])
 
 
 def folder_words(path: str) -> list[str]:
@@ -85,44 +105,22 @@ def _parts(path: str) -> list[str]:
 def _spoken(name: str) -> Iterator[str]:
     """The words of one name that a person might say, dates as ISO 8601 writes them."""
     stem = _COPY.sub("", _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500])))
-    stem = _DATE.sub(_iso_date, _ARXIV.sub(" ", _UUID.sub(" ", stem)))
+    stem = _DATE.sub(
+        lambda match: f" {'-'.join(filter(None, match.group('year', 'month', 'day')))} ", _ID.sub(" ", stem)
+    )
     stem = "".join(c if c.isalnum() or c in "'’-" or unicodedata.category(c)[0] == "M" else " " for c in stem)
     for part in _WORD.findall(stem):
         if _ISO_DATE.fullmatch(part):
             yield part
         elif not _is_random(part):
-            for word in _cut(part):
+            for word in _BORDER.split(part):
                 yield from _readable(word)
-
-
-def _iso_date(match: re.Match[str]) -> str:
-    return " " + "-".join(filter(None, match.group("year", "month", "day"))) + " "
 
 
 def _is_random(part: str) -> bool:
     """Hexadecimal digits, letters and numbers in turn, or no vowel at all: an id, not a word."""
-    mixed = not part.isalpha() and not part.isdecimal()
-    if (mixed and _RANDOM.fullmatch(part)) or _NO_VOWEL.fullmatch(part):
-        return True
-    runs = _RUNS.findall(part) if part.isascii() else []
-    return mixed and len(part) >= 8 and len(runs) >= 5 and len(part) < 2.5 * len(runs)
-
-
-def _cut(part: str) -> Iterator[str]:
-    """A part of a name at its borders: AnnualReport2023 is Annual, Report, 2023; 10K, Q3 and iPhone are whole."""
-    begin = 0
-    for at in range(2, len(part) - 1):
-        before, after = part[at - 1], part[at]
-        small_to_capital = before.islower() and part[at - 2].isalpha() and part[at - 2].islower() and after.isupper()
-        to_next_word = before.isupper() and after.isupper() and part[at + 1 : at + 3].islower() and len(part) > at + 2
-        if small_to_capital or to_next_word:
-            yield from _numbers_apart(part[begin:at])
-            begin = at
-    yield from _numbers_apart(part[begin:])
-
-
-def _numbers_apart(word: str) -> list[str]:
-    return [cut for part in _BORDER.split(word) for cut in _AFTER_YEAR.split(part) if cut]
+    runs = _RUNS.findall(part) if part.isascii() and not (part.isalpha() or part.isdecimal()) else []
+    return bool(_RANDOM.fullmatch(part)) or (len(part) >= 8 and len(runs) >= 5 and len(part) < 2.5 * len(runs))
 
 
 def _readable(word: str) -> Iterator[str]:
@@ -133,10 +131,6 @@ def _readable(word: str) -> Iterator[str]:
         yield word
         if word.startswith("0") and (bare := word.lstrip("0")):
             yield bare
-
-
-def _is_number(word: str) -> bool:
-    return word.isdecimal() or _is_date(word)
 
 
 def _is_date(word: str) -> bool:

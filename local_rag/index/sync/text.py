@@ -12,78 +12,48 @@ from pathlib import Path
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.protocols import Embedder
-from local_rag.index.parse.loaders import Loader, names_of
+from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
-from local_rag.index.parse.passwords import Passwords
-from local_rag.index.store import reads, upgrade, writes
-from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, FileRow, Recipe, Root
+from local_rag.index.store import reads, writes
+from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
 from local_rag.index.store.store import Store
-from local_rag.index.sync.failures import Failures
-from local_rag.index.sync.file_state import looks_unchanged, size_of
-from local_rag.index.sync.moves import moves
 from local_rag.index.sync.prefetch import Ahead
-from local_rag.index.sync.read_files import (
-    LoadedFile,
-    Reader,
-    ReadFile,
-    SameFile,
-    UnreadFile,
-    cut_files,
-    load_files,
-)
-from local_rag.index.sync.relocating import as_remembered, take_over
+from local_rag.index.sync.read import CutPart, LoadedPart, Read, Reader, SameFile, UnreadFile, warnings_of
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
-from local_rag.index.sync.upgrade import head_unread
-from local_rag.index.sync.walk import LEADS_OUT, walk
-from local_rag.index.sync.walked import Walk
+from local_rag.index.sync.walk import LEADS_OUT, Walk, looks_unchanged, size_of, walk
 from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
 
-_SECONDS = 1.0
-"""Age of the oldest file of a transaction after which it ends."""
-
-_IDLE = 0.2
-"""Seconds without another file after which it ends."""
+_SECONDS, _IDLE = 1.0, 0.2
+"""Age of the oldest file of a transaction after which it ends, and seconds without another file."""
 
 _UNWRITTEN = 2
 """Transactions that may wait for the disk."""
 
-_AHEAD = 1024
-"""Chunks that are read ahead; a file with more waits alone."""
+_AHEAD, _LEAST = 1024, 20
+"""Chunks that are read ahead, and what a file counts for at least: one without text keeps the parser busy, too."""
 
-_LEAST = 20
-"""What a file counts for there at least: a picture without text keeps the parser busy, too."""
-
-_LOADED = 4_000_000
-"""Code points that wait to be cut into chunks; a file with more waits alone."""
-
-_FEWEST = 50_000
-"""What a file counts for there at least."""
+_LOADED, _FEWEST = 4_000_000, 50_000
+"""The same in code points that wait to be cut into chunks."""
 
 _LARGE = 4_000_000
 """Bytes of a file that waits until all smaller ones are searchable: 50 MB of text take most of a minute."""
 
-NOT_FOLLOWED = (
-    "holds links out of it, which are not followed any more: index it with --follow-links,"
-    " or the next index forgets what they lead to"
-)
 
-
-class Sync:
+class TextSync:
     """One run over some roots. The caller holds the writer's lock."""
 
     def __init__(
         self,
         store: Store,
         embedder: Embedder,
-        recipe: Recipe,
+        settings: IndexSettings,
         progress: Callable[[Progress], None] | None,
         *,
         retry: bool = False,
-        passwords: Passwords | None = None,
         loaders: Mapping[str, Loader] | None = None,
     ) -> None:
         """`retry`: what could not be read gets another attempt, even if neither its content nor the parser changed.
@@ -91,53 +61,41 @@ class Sync:
         `loaders` of somebody's own are stronger than ours. Raises UsageError for one that cannot be imported.
         """
         self._loaders = names_of(loaders or {})
-        self._passwords = passwords or Passwords()
-        self._store, self._embedder, self._recipe, self._progress = store, embedder, recipe, progress
-        self._failures = Failures(store, retry)
+        self._store, self._embedder, self._settings, self._progress = store, embedder, settings, progress
         self._report = GrowingReport()
         self._known = {file.path: file for file in store.read(reads.files)}
-        self._again = store.read(upgrade.files_behind)
-        self._in_vain: list[str] = []
+        self._failures = store.read(reads.failures)
+        same = {path: failure for path, failure in self._failures.items() if failure.parser == parser_version()}
+        self._unreadable = {} if retry else same
+        self._failed: list[Failure] = []
         self._sizes: dict[str, int] = {}
         self._pace = Pace(0)
         self._done = self._bytes = 0
         self._touched: list[FileRow] = []
-        self._unreadable: list[str] = []
-        self._unwritten: deque[tuple[Sequence[ReadFile], Future[int]]] = deque()
+        self._gone: list[str] = []
+        self._unwritten: deque[tuple[Sequence[CutPart], Future[int]]] = deque()
 
     def run(self, roots: Sequence[Root], *, prune: bool) -> SyncReport:
         """Take in the text of what is new or changed, file by file, then take out what is gone.
 
         What could not be seen stays, unless `prune`. Raises DiskFull, IndexBusy and Stopped; what is committed stays.
         """
-        roots, walked = self._walked(roots)
+        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
         self._report.skipped += walked.skipped
         self._report.ignored = by_count(walked.ignored)
         self._report.empty += sorted(walked.empty)
         self._take_in(walked, prune)
         self._take_out(walked, roots, prune)
-        self._report.upgraded += head_unread(self._store, self._in_vain)
         self._conclude(walked, roots)
         return self._report.finished()
 
     # --- what is there
 
-    def _walked(self, roots: Sequence[Root]) -> tuple[Sequence[Root], Walk]:
-        """What the roots hold, once the index has followed what has moved, and the roots after that."""
-        walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
-        if (observed := moves(walked, self._known)).files:
-            self._report.moved += take_over(self._store, observed)
-            self._known = {file.path: file for file in self._store.read(reads.files)}
-            self._again = self._store.read(upgrade.files_behind)
-            roots = as_remembered(roots, self._store)
-            walked = walk(roots, self._store.read(reads.roots), self._known, self._loaders)
-        return roots, walked
-
     def _take_in(self, walked: Walk, prune: bool) -> None:
         changed: dict[str, str] = {}
         for path, root in walked.files.items():
             old = self._known.get(path)
-            if old is not None and path not in self._again and looks_unchanged(old):
+            if old is not None and looks_unchanged(old):
                 self._same(old)
                 if old.root != root:
                     self._touched.append(replace(old, root=root))
@@ -145,52 +103,47 @@ class Sync:
                 changed[path] = root
         self._sizes = {path: size_of(path) for path in changed}
         self._pace = Pace(sum(self._sizes.values()))
-        changed = self._small_first(changed)
+        large = {path: size for path, size in self._sizes.items() if size > _LARGE}
+        changed = {path: changed[path] for path in sorted(changed, key=lambda path: large.get(path, 0))}
         if changed:
             self._tell(next(iter(changed)))
             try:
-                self._read_and_store(changed, prune)
+                self._read_and_store(changed, walked, prune)
             finally:
-                self._remove(self._unreadable)
-                self._failures.remember()
+                self._remove(self._gone)
+                with self._store.writing() as db:
+                    writes.set_failures(db, self._failed)
+            self._tell(next(reversed(changed)))
         if self._touched:
             with self._store.writing() as db:
                 writes.touch(db, self._touched)
-        if changed:
-            self._tell(next(reversed(changed)))
 
-    def _small_first(self, changed: Mapping[str, str]) -> dict[str, str]:
-        large = {path: size for path, size in self._sizes.items() if size > _LARGE}
-        return {path: changed[path] for path in sorted(changed, key=lambda path: large.get(path, 0))}
-
-    def _read_and_store(self, changed: Mapping[str, str], prune: bool) -> None:
+    def _read_and_store(self, changed: Mapping[str, str], walked: Walk, prune: bool) -> None:
         """Load, cut and write, each on a thread of its own; loading waits for the parser's process."""
         with (
             Parser(loaders=self._loaders) as parser,
             ThreadPoolExecutor(1, "local-rag-writer") as writer,
         ):
-            known, again = self._known, self._again
-            reader = Reader(parser, self._embedder, self._recipe, known, self._failures, self._passwords, again)
+            known = (self._known, self._unreadable, walked.why_member_left_out)
+            reader = Reader(parser, self._embedder, self._settings, *known)
             with (
-                Ahead(load_files(changed, reader), _characters, _LOADED, parser.stop) as loaded,
-                Ahead(cut_files(loaded, reader), _weight, _AHEAD) as files,
+                Ahead(reader.load(changed), _characters, _LOADED, parser.stop) as loaded,
+                Ahead(reader.cut(loaded), _weight, _AHEAD) as files,
             ):
                 self._store_all(files, writer, prune)
             self._note_written(0)
 
-    def _store_all(
-        self, files: Ahead[ReadFile | SameFile | UnreadFile], writer: ThreadPoolExecutor, prune: bool
-    ) -> None:
+    def _store_all(self, files: Ahead[Read], writer: ThreadPoolExecutor, prune: bool) -> None:
         """Hand the files over to the writer, small ones together: a transaction for each would take longer."""
-        batch: list[ReadFile] = []
+        batch: list[CutPart] = []
         began = 0.0
         for file in files:
             cancel.check()
             self._tell(file.path)
-            if isinstance(file, ReadFile):
+            if isinstance(file, CutPart):
                 began = began if batch else time.monotonic()
                 batch.append(file)
-                self._report.skipped += [Skipped(file.path, warning) for warning in file.row.warnings]
+                self._report.skipped += warnings_of(file)
             else:
                 self._leave(file, prune)
             full = sum(file.chunk_count for file in batch) >= _BATCH or time.monotonic() - began > _SECONDS
@@ -203,48 +156,45 @@ class Sync:
 
     def _leave(self, file: SameFile | UnreadFile, prune: bool) -> None:
         """Count a file that is not taken in."""
-        old = self._known.get(file.path)
         if isinstance(file, SameFile):
             self._same(file.old)
             self._touched.append(file.row)
-            self._in_vain += [file.path] * file.in_vain
-        elif file.closed and old is not None and not prune:
-            self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
         else:
-            self._report.skipped.append(Skipped(file.path, file.reason))
             if file.sha256:
-                self._failures.note(file.path, file.sha256, file.reason)
-            if old is not None:  # a file that was seen and cannot be read any more must not answer with what it said
-                self._unreadable.append(file.path)
+                self._failed.append(Failure(file.path, file.sha256, parser_version(), file.reason))
+            if file.passing and file.path in self._known and not prune:
+                self._report.kept.append(Skipped(file.path, f"{file.reason}; its indexed text is kept"))
+            else:
+                self._report.skipped.append(Skipped(file.path, file.reason))
+                self._gone += [file.path] * (file.path in self._known)  # it must not answer with what it said before
         self._finish(file.path)
 
     def _same(self, old: FileRow) -> None:
         self._report.unchanged += 1
         self._report.skipped += [Skipped(old.path, warning) for warning in old.warnings]
 
-    def _write(self, files: Sequence[ReadFile]) -> int:
-        """Store these files in one transaction; how many of their passages have their vector already."""
+    def _write(self, parts: Sequence[CutPart]) -> int:
+        """Store these parts in one transaction; how many of their passages have their vector already."""
         with self._store.writing() as db:
-            return sum(writes.write(db, file.row, file.documents) for file in files)
+            reused = 0
+            for part in parts:
+                for row, documents in part.files:
+                    more = not (part.first or row.container)
+                    reused += writes.write(db, replace(row, sha256=""), documents, more=more)
+                if part.last:
+                    writes.finish(db, part.row)
+            return reused
 
     def _note_written(self, left: int) -> None:
         """Wait until no more than so many transactions are unwritten. Raises DiskFull and IndexBusy."""
         while len(self._unwritten) > left or (self._unwritten and self._unwritten[0][1].done()):
-            files, written = self._unwritten.popleft()
+            parts, written = self._unwritten.popleft()
             self._report.reused += written.result()
-            for file in files:
-                self._count(file)
-                self._report.chunks += file.chunk_count
-                self._finish(file.path)
-
-    def _count(self, file: ReadFile) -> None:
-        """Count a file that is stored: one of the same content was only read again for what it says of itself."""
-        old = self._known.get(file.path)
-        if old is not None and old.sha256 == file.row.sha256:
-            self._report.unchanged += 1
-            self._report.upgraded += 1
-        else:
-            (self._report.new if old is None else self._report.updated).append(file.path)
+            for part in parts:
+                self._report.chunks += part.chunk_count
+                if part.last:
+                    (self._report.updated if part.path in self._known else self._report.new).append(part.path)
+                    self._finish(part.path)
 
     def _finish(self, path: str) -> None:
         self._done += 1
@@ -259,20 +209,22 @@ class Sync:
 
     def _take_out(self, walked: Walk, roots: Sequence[Root], prune: bool) -> None:
         """Forget files that their root no longer has, unless another root, not looked at now, may have them."""
-        synced = {root.path: root for root in roots}
-        others = {root.path for root in self._store.read(reads.roots)} - synced.keys()
+        synced = {root.path for root in roots}
+        others = {root.path for root in self._store.read(reads.roots)} - synced
         gone: list[FileRow] = []
         kept: Counter[tuple[str, str]] = Counter()
         for path, file in self._known.items():
             if path in walked.files or file.root not in synced:
                 continue
-            why = None if prune else walked.why_unseen(file) or _why_kept_once(walked, file, synced[file.root])
+            why = None if prune else walked.why_unseen(file)
             if why is not None:
                 kept[why] += 1
             elif not _is_below(path, others):
                 gone.append(file)
         self._remove([file.path for file in gone])
-        self._failures.forget([p for p in self._failures.paths if p not in walked.files and _is_below(p, synced)])
+        unread = [path for path in self._failures if path not in walked.files and _is_below(path, synced)]
+        with self._store.writing() as db:
+            writes.forget_unread(db, unread)
         for file in gone:
             _, unseen = walked.why_unseen(file) or ("", "")  # with --prune that is no reason to keep it
             if reason := walked.why_left_out(file) or (LEADS_OUT if walked.is_behind_a_link(file) else unseen):
@@ -283,10 +235,6 @@ class Sync:
         ]
         kept_paths = {path for path, _ in kept}
         self._report.skipped += [Skipped(path, why) for path, why in walked.unseen.items() if path not in kept_paths]
-        with self._store.writing() as db:
-            writes.set_roots(
-                db, [replace(synced[path], links_reported=True) for path, why in kept if why == NOT_FOLLOWED]
-            )
 
     def _conclude(self, walked: Walk, roots: Sequence[Root]) -> None:
         """Remember when this was, and what was said of which files, so that the next report begins with what is new."""
@@ -314,15 +262,9 @@ class Sync:
 
     def _remove(self, paths: Sequence[str]) -> None:
         if paths:
-            self._report.formerly += self._store.read(reads.former_paths, paths)
             with self._store.writing() as db:
                 writes.remove(db, paths)
             self._report.removed += paths
-
-
-def _why_kept_once(walked: Walk, file: FileRow, root: Root) -> tuple[str, str] | None:
-    """(path, reason) for what an earlier version found through a link out of its root: it goes with the next sync."""
-    return (root.path, NOT_FOLLOWED) if walked.is_behind_a_link(file) and not root.links_reported else None
 
 
 def _is_below(path: str, roots: Collection[str]) -> bool:
@@ -330,9 +272,9 @@ def _is_below(path: str, roots: Collection[str]) -> bool:
     return any(above in roots for above in (path, *map(str, Path(path).parents)))
 
 
-def _characters(file: LoadedFile | SameFile | UnreadFile) -> int:
-    return max(_FEWEST, file.characters if isinstance(file, LoadedFile) else 0)
+def _characters(file: LoadedPart | SameFile | UnreadFile) -> int:
+    return max(_FEWEST, file.characters if isinstance(file, LoadedPart) else 0)
 
 
-def _weight(file: ReadFile | SameFile | UnreadFile) -> int:
-    return max(_LEAST, file.chunk_count if isinstance(file, ReadFile) else 0)
+def _weight(file: Read) -> int:
+    return max(_LEAST, file.chunk_count if isinstance(file, CutPart) else 0)

@@ -1,0 +1,126 @@
+"""The index as a LangChain retriever, whose `filter` people know from vector stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig
+from langsmith import tracing_context
+
+from local_rag.core.errors import UsageError
+from local_rag.core.narrowing import Narrowing
+
+_CONDITIONS = {
+    "type": "types",
+    "author": "authors",
+    "from": "authors",
+    "source": "within",
+    "after": "after",
+    "before": "before",
+}
+"""A key of a filter -> the condition that it is."""
+
+_BORDERS = {"$gte": "after", "$lt": "before"}
+
+_HINT = 'filter={"type": "pdf", "author": {"$in": ["Ann", "Ben"]}, "date": {"$gte": "2023", "$lt": "2024"}}'
+
+
+class IndexRetriever(BaseRetriever):
+    """`invoke(query)` gives the `k` best passages of an Index that `narrowing` leaves; `invoke(query, k=8)` another
+    number of them, and `invoke(query, filter={"type": "pdf"})` filters one search further.
+    """
+
+    index: Any
+    k: int = 4
+    narrowing: Narrowing = Narrowing()
+
+    def invoke(self, input: str, config: RunnableConfig | None = None, **options: Any) -> list[Document]:
+        """The best passages. LangSmith never sees them, whatever the environment says."""
+        with tracing_context(enabled=False):
+            return super().invoke(input, config, **options)
+
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **options: Any) -> list[Document]:
+        """As `invoke`."""
+        with tracing_context(enabled=False):
+            return await super().ainvoke(input, config, **options)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Mapping[str, Any] | None = None,
+    ) -> list[Document]:
+        wanted = narrowing_of(filter, self.narrowing)
+        documents: list[Document] = self.index.search(query, self.k if k is None else k, within=wanted)
+        return documents
+
+
+def retriever_of(
+    index: object,
+    k: int,
+    within: Narrowing | Sequence[str] = (),
+    filter: Mapping[str, Any] | None = None,
+    search_kwargs: Mapping[str, Any] | None = None,
+) -> BaseRetriever:
+    """The search of an index, or of several as one, as a retriever.
+
+    `filter` is by metadata, {"type": "pdf", "after": "2023"}; `search_kwargs` are k and filter, as vector stores take
+    them. Raises UsageError for what no search knows.
+    """
+    options = {"k": k, "filter": filter} | dict(search_kwargs or {})
+    if unknown := sorted(options.keys() - {"k", "filter"}):
+        raise UsageError(f"search_kwargs knows k and filter, and not {unknown[0]}", hint='search_kwargs={"k": 4}')
+    return IndexRetriever(index=index, k=options["k"], narrowing=narrowing_of(options["filter"], within))
+
+
+def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[str] = ()) -> Narrowing:
+    """What a filter means, together with `within`.
+
+    Keys are type, author (or from), source, after, before and date. A value is a text, a list of texts of which any
+    counts, or a mapping with `$eq` or `$in`; that of date has `$gte` and `$lt`. All keys hold, and all filters of
+    `$and`. Raises UsageError for anything else, and for a condition that is set twice.
+    """
+    base = Narrowing.of(within)
+    conditions: dict[str, Any] = {field.name: getattr(base, field.name) for field in fields(base)}
+    for name, value in _pairs(filter):
+        if conditions[name]:
+            raise UsageError(f"the filter sets {name} twice", hint=_HINT)
+        conditions[name] = value
+    return Narrowing(**conditions)
+
+
+def _pairs(filter: object) -> list[tuple[str, Any]]:
+    if filter is None:
+        return []
+    if not isinstance(filter, Mapping):
+        raise UsageError(f"a filter is a mapping of metadata, not {type(filter).__name__}", hint=_HINT)
+    pairs: list[tuple[str, Any]] = []
+    for key, value in filter.items():
+        if key == "$and" and isinstance(value, Sequence) and not isinstance(value, str):
+            pairs += [pair for part in value for pair in _pairs(part)]
+        elif key == "date" and isinstance(value, Mapping) and value and set(value) <= set(_BORDERS):
+            pairs += [(_BORDERS[border], day) for border, day in value.items()]
+        elif key in _CONDITIONS:
+            pairs.append((_CONDITIONS[key], _value(key, value)))
+        else:
+            known = ", ".join([*_CONDITIONS, "date", "$and"])
+            what = f"{key}: {value!r}" if key in ("date", "$and") else key
+            raise UsageError(f"a filter knows {known}, and not {what}", hint=_HINT)
+    return pairs
+
+
+def _value(key: str, value: object) -> Any:
+    if isinstance(value, Mapping):
+        operators = {"$eq"} if key in ("after", "before") else {"$eq", "$in"}
+        if len(value) != 1 or not set(value) <= operators:
+            takes = " or ".join(sorted(operators))
+            raise UsageError(f"{key} in a filter takes {takes}, not {dict(value)!r}", hint=_HINT)
+        (value,) = value.values()
+    return value

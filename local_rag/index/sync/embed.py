@@ -1,0 +1,114 @@
+"""The second phase of a sync: every passage that has no vector yet gets one, batch by batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from local_rag.core import cancel
+from local_rag.core.errors import IndexMismatch
+from local_rag.core.protocols import Embedder
+from local_rag.index.store import reads, writes
+from local_rag.index.store.folder import index_name
+from local_rag.index.store.schema import EMBEDDING_PACE
+from local_rag.index.store.store import Store
+from local_rag.index.sync.report import Pace, Progress
+
+FIRST, LEAST, MOST = 64, 32, 1024
+"""Passages of the first batch, and of any later one."""
+
+SECONDS = 2.0
+"""What a batch may take, which a kill can lose of the embedding: 32 passages of 250 tokens take 1.8 s on two cores."""
+
+_WINDOW = 512
+"""Passages of neighbouring files that are sorted by length: a batch of equal lengths has no padding."""
+
+_REFRESH = 30.0
+"""Seconds between two looks at the file of vectors: what it lacks, every reader reads for itself."""
+
+_CHECKED = 500
+
+
+class Embedding:
+    """One run over the passages without a vector. The caller holds the writer's lock; others may search.
+
+    Those of the newest files come first. Each batch is one transaction.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, progress: Callable[[Progress], None] | None) -> None:
+        self._store, self._embedder, self._progress = store, embedder, progress
+        self._since: tuple[float, int] | None = None
+
+    def run(self) -> int:
+        """Embed all of them; how many there were. Raises DiskFull, IndexBusy and Stopped; what is committed stays."""
+        waiting = self._store.read(reads.without_vectors)
+        try:
+            self._embed_all(waiting)
+        finally:
+            if not cancel.current().stopped:  # the next search does without
+                self._store.refresh()
+        return len(waiting)
+
+    def _embed_all(self, waiting: list[tuple[int, int]]) -> None:
+        lengths = dict(waiting)
+        pace, size, refreshed = Pace(sum(lengths.values())), FIRST, time.monotonic()
+        queue, done, work = [chunk for chunk, _ in _by_length(waiting)], 0, 0
+        while batch := queue[done : done + size]:
+            cancel.check()
+            began = time.monotonic()
+            self._embed(batch)
+            done, work = done + len(batch), work + sum(map(lengths.__getitem__, batch))
+            size = next_size(len(batch), time.monotonic() - began)
+            if self._progress is not None:
+                path = next((path for _, _, path in self._store.read(reads.labels, batch[-1:])), "")
+                self._progress(pace.progress(work, done, len(queue), done, path, phase="vectors"))
+            if time.monotonic() - refreshed > _REFRESH:
+                self._store.refresh()
+                refreshed = time.monotonic()
+
+    def _embed(self, chunks: list[int]) -> None:
+        """Embed what of these passages and their headers has no vector, each text once."""
+        texts, headers = self._store.read(reads.to_embed, chunks)
+        distinct = list(dict.fromkeys((*texts.values(), *headers.values())))
+        vectors = dict(zip(distinct, self._embedder.embed_documents(distinct), strict=True))
+        of_texts, of_headers = ({number: vectors[text] for number, text in each.items()} for each in (texts, headers))
+        with self._store.writing() as db:
+            writes.set_vectors(db, chunks, of_texts, of_headers)
+            writes.set_meta(db, {"last_sync": str(time.time())})
+            if pace := self._pace(len(chunks)):
+                writes.set_meta(db, {EMBEDDING_PACE: f"{pace:.3g}"})
+
+    def _pace(self, size: int) -> float:
+        """Passages per second since the first batch, for which the model was loaded; 0 where nothing follows it yet."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now, 0
+            return 0.0
+        began, done = self._since
+        self._since = began, done + size
+        return (done + size) / max(now - began, 1e-3)
+
+
+def _by_length(waiting: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for first in range(0, len(waiting), _WINDOW):
+        yield from sorted(waiting[first : first + _WINDOW], key=lambda item: item[1])
+
+
+def next_size(size: int, seconds: float) -> int:
+    """How many passages the next batch has, after one of `size` took `seconds`: a multiple of 16, as models like it."""
+    fitting = size * SECONDS / max(seconds, 1e-3)
+    return max(LEAST, int(min(fitting, MOST)) // 16 * 16)
+
+
+def check_passages(store: Store, embedder: Embedder) -> None:
+    """Raises IndexMismatch for a passage that this embedder does not read whole."""
+    chunks = [chunk for chunks in store.read(reads.chunks_by_file).values() for chunk in chunks]
+    for first in range(0, len(chunks), _CHECKED):
+        cancel.check()
+        for passage in store.read(reads.passages, chunks[first : first + _CHECKED]):
+            if (tokens := len(embedder.token_ends(passage.text))) > embedder.window:
+                raise IndexMismatch(
+                    f"'{embedder.name}' reads {embedder.window} tokens: a passage of {passage.source} has {tokens}",
+                    hint=f"local-rag index … --embedder {embedder.name} --chunk-size {embedder.window}"
+                    f" --index {index_name(store.folder)}-{embedder.window}",
+                )
