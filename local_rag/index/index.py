@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from local_rag.core.documents import Catalog, LoadedDocument, SyncReport
-from local_rag.core.errors import IndexBusy, UsageError
+from local_rag.core.errors import IndexBusy
 from local_rag.core.narrowing import Narrowing
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
@@ -23,7 +22,6 @@ from local_rag.index.store import checks, full_text, reads, vectors, writes
 from local_rag.index.store.schema import IndexedFile, IndexSettings, Passage, Stored
 from local_rag.index.store.store import Store, destroy, is_current, must_forget
 from local_rag.text.display import waiting_line
-from local_rag.text.words import stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -43,7 +41,7 @@ _READ_AT_ONCE = 50
 
 
 class Index:
-    """One index, and the embedder that it was made with; without one it can be listed and searched for nothing.
+    """One index, and the embedder that it was made with; without one it is listed, and a search finds nothing.
 
     Any thread may search while another one syncs. Every method raises IndexDamaged, and those that change the index
     IndexBusy, DiskFull and Stopped; what was committed by then stays.
@@ -81,7 +79,7 @@ class Index:
         assert embedder is not None, "a new index needs an embedder"
         size = chunk_size if chunk_size is not None else made.size if made else CHUNK_SIZE
         overlap = chunk_overlap if chunk_overlap is not None else made.overlap if made else 0
-        _check_sizes(embedder, size, overlap)
+        checks.check_sizes(embedder, size, overlap)
         settings = IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, size, overlap)
         index = cls(store if made else Store.create(path, settings), settings, embedder)
         if not reembed:
@@ -114,7 +112,6 @@ class Index:
 
     @property
     def embedder(self) -> Embedder:
-        """That of an index which was opened with one."""
         assert self._embedder is not None, "this index was opened without an embedder"
         return self._embedder
 
@@ -154,8 +151,7 @@ class Index:
         known = self._store.read(reads.vectors_by_key, keys)
         digests = [full_text.digest(document.page_content) for document in documents]
         same = [
-            known[key][1] if known.get(key, (b"",))[0] == digest else None
-            for key, digest in zip(keys, digests, strict=True)
+            known[key][1] if known.get(key, (b"",))[0] == own else None for key, own in zip(keys, digests, strict=True)
         ]
         return [None if blob is None else vectors.matrix_of([blob], self._settings.dimension)[0] for blob in same]
 
@@ -173,13 +169,7 @@ class Index:
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
-        parts = {term: [(word, stem(word)) for word in words(term)] for term in terms}
-        forms = {form for pairs in parts.values() for pair in pairs for form in pair}
-        known = self._store.read(full_text.frequencies, forms)
-        return {
-            term: min((max(known.get(form, 0) for form in pair) for pair in pairs), default=0)
-            for term, pairs in parts.items()
-        }
+        return self._store.read(full_text.document_frequency, terms)
 
     # --- what it holds
 
@@ -193,13 +183,11 @@ class Index:
 
     def catalog(self) -> Catalog:
         """Counts, titles and frequent words; computed once per change of the index."""
-        known: Catalog = self._once("catalog", catalogs.catalog)
-        return known
+        return cast(Catalog, self._once("catalog", catalogs.catalog))
 
     def content(self) -> str:
-        """16 hex digits that change when any passage does, and not otherwise: syncing again leaves them as they are."""
-        known: str = self._once("content", reads.content)
-        return known
+        """16 hex digits that change when any passage does, and not otherwise."""
+        return str(self._once("content", reads.content))
 
     def _once(self, name: str, lookup: Callable[..., Any]) -> Any:
         generation = self.generation()
@@ -222,8 +210,7 @@ class Index:
 
     def waiting_notes(self) -> list[str]:
         """How many passages have no vector yet, in a line; empty where all have one."""
-        line = waiting_line(*self.embedded_count())
-        return [line] if line else []
+        return list(filter(None, [waiting_line(*self.embedded_count())]))
 
     def path_labels(self) -> PathLabels:
         """Short names of the files, which --in understands."""
@@ -247,13 +234,7 @@ class Index:
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:
         """Every passage once in an order that the seed decides: the files take turns, each with its next one."""
-        turns = list(self._store.read(reads.chunks_by_file).values())
-        dice = random.Random(seed)
-        dice.shuffle(turns)
-        for chunks in turns:
-            dice.shuffle(chunks)
-        in_turns = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
-        ordered = [chunk for _, _, chunk in sorted(in_turns)]
+        ordered = self._store.read(reads.in_turns, seed)
         for first in range(0, len(ordered), _READ_AT_ONCE):
             yield from self._store.read(reads.passages, ordered[first : first + _READ_AT_ONCE])
 
@@ -298,20 +279,13 @@ class Index:
         otherwise waits until its content or the parser changes; `loaders`, functions at the top of a module, read a
         suffix. Raises UsageError for a path or a pattern that says nothing.
         """
-        from local_rag.index.sync.roots import WalkOptions, asked_roots, named_path
-        from local_rag.index.sync.text import TextSync
+        from local_rag.index.sync.roots import WalkOptions
+        from local_rag.index.sync.text import TextSync, remember_roots
 
         with self._locked():
-            known = self._store.read(reads.roots)
-            named = [named_path(path, known) for path in paths or ()]
-            taken = True if secrets else False if named else None
+            taken = secrets or (False if paths else None)
             options = WalkOptions(excludes, no_excludes, clear_excludes, taken, follow_links)
-            roots = asked_roots(named, known, self._store.read(reads.excluded), options)
-            if not roots and not self._store.read(reads.named):
-                raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
-            if roots != known:
-                with self._store.writing() as db:
-                    writes.set_roots(db, roots)
+            roots = remember_roots(self._store, paths or (), options)
             sync = TextSync(self._store, self.embedder, self._settings, progress, retry=retry, loaders=loaders)
             report = sync.run(roots, prune=prune)
             if prune:
@@ -376,20 +350,13 @@ class Index:
         its new vector it is found by its words; an interrupted run goes on with `embed`. Raises IndexMismatch if the
         chunking differs, or if a passage is longer than this embedder reads.
         """
-        from local_rag.index.sync.embed import check_passages
+        from local_rag.index.sync.embed import prepare_reembedding
 
         with self._store.locked():
             made = self._store.read(reads.settings)
             if (made.size, made.overlap) != (self._settings.size, self._settings.overlap):
                 self._check()
-            other = (made.fingerprint, made.dimension) != (self._settings.fingerprint, self._settings.dimension)
-            if other:
-                check_passages(self._store, self.embedder)
-            lost = () if other else self._store.read(checks.unusable_vectors, True)
-            with self._store.writing() as db:
-                full_text.restore(db)
-                writes.drop_vectors(db, *lost)
-                writes.set_settings(db, self._settings)
+            prepare_reembedding(self._store, self.embedder, made, self._settings)
             return self._embedded(progress)
 
     def remove(self, paths: Sequence[Path | str], *, missing_ok: bool = False) -> tuple[str, ...]:
@@ -398,10 +365,10 @@ class Index:
         Files below a root that stays come back with its next sync. Raises UsageError for a path that is not indexed,
         unless `missing_ok`.
         """
-        from local_rag.index.sync import roots
+        from local_rag.index.sync.text import remove
 
         with self._store.locked():
-            removed = roots.remove(self._store, paths, missing_ok=missing_ok)
+            removed = remove(self._store, paths, missing_ok=missing_ok)
             catalogs.renew_topics(self._store)
             self._store.forget()
             return removed
@@ -411,15 +378,10 @@ class Index:
 
         What is indexed of them goes with the next sync, or with `remove`.
         """
-        from local_rag.index.sync.roots import keeping_out
+        from local_rag.index.sync.text import keep_out
 
         with self._store.locked():
-            changed, patterns = keeping_out(
-                [path.expanduser().resolve() for path in paths], self._store.read(reads.roots)
-            )
-            with self._store.writing() as db:
-                writes.set_roots(db, changed)
-            return patterns
+            return keep_out(self._store, paths)
 
     def set_about(self, about: str) -> None:
         """Keep what a person says of the index, or "" for nothing. Raises UsageError for a long text."""
@@ -454,17 +416,3 @@ class Index:
     def _check(self) -> None:
         """Raises IndexMismatch unless this embedder and this chunking made the index."""
         self._store.read(checks.check_settings, self.path, self._settings)
-
-
-def _check_sizes(embedder: Embedder, size: int, overlap: int) -> None:
-    """Raises UsageError for passages that the embedder cannot read whole, or that overlap by more than half."""
-    if size > embedder.window:
-        raise UsageError(
-            f"passages of {size} tokens do not fit '{embedder.name}', which reads {embedder.window}",
-            hint=f"local-rag index … --chunk-size {embedder.window}",
-        )
-    if not 0 <= overlap <= size // 2:
-        raise UsageError(
-            f"passages of {size} tokens may share up to {size // 2}, not {overlap}",
-            hint="local-rag index … --chunk-overlap 0",
-        )

@@ -50,12 +50,10 @@ def open_embedder(
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     models, name = load_models(settings), settings.values.embedder
-    if (
-        settings.origin["embedder"] == "default"
-        and (index := status_of(settings))
-        and index.embedder in models.embedders
-    ):
-        name = index.embedder
+    if settings.origin["embedder"] == "default":
+        with suppress(IndexMismatch):  # of an earlier version, which is made again
+            if (index := status_of(settings)) and index.embedder in models.embedders:
+                name = index.embedder
     spec = models.embedder(name)
 
     def on_load() -> None:
@@ -124,10 +122,16 @@ def open_index(
 
     An index keeps the passages it was made with; only sizes that somebody asked for are compared with them.
     Raises IndexMissing unless `create`, and IndexMismatch for another embedder (unless `reembed`) or chunking.
+    An index of an earlier version is made anew with `create`.
     """
     from local_rag.index.index import Index
 
-    chunks, status = settings.values.chunks, status_of(settings)
+    chunks, status = settings.values.chunks, None
+    try:
+        status = status_of(settings)
+    except IndexMismatch:
+        if not create:
+            raise
     if status is None and not create:
         raise missing(settings)
     given = {name: settings.origin[f"chunks.{name}"] != "default" for name in ("size", "overlap")}

@@ -71,6 +71,9 @@ class Originals:
         """
         if is_url(row.path):
             raise ApiError(404, "no_original", "this is a page of the web: only its text is stored")
+        if row.container:
+            inside = Path(row.container).name
+            raise ApiError(404, "no_original", f"this lies inside of {inside}: only its text is stored")
         try:
             real = Path(row.path).resolve(strict=True)
             # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.

@@ -47,7 +47,6 @@ def run(options: argparse.Namespace, data: Path) -> Report:
         "search": ([*program(), "search", question, "--index", str(index)], env),
         ASK: (ask, env),
         ASK_WITHOUT: (ask, env | off),
-        f"{ASK}, --rerank evaluator": ([*ask, "--rerank", "evaluator"], env),
     }
     taken: dict[str, list[Done]] = {name: [] for name in commands}
     for number in range(options.times + 1):

@@ -1,4 +1,4 @@
-"""What the evaluator costs a question of the extractive engine: without it, with it, and with it as the reranker, too.
+"""What the evaluator costs a question of the extractive engine: without it and with it.
 
 All ways are asked each question in turn, in one process, with everything loaded; `cold-start` has the start. Processor
 seconds are those of all threads: other programs on the machine do not change them much.
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 WAYS: Mapping[str, dict[str, Any]] = {
     "evaluator: off": {"evaluator": "off"},
     "with the evaluator": {},
-    "with it as the reranker": {"rerank": "evaluator"},
 }
 """The settings that are compared; the first is the baseline."""
 GRAPHS = ("plain", "self-rag")

@@ -3,18 +3,20 @@
     local-rag index FOLDER --index NAME
     python scripts/bench.py retrieval --index NAME --cases CASES [--cases MORE]
 
-The constants of `index/fusion.py` and the columns of `index/store/full_text.py` were chosen by it. With --half, cases
+The constants of `index/search.py` and the columns of `index/store/full_text.py` were chosen by it. With --half, cases
 are drawn by a seed into two halves: choose by the first, report the second.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.report import Cell, Report, Table
@@ -79,33 +81,47 @@ def _half(cases: list[Case], half: str | None) -> list[Case]:
 
 def _orders() -> dict[str, Callable[[Scores], Order]]:
     """The ways of ordering, by name."""
-    from local_rag.index import fusion
+    from local_rag.index.search import combined
 
     def added(share: float) -> Callable[[Scores], Order]:
         return lambda s: {c: cosine + share * s.shares.get(c, 0.0) for c, cosine in s.cosines.items()}
 
     def ranked(weight: float) -> Callable[[Scores], Order]:
-        return lambda s: fusion.fuse([s.dense, s.sparse], [weight, 1.0])
+        return lambda s: _reciprocal_ranks([s.dense, s.sparse], [weight, 1.0])
 
     orders: dict[str, Callable[[Scores], Order]] = {
         "dense": lambda s: {chunk: s.cosines[chunk] for chunk in s.dense},
         "sparse": lambda s: dict(s.shares),
-        "local-rag": lambda s: fusion.combined(s.cosines, s.shares),
+        "local-rag": lambda s: combined(s.cosines, s.shares, ()),
     }
     orders |= {f"RRF {weight:g}:1": ranked(weight) for weight in WEIGHTS}
     return orders | {f"cosine + {share:g} BM25": added(share) for share in SHARES}
 
 
-def _scores(store: Store, embedder: Embedder, question: str) -> Scores:
-    from local_rag.index.store.bm25 import terms_of
+def _reciprocal_ranks(rankings: Sequence[Sequence[int]], weights: Sequence[float]) -> Order:
+    """Cormack, Clarke and Buettcher, Reciprocal Rank Fusion, SIGIR 2009; k = 60 as there."""
+    scores: Order = defaultdict(float)
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for rank, chunk in enumerate(ranking, start=1):
+            scores[chunk] += weight / (60 + rank)
+    return scores
 
-    vector, terms = embedder.embed_queries([question])[0], terms_of(question)
-    dense = store.nearest(vector, DEEP, None, ())
-    sparse = store.matching(terms, DEEP, None, ()) if terms else []
-    highest = (store.highest(terms) if sparse else 0.0) or 1.0
-    cosines = dict(dense) | store.cosines(vector, [chunk for chunk, _ in sparse])
-    shares = {chunk: -score / highest for chunk, score in sparse}
-    return Scores(cosines, shares, [chunk for chunk, _ in dense], [chunk for chunk, _ in sparse])
+
+def _scores(store: Store, embedder: Embedder, question: str) -> Scores:
+    from local_rag.index.store import vectors
+    from local_rag.index.store.full_text import Frequencies, Words
+
+    query = embedder.embed_queries([question])[0]
+
+    def scored(db: Connection, meta: dict[str, str], index: vectors.VectorIndex) -> Scores:
+        words = Words(db, Frequencies(), meta["generation"], question)
+        dense, _ = vectors.nearest(db, index, query, DEEP)
+        sparse = words.best(DEEP)
+        cosines = dict(dense) | dict(vectors.exact(db, query, [chunk for chunk, _ in sparse]))
+        shares = {chunk: -score / words.highest for chunk, score in sparse}
+        return Scores(cosines, shares, [chunk for chunk, _ in dense], [chunk for chunk, _ in sparse])
+
+    return store.search(scored)
 
 
 def _figures(

@@ -73,7 +73,7 @@ def _embedder() -> Embedder:
 def _prepared(kind: str, folder: Path, known: Seeds, size: int, embedder: Embedder) -> float:
     makers = {
         "flat": lambda: search_build.flat(known, size),
-        "ours": lambda: search_build.ours(known, size, search_build.recipe(embedder)),
+        "ours": lambda: search_build.ours(known, size, search_build.index_settings(embedder)),
         "chroma": lambda: search_build.chroma(known, size),
         "lance": lambda: search_build.lance(known, size),
     }

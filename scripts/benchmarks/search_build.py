@@ -93,7 +93,7 @@ def flat(seeds: Seeds, size: int) -> Callable[[Path], None]:
     return make
 
 
-def recipe(embedder: Embedder) -> IndexSettings:
+def index_settings(embedder: Embedder) -> IndexSettings:
     return IndexSettings(embedder.name, embedder.fingerprint, embedder.dimension, 250, 0)
 
 
@@ -128,9 +128,9 @@ def write_file(db: Any, number: int, texts: list[str], vectors: Vectors) -> None
     writes.write(db, row, [(document, pieces)])
     sql = "SELECT chunks.id, header FROM chunks JOIN documents ON documents.id = document JOIN files ON files.id = file"
     rows = db.execute(f"{sql} WHERE path = ? ORDER BY chunks.id", (path,)).fetchall()
-    texts = {chunk: vector for (chunk, _), vector in zip(rows, vectors, strict=True)}
+    of_texts = {chunk: vector for (chunk, _), vector in zip(rows, vectors, strict=True)}
     headers = {header: np.zeros_like(vectors[0]) for _, header in rows}  # a text alone is as near as it is
-    writes.set_vectors(db, list(texts), texts, headers)
+    writes.set_vectors(db, list(of_texts), of_texts, headers)
 
 
 def chroma(seeds: Seeds, size: int) -> Callable[[Path], None]:

@@ -16,7 +16,16 @@ from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.disk import is_full
-from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import (
+    DiskFull,
+    IndexBusy,
+    IndexDamaged,
+    IndexMismatch,
+    IndexMissing,
+    LocalRagError,
+    UsageError,
+)
+from local_rag.core.protocols import Embedder
 from local_rag.index.store import full_text, reads, schema, writes
 from local_rag.index.store.connection import Connection, primary_code
 from local_rag.index.store.folder import DATABASE, LOCK, anew, has_database, index_name, our_files, quoted, rebuild
@@ -146,6 +155,20 @@ def check_settings(db: sqlite3.Connection, folder: Path, wanted: schema.IndexSet
             f"the index at {folder} was made with the embedder '{made.embedder}' ({made.fingerprint}), "
             f"not with '{wanted.embedder}' ({wanted.fingerprint})",
             hint=f"local-rag index --reembed --index {index_name(folder)}",
+        )
+
+
+def check_sizes(embedder: Embedder, size: int, overlap: int) -> None:
+    """Raises UsageError for passages that the embedder cannot read whole, or that overlap by more than half."""
+    if size > embedder.window:
+        raise UsageError(
+            f"passages of {size} tokens do not fit '{embedder.name}', which reads {embedder.window}",
+            hint=f"local-rag index … --chunk-size {embedder.window}",
+        )
+    if not 0 <= overlap <= size // 2:
+        raise UsageError(
+            f"passages of {size} tokens may share up to {size // 2}, not {overlap}",
+            hint="local-rag index … --chunk-overlap 0",
         )
 
 

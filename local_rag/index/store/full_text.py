@@ -14,7 +14,7 @@ from sqlite3 import Connection
 
 from local_rag.index.store.reads import IN, array
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.words import WORD
+from local_rag.text.words import WORD, stem, words
 
 Ranking = list[tuple[int, float]]
 """(chunk, BM25), best first; FTS5's BM25 is negative, less is better."""
@@ -34,7 +34,7 @@ PLAIN = 20_000
 FIRST, MOST = 10_000, 40_000
 """Matches that are ranked at first, and at most; four times as many from step to step."""
 
-USUAL = 1.0
+USUAL = 1.25
 """What a term adds at most in most passages, in units of its idf; 2.2 is the limit (k1 = 1.2), with which the first
 ranks are exact. nDCG@10 stays that of all matches: docs/measurements.md."""
 
@@ -53,10 +53,10 @@ def terms_of(query: str) -> list[str]:
     """
     terms: list[str] = []
     for part in unicodedata.normalize("NFC", query).split():
-        words = WORD.findall(part)
-        if len(words) > 1 and any(word.casefold() not in STOP_WORDS for word in words):
-            terms.append(" ".join(words))
-        terms += words
+        found = WORD.findall(part)
+        if len(found) > 1 and any(word.casefold() not in STOP_WORDS for word in found):
+            terms.append(" ".join(found))
+        terms += found
     distinct = list(dict.fromkeys(terms))
     kept = [term for term in distinct if term.casefold() not in STOP_WORDS]
     return [f'"{term}"' for term in (kept or distinct)[:_MOST_TERMS]]
@@ -69,7 +69,7 @@ class Frequencies:
         self._known: tuple[str | None, int, dict[str, int]] = (None, 0, {})
 
     def of(self, db: Connection, generation: str, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """The number of chunks, and for each term with its field in how many it occurs; of a frequent one an estimate."""
+        """The number of chunks, and for each term with its field in how many it occurs; for a frequent one about."""
         if self._known[0] != generation:
             self._known = (generation, int(db.execute("SELECT count(*) FROM chunks").fetchone()[0]), {})
         _, chunks, known = self._known
@@ -82,7 +82,7 @@ class Frequencies:
 def _in_names(db: Connection, term: str, chunks: int) -> int:
     """The table of names is small: to find there that no name has a word takes less than among all chunks."""
     (count,) = db.execute("SELECT count(*) FROM names WHERE names MATCH ?", (term,)).fetchone()
-    return -(-count * chunks // db.execute("SELECT count(*) FROM names").fetchone()[0]) if count else 0
+    return int(-(-count * chunks // db.execute("SELECT count(*) FROM names").fetchone()[0])) if count else 0
 
 
 def _in_text(db: Connection, term: str, chunks: int) -> int:
@@ -92,7 +92,7 @@ def _in_text(db: Connection, term: str, chunks: int) -> int:
     if count < COUNTED:
         return int(count)
     first, end = db.execute("SELECT (SELECT min(id) FROM chunks), (SELECT max(id) FROM chunks)").fetchone()
-    estimate = count * (end - first + 1) / max(1, last - first + 1)
+    estimate: float = count * (end - first + 1) / max(1, last - first + 1)
     return min(chunks, round(estimate))
 
 
@@ -185,10 +185,14 @@ def is_rare_elsewhere(db: Connection, query: str, files: Collection[int], share:
     return int(count) <= most
 
 
-def frequencies(db: Connection, stems: Collection[str]) -> dict[str, int]:
-    """In how many chunks each stem occurs; stems that occur nowhere are left out."""
-    sql = "SELECT term, doc FROM stems WHERE term = ?"
-    return {row[0]: row[1] for stem in stems for row in db.execute(sql, (stem,))}
+def document_frequency(db: Connection, terms: Sequence[str]) -> dict[str, int]:
+    """In how many chunks each term occurs, as a word or as a stem; one of several words counts as its rarest."""
+
+    def count(form: str) -> int:
+        row = db.execute("SELECT doc FROM stems WHERE term = ?", (form,)).fetchone()
+        return int(row[0]) if row else 0
+
+    return {term: min((max(count(word), count(stem(word))) for word in words(term)), default=0) for term in terms}
 
 
 # --- writing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
@@ -118,8 +119,8 @@ def _file_rows(db: Connection, where: str, *values: str) -> list[FileRow]:
     names = "path, root, sha256, size, mtime_ns, ctime_ns, inode, warnings, indexed_at, container"
     rows = db.execute(f"SELECT {names} FROM files {where} ORDER BY path", values)
     return [
-        FileRow(*known, warnings=tuple(json.loads(warnings)), indexed_at=at, container=container)
-        for *known, warnings, at, container in rows
+        FileRow(path, root, sha256, size, mtime, ctime, inode, tuple(json.loads(warnings)), at, container)
+        for path, root, sha256, size, mtime, ctime, inode, warnings, at, container in rows
     ]
 
 
@@ -237,6 +238,17 @@ def chunks_by_file(db: Connection) -> dict[int, list[int]]:
     return chunks
 
 
+def in_turns(db: Connection, seed: int) -> list[int]:
+    """Every chunk in an order that the seed decides: the files take turns, each with its next one."""
+    turns = list(chunks_by_file(db).values())
+    dice = random.Random(seed)
+    dice.shuffle(turns)
+    for chunks in turns:
+        dice.shuffle(chunks)
+    numbered = ((turn, file, chunk) for file, chunks in enumerate(turns) for turn, chunk in enumerate(chunks))
+    return [chunk for _, _, chunk in sorted(numbered)]
+
+
 def chunks_by_key(db: Connection, keys: Collection[str]) -> dict[str, int]:
     """The ids of the chunks with these keys."""
     return dict(db.execute(f"SELECT key, id FROM chunks WHERE key {IN}", (array(keys),)))
@@ -328,7 +340,9 @@ def labels(db: Connection, ids: Sequence[int]) -> list[tuple[str, str, str]]:
 
 def sample(db: Connection, table: str, column: str, limit: int) -> list[int]:
     """Up to `limit` numbers of a column, spread evenly; of very many not all are read."""
-    ends = f"SELECT (SELECT min({column}) FROM {table}), (SELECT max({column}) FROM {table})"  # both at once read it all
+    ends = (
+        f"SELECT (SELECT min({column}) FROM {table}), (SELECT max({column}) FROM {table})"  # both at once read it all
+    )
     first, last = db.execute(ends).fetchone()
     if first is None or last - first < 50 * limit:
         ids = [row[0] for row in db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]

@@ -214,18 +214,20 @@ def _empty(meta: dict[str, str], file: VectorFile, index: Any, dimension: int) -
 
 def is_due(db: Connection) -> bool:
     """Whether the file lacks much, or holds much that is gone."""
-    file = VectorFile.of(reads.meta(db))
-    now = _extent(db)
-    (kept,) = db.execute("SELECT count(*) FROM embedded WHERE seq <= ?", (file.last,)).fetchone()
-    gone, later = file.rows - kept, now.rows - kept
-    return bool(max(gone, later) > file.may_lack())
+    file, gone, later = _changes(db)
+    return max(gone, later) > file.may_lack()
 
 
 def holds_gone(db: Connection) -> bool:
     """Whether a vector is in the file that is gone from the index."""
+    return _changes(db)[1] > 0
+
+
+def _changes(db: Connection) -> tuple[VectorFile, int, int]:
+    """The file, how many of its vectors are gone from the index, and how many came later."""
     file = VectorFile.of(reads.meta(db))
-    (kept,) = db.execute("SELECT count(*) FROM embedded WHERE seq <= ?", (file.last,)).fetchone()
-    return bool(kept < file.rows)
+    (later,) = db.execute("SELECT count(*) FROM embedded WHERE seq > ?", (file.last,)).fetchone()
+    return file, file.rows - (_extent(db).rows - later), later
 
 
 def is_whole(db: Connection, folder: Path) -> bool:
@@ -356,7 +358,8 @@ def _checksum(path: Path) -> str:
 
 def _extent(db: Connection) -> VectorFile:
     """What a file of all vectors holds."""
-    last, rows = db.execute("SELECT coalesce(max(seq), 0), count(*) FROM embedded").fetchone()
+    ends = "(SELECT coalesce(max(seq), 0) FROM embedded)"  # both in one SELECT would read every row
+    last, rows = db.execute(f"SELECT {ends}, (SELECT count(*) FROM embedded)").fetchone()
     return VectorFile(last=last, rows=rows)
 
 

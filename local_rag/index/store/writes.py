@@ -97,7 +97,10 @@ def write(db: Connection, file: FileRow, documents: Iterable[NewDocument], *, mo
             titles.add(title)
             stated = (title, document[0].author, document[0].date, document[0].subject)
             row = (numbers[-1], called, *stated, words[1])
-            db.execute("INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute(
+                "INSERT INTO names (rowid, name, title, author, date, subject, folders) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
     full_text.add(db, numbers)
     return _reuse_vectors(db, numbers)
 

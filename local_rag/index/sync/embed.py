@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch
 from local_rag.core.protocols import Embedder
-from local_rag.index.store import reads, writes
+from local_rag.index.store import checks, full_text, reads, writes
 from local_rag.index.store.folder import index_name
-from local_rag.index.store.schema import EMBEDDING_PACE
+from local_rag.index.store.schema import EMBEDDING_PACE, IndexSettings
 from local_rag.index.store.store import Store
 from local_rag.index.sync.report import Pace, Progress
 
@@ -100,7 +100,22 @@ def next_size(size: int, seconds: float) -> int:
     return max(LEAST, int(min(fitting, MOST)) // 16 * 16)
 
 
-def check_passages(store: Store, embedder: Embedder) -> None:
+def prepare_reembedding(store: Store, embedder: Embedder, made: IndexSettings, wanted: IndexSettings) -> None:
+    """Make the full text anew, and drop the vectors that are none; all of them where another embedder made them.
+
+    Raises IndexMismatch for a passage that this embedder does not read whole.
+    """
+    other = (made.fingerprint, made.dimension) != (wanted.fingerprint, wanted.dimension)
+    if other:
+        _check_passages(store, embedder)
+    lost = () if other else store.read(checks.unusable_vectors, True)
+    with store.writing() as db:
+        full_text.restore(db)
+        writes.drop_vectors(db, *lost)
+        writes.set_settings(db, wanted)
+
+
+def _check_passages(store: Store, embedder: Embedder) -> None:
     """Raises IndexMismatch for a passage that this embedder does not read whole."""
     chunks = [chunk for chunks in store.read(reads.chunks_by_file).values() for chunk in chunks]
     for first in range(0, len(chunks), _CHECKED):

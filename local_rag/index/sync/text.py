@@ -11,6 +11,7 @@ from pathlib import Path
 
 from local_rag.core import cancel
 from local_rag.core.documents import Skipped, SyncReport
+from local_rag.core.errors import UsageError
 from local_rag.core.protocols import Embedder
 from local_rag.index.parse.loaders import Loader, names_of, parser_version
 from local_rag.index.parse.parser import Parser
@@ -20,9 +21,11 @@ from local_rag.index.store.store import Store
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read import CutPart, LoadedPart, Read, Reader, SameFile, UnreadFile, warnings_of
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
+from local_rag.index.sync.roots import WalkOptions, asked_roots, keeping_out, named_path
 from local_rag.index.sync.walk import LEADS_OUT, Walk, looks_unchanged, size_of, walk
 from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
+from local_rag.text.urls import is_url, normal
 
 _BATCH = 256
 """Chunks after which a transaction ends; a file with more has one of its own."""
@@ -265,6 +268,57 @@ class TextSync:
             with self._store.writing() as db:
                 writes.remove(db, paths)
             self._report.removed += paths
+
+
+def remember_roots(store: Store, paths: Sequence[Path], options: WalkOptions) -> list[Root]:
+    """The roots that a person names with these options, or all that are known; what is new of them is stored.
+
+    The caller holds the writer's lock. Raises UsageError for a path or a pattern that says nothing.
+    """
+    known = store.read(reads.roots)
+    roots = asked_roots([named_path(path, known) for path in paths], known, store.read(reads.excluded), options)
+    if not roots and not store.read(reads.named):
+        raise UsageError("nothing has been indexed yet: name files or folders", hint="local-rag index PATH…")
+    if roots != known:
+        with store.writing() as db:
+            writes.set_roots(db, roots)
+    return roots
+
+
+def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tuple[str, ...]:
+    """Forget files, whole folders with their roots, and pages by their URLs; gives what of it was in the index.
+
+    The caller holds the writer's lock. Raises UsageError for what is not indexed, unless `missing_ok`.
+    """
+    files = [file.path for file in store.read(reads.files)]
+    known = {*files, *(root.path for root in store.read(reads.roots))}
+    reported = {path for path, _ in store.read(reads.reported)} | set(store.read(reads.failures))
+    gone, unread = set[str](), set[str]()
+    for name in names:
+        if isinstance(name, str) and is_url(name):
+            below = {page.path for page in store.read(reads.pages, (normal(name),))}
+        else:
+            folder = {str(Path(name).expanduser().resolve())}
+            below = {path for path in known if _is_below(path, folder)}
+            unread |= {path for path in reported if _is_below(path, folder)}
+        if not (below or missing_ok):
+            raise UsageError(f"{name} is not in the index", hint="local-rag files")
+        gone |= below
+    if gone or unread:
+        with store.writing() as db:
+            writes.remove(db, gone)
+            writes.forget_roots(db, gone)
+            writes.forget_unread(db, unread, reported=True)
+        store.refresh()
+    return tuple(path for path in files if path in gone)
+
+
+def keep_out(store: Store, paths: Sequence[Path]) -> list[str]:
+    """Exclude files and folders from the indexed folders above them; the new patterns. The caller holds the lock."""
+    changed, patterns = keeping_out([path.expanduser().resolve() for path in paths], store.read(reads.roots))
+    with store.writing() as db:
+        writes.set_roots(db, changed)
+    return patterns
 
 
 def _is_below(path: str, roots: Collection[str]) -> bool:

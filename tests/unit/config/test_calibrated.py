@@ -8,9 +8,8 @@ import yaml
 from local_rag.config.calibrated import FILE, calibrated, fingerprint_of, keep, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
-from local_rag.index.header import MIXED
 
-NOW = "extractive 3-ab; minilm 1; headers 2"
+NOW = "extractive 3-ab; minilm 2"
 
 
 class Fingerprinted:
@@ -18,23 +17,20 @@ class Fingerprinted:
         self.fingerprint = fingerprint
 
 
-def test_a_fingerprint_knows_the_headers_and_stays_what_it_was_without_any():
+def test_a_fingerprint_has_the_embedder_once_and_the_reranker():
     engine, embedder = Fingerprinted("ollama 3; tiny@1; list"), Fingerprinted("minilm 1")
     assert fingerprint_of(engine, embedder) == "ollama 3; tiny@1; list; minilm 1"
-    assert fingerprint_of(engine, embedder, 2) == "ollama 3; tiny@1; list; minilm 1; headers 2"
-    assert fingerprint_of(Fingerprinted("extractive 3-ab; minilm 1"), embedder, 2) == NOW
+    assert fingerprint_of(engine, embedder, Fingerprinted("own 4")) == "ollama 3; tiny@1; list; minilm 1; own 4"
+    assert fingerprint_of(Fingerprinted("extractive 3-ab; minilm 1"), embedder) == "extractive 3-ab; minilm 1"
 
 
 @pytest.mark.parametrize(
     ("kept", "made_for"),
     [
-        ("extractive 3-ab; minilm 1", "an index without headers"),
-        ("extractive 3-ab; minilm 1; headers 1", "an index with other headers"),
-        ("extractive 2-ab; minilm 1; headers 2", "an earlier version of the engine extractive"),
-        ("extractive 2-ab; minilm 1", "an index without headers and an earlier version of the engine extractive"),
-        ("extractive 3-ab; e5 1; headers 2", "another model or embedder"),
-        (f"{NOW}; rerank 20 0.003 0.5 ab", "searches with rerank: evaluator"),
-        ("ollama 3; tiny@1; list, levels; minilm 1; headers 2", "another engine (ollama)"),
+        ("extractive 2-ab; minilm 2", "an earlier version of the engine extractive"),
+        ("extractive 3-ab; e5 1", "another model, embedder or reranker"),
+        (f"{NOW}; own 4", "another model, embedder or reranker"),
+        ("ollama 3; tiny@1; list, levels; minilm 2", "another engine (ollama)"),
     ],
 )
 def test_thresholds_of_another_fingerprint_are_named_and_not_used(kept, made_for):
@@ -58,8 +54,8 @@ def test_thresholds_of_another_fingerprint_are_named_and_not_used(kept, made_for
 )
 def test_thresholds_hold_for_the_evaluator_that_they_were_fitted_with(kept, now, made_for):
     settings = Settings.load()
-    keep(settings, f"extractive 3-ab; minilm 1{kept}; headers 2", Thresholds(answer=0.4), {})
-    fingerprint = f"extractive 3-ab; minilm 1{now}; headers 2"
+    keep(settings, f"extractive 3-ab; minilm 1{kept}", Thresholds(answer=0.4), {})
+    fingerprint = f"extractive 3-ab; minilm 1{now}"
     assert thresholds_for(settings, fingerprint) == Thresholds()
     assert void_calibration(settings, fingerprint).made_for == made_for
 
@@ -68,17 +64,6 @@ def test_prompts_of_a_persons_own_are_no_earlier_version():
     settings = Settings.load()
     keep(settings, "ollama 3; tiny@1; list", Thresholds(answer=0.4), {})
     assert void_calibration(settings, "ollama 3 with prompts ab; tiny@1; list").made_for == "other prompts"
-
-
-@pytest.mark.parametrize("kept", ["", "; headers 2"])
-def test_no_thresholds_hold_for_indexes_of_several_header_versions(kept):
-    settings = Settings.load(index=["new", "old"])
-    keep(settings, f"extractive 3-ab; minilm 1{kept}", Thresholds(answer=0.4), {})
-    mixed = fingerprint_of(Fingerprinted("extractive 3-ab; minilm 1"), Fingerprinted("minilm 1"), MIXED)
-    assert thresholds_for(settings, mixed) == Thresholds()
-    void = void_calibration(settings, mixed)
-    assert void.made_for.endswith("headers, and the indexes that are asked differ in that")
-    assert "local-rag calibrate" in void.line
 
 
 def test_nothing_is_void_where_thresholds_hold_or_are_set_by_hand():
@@ -95,11 +80,11 @@ def test_nothing_is_void_where_thresholds_hold_or_are_set_by_hand():
 
 def test_the_nearest_is_named_and_of_two_that_are_equally_near_the_latest():
     settings = Settings.load()
-    keep(settings, "ollama 3; tiny@1; list, levels; minilm 1; headers 2", Thresholds(answer=0.4), {})
-    keep(settings, "extractive 3-ab; minilm 1; headers 1", Thresholds(answer=0.4), {"from": "old"})
+    keep(settings, "ollama 3; tiny@1; list, levels; minilm 2", Thresholds(answer=0.4), {})
+    keep(settings, "extractive 3-ab; e5 1", Thresholds(answer=0.4), {"from": "old"})
     keep(settings, "extractive 3-ab; minilm 1", Thresholds(answer=0.4), {"from": "new"})
     assert void_calibration(settings, NOW).named == "new"
-    keep(settings, "extractive 3-ab; minilm 1; headers 1", Thresholds(answer=0.4), {"from": "again"})
+    keep(settings, "extractive 3-ab; e5 1", Thresholds(answer=0.4), {"from": "again"})
     assert void_calibration(settings, NOW).named == "again"
 
 
@@ -131,4 +116,4 @@ def test_a_file_of_an_earlier_version_stays_readable():
     entry = {"relevance": 0.3, "answer": 0.4, "engine": "extractive", "cases": 20, "from": "x", "on": "2026-10-01"}
     (settings.config_folder / FILE).write_text(yaml.safe_dump({"extractive 3-ab; minilm 1": entry}))
     assert thresholds_for(settings, "extractive 3-ab; minilm 1") == Thresholds(relevance=0.3, answer=0.4)
-    assert void_calibration(settings, NOW).made_for == "an index without headers"
+    assert void_calibration(settings, NOW).made_for == "another model, embedder or reranker"
