@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -38,8 +38,8 @@ _TITLES, _TERMS = 20, 30
 class JointIndex:
     """Indexes by name, asked as one; what a graph may ask of an index. It closes them.
 
-    A passage has the name of its index as `index` in its metadata, and in front of its `chunk_id`: the same file may
-    be in two of them.
+    A passage has the name of its index as `index` in its metadata. One that two of them hold, of the same file and with
+    the same `chunk_id`, is one passage.
     """
 
     def __init__(self, indexes: Mapping[str, Index]) -> None:
@@ -74,10 +74,9 @@ class JointIndex:
         embedder, and BM25 as a share of what the query could reach. Raises UsageError if `within` leaves nothing in any
         index.
         """
-        left_out = _keys(exclude)
 
         def ranked(name: str, index: Index) -> list[Document]:
-            passages = index.search(query, k, within=within, exclude=left_out[name], mode=mode, repeats=repeats)
+            passages = index.search(query, k, within=within, exclude=exclude, mode=mode, repeats=repeats)
             return [_named(passage, name) for passage in passages]
 
         every = [passage for passages in self._filtered(ranked) for passage in passages]
@@ -95,20 +94,20 @@ class JointIndex:
 
     def vectors(self, documents: Sequence[Document]) -> list[Vectors | None]:
         """As `protocols.Corpus` says."""
-        return self._of_each(documents, lambda name, index, own: index.vectors(own), None)
+        answers = zip(*(index.vectors(documents) for index in self._indexes.values()), strict=True)
+        return [next((vector for vector in row if vector is not None), None) for row in answers]
 
     def neighbours(self, documents: Sequence[Document], reach: int) -> list[list[Document]]:
         """As `protocols.Corpus` says."""
-
-        def near(name: str, index: Index, own: Sequence[Document]) -> list[list[Document]]:
-            return [[_named(passage, name) for passage in passages] for passages in index.neighbours(own, reach)]
-
-        return self._of_each(documents, near, [])
+        near: list[list[Document]] = [[] for _ in documents]
+        for name, index in self._indexes.items():
+            for place, passages in enumerate(index.neighbours(documents, reach)):
+                near[place] = near[place] or [_named(passage, name) for passage in passages]
+        return near
 
     def span(self, chunk_id: str, start: int, end: int) -> str:
         """As `protocols.Corpus` says."""
-        name, key = _parted(chunk_id)
-        return self._indexes[name].span(key, start, end) if name in self._indexes else ""
+        return next(filter(None, (index.span(chunk_id, start, end) for index in self._indexes.values())), "")
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks of all each term occurs."""
@@ -174,11 +173,10 @@ class JointIndex:
 
     def stored(self, keys: Collection[str]) -> Stored:
         """As `Index.stored`, of passages that were retrieved from all."""
-        own = _keys(keys)
-        each = {name: index.stored(own[name]) for name, index in self._indexes.items()}
-        files = frozenset(path for stored in each.values() for path in stored.files)
-        passages = {f"{name}:{key}": known for name, stored in each.items() for key, known in stored.passages.items()}
-        return Stored(_content(stored.content for stored in each.values()), files, passages)
+        each = [index.stored(keys) for index in self._indexes.values()]
+        files = frozenset(path for stored in each for path in stored.files)
+        passages = {key: known for stored in each for key, known in stored.passages.items()}
+        return Stored(_content(stored.content for stored in each), files, passages)
 
     def _filtered(self, ask: Callable[[str, Index], list[T]]) -> list[list[T]]:
         """What each index brings of a filter that leaves something in it. Raises NothingLeft if it does in none."""
@@ -196,41 +194,10 @@ class JointIndex:
         hints = dict.fromkeys(error.hint for error in nothing.values())
         raise NothingLeft("; ".join(lines), hint="   or   ".join(hints))
 
-    def _of_each(
-        self, documents: Sequence[Document], ask: Callable[[str, Index, Sequence[Document]], list[T]], nothing: T
-    ) -> list[T]:
-        """What each index says of its own passages, in their order; `nothing` for any other document."""
-        answers = [nothing] * len(documents)
-        parted = [_parted(str(document.metadata.get("chunk_id", ""))) for document in documents]
-        for name, index in self._indexes.items():
-            places = [place for place, (of, _) in enumerate(parted) if of == name]
-            own = [_with(documents[place], chunk_id=parted[place][1]) for place in places]
-            for place, answer in zip(places, ask(name, index, own) if own else [], strict=True):
-                answers[place] = answer
-        return answers
-
 
 def _content(contents: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
 
 
-def _keys(chunk_ids: Iterable[str]) -> dict[str, list[str]]:
-    """The keys of passages by the name of their index."""
-    keys: dict[str, list[str]] = defaultdict(list)
-    for name, key in map(_parted, chunk_ids):
-        keys[name].append(key)
-    return keys
-
-
-def _parted(chunk_id: str) -> tuple[str, str]:
-    """The name of an index, which may be a path, and the key of a passage in it."""
-    name, _, key = chunk_id.rpartition(":")
-    return name, key
-
-
 def _named(passage: Document, name: str) -> Document:
-    return _with(passage, index=name, chunk_id=f"{name}:{passage.metadata['chunk_id']}")
-
-
-def _with(passage: Document, **metadata: str) -> Document:
-    return passage.model_copy(update={"metadata": {**passage.metadata, **metadata}})
+    return passage.model_copy(update={"metadata": {**passage.metadata, "index": name}})

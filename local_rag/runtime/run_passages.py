@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +42,7 @@ class RunPassages:
             return cls(None, trouble="a corpus of a program was asked, whose passages are not kept", places=places)
         folders = [Path(folder) for folder in (runs[0].folder, *runs[0].others)]
         try:
-            index = _opened(folders, places) if runs[0].others else Index.open(folders[0])
+            index = _opened(folders) if runs[0].others else Index.open(folders[0])
             with index:
                 return cls(index.stored(places), index.path_labels(), places=places)
         except IndexMissing:
@@ -77,14 +77,12 @@ class RunPassages:
         return "the index has changed since" if content not in ("", self.stored.content) else ""
 
 
-def _opened(folders: Sequence[Path], chunk_ids: Iterable[str]) -> JointIndex:
-    """Indexes as one, named as they were when their passages were retrieved: by the folder's name, or by its path."""
+def _opened(folders: Sequence[Path]) -> JointIndex:
+    """Indexes as one."""
     from local_rag.index.index import Index
     from local_rag.index.joint import JointIndex
 
-    named = {chunk_id.rpartition(":")[0] for chunk_id in chunk_ids}
     with ExitStack() as opened:
-        names = [str(folder) if str(folder) in named else folder.name for folder in folders]
-        indexes = [opened.enter_context(Index.open(folder)) for folder in folders]
+        indexes = {str(folder): opened.enter_context(Index.open(folder)) for folder in folders}
         opened.pop_all()
-        return JointIndex(dict(zip(names, indexes, strict=True)))
+        return JointIndex(indexes)

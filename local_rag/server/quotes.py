@@ -59,7 +59,7 @@ def spot_of(
     the span is taken as it is. None where no document of the file is of that number or page.
     """
     if number is None and chunk_id and len(documents) > 1:
-        number = listing.read(reads.number_of, path, chunk_id.rpartition(":")[2])  # before it the index, of several
+        number = listing.read(reads.number_of, path, chunk_id)
     possible = [
         each.number for each in documents if number in (None, each.number) and (page is None or page == each.page)
     ]

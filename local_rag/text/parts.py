@@ -71,5 +71,5 @@ def stored(document: Document) -> list[Document]:
 
 
 def short_id(chunk_id: object) -> str:
-    """The beginning of a passage's `chunk_id` as people see it, without the name of its index."""
-    return str(chunk_id).rpartition(":")[2][:6]
+    """The beginning of a passage's `chunk_id` as people see it."""
+    return str(chunk_id)[:6]

@@ -31,7 +31,7 @@ COUNTED = 5_000
 PLAIN = 20_000
 """Matches that are all ranked. FTS5 ranks about one in a microsecond."""
 
-FIRST, MOST = 10_000, 40_000
+FIRST, MOST = 12_500, 50_000
 """Matches that are ranked at first, and at most; four times as many from step to step."""
 
 USUAL = 1.25

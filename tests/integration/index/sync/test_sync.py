@@ -1,754 +1,521 @@
-"""A sync takes in what changed, forgets what is gone, keeps what it cannot see, and survives being killed."""
+"""A sync takes in what changed, forgets what is gone, keeps what it cannot see, and survives being stopped."""
 
 from __future__ import annotations
 
+import mailbox
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
+from email.message import EmailMessage
+from functools import partial
 from pathlib import Path
 
 import pytest
-from support import TESTS
 from support.fakes_index import HashingEmbedder
-from support.hostile import SENTENCE, make_good, make_hostile, make_pdf
-from support.permissions import bound_by_permissions
+from support.hostile import SENTENCE, make_good, make_hostile, make_pdf, make_zip
+from support.own_loaders import load_shouted
 
 from local_rag.core import cancel
-from local_rag.core.documents import Moved
-from local_rag.core.errors import DiskFull, IndexBusy, Stopped, UsageError
+from local_rag.core.errors import IndexBusy, Stopped, UsageError
 from local_rag.index.index import Index
-from local_rag.index.store import connection
-from local_rag.index.store.lock import write_lock
-from local_rag.index.sync import embedding, read_files
-from local_rag.index.sync import sync as syncing
-from local_rag.index.sync.walk import LEADS_OUT
+from local_rag.index.parse.parser import Parser
+from local_rag.index.store import connection, reads
+from local_rag.index.sync import embed, read, text
 
 
-def open_at(tmp_path, embedder=None, **options):
-    options = {"chunk_size": 40, "create": True} | options
-    return Index.open(tmp_path / "index", embedder or HashingEmbedder(), **options)
+class Notes:
+    """A folder of three notes with an index of it: what a person does there, and what a sync says, in a line."""
 
+    def __init__(self, folder, patched):
+        self.folder, self.patched, self.parsed = folder / "notes", patched, []
+        (self.folder / "sub").mkdir(parents=True)
+        for name in ("a.txt", "b.txt", "sub/c.txt"):
+            self.write(name, f"The file {Path(name).stem} is about its own letter.")
+        self.index = Index.open(folder / "index", HashingEmbedder(), chunk_size=40, create=True)
+        parse = Parser.parse
+        patched.setattr(Parser, "parse", lambda parser, path: self.parsed.append(path.name) or parse(parser, path))
 
-@pytest.fixture
-def index(tmp_path):
-    with open_at(tmp_path) as made:
-        yield made
+    def path(self, name):
+        return Path(os.path.normpath(self.folder / name))
 
+    def write(self, name, content):
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
-@pytest.fixture
-def notes(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "sub").mkdir(parents=True)
-    for name in ("a.txt", "b.txt", "sub/c.txt"):
-        (folder / name).write_text(f"The file {Path(name).stem} is about its own letter.", encoding="utf-8")
-    return folder
+    def disguise(self, name, content):
+        """Write another text of the same length, and set the time of change back."""
+        before = self.path(name).stat()
+        assert len(content) == before.st_size
+        self.write(name, content)
+        os.utime(self.path(name), ns=(before.st_atime_ns, before.st_mtime_ns))
 
+    def touch(self, name):
+        os.utime(self.path(name), (time.time() - 60,) * 2)
 
-def names(paths):
-    return sorted(Path(path).name for path in paths)
+    def rename(self, old, new):
+        self.path(old).rename(self.path(new))
 
+    def copy(self, old, new):
+        shutil.copy(self.path(old), self.path(new))
 
-def indexed(index):
-    return names(file.path for file in index.files())
+    def delete(self, name):
+        path = self.path(name)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-
-def counts(report):
-    return len(report.new), len(report.updated), report.unchanged, len(report.removed)
-
-
-def back_in_time(*paths):
-    """As if the files had been changed a minute ago, so that their times prove something."""
-    then = time.time() - 60
-    for path in paths:
-        os.utime(path, (then, then))
-
-
-def long_indexed(index):
-    """As if the files had been indexed an hour after their last change, so that their times prove something."""
-    with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
-        db.execute("UPDATE files SET indexed_at = indexed_at + 3600")
-
-
-@pytest.fixture
-def read(monkeypatch):
-    """The names of the files that are read to be compared."""
-    names, sha256 = [], read_files.sha256
-    monkeypatch.setattr(read_files, "sha256", lambda path: names.append(path.name) or sha256(path))
-    return names
-
-
-class TestIncremental:
-    def test_new_unchanged_updated_removed(self, index, notes):
-        first = index.sync([notes])
-        assert counts(first) == (3, 0, 0, 0) and first.chunks == 3 and first.seconds > 0
-        assert counts(index.sync()) == (0, 0, 3, 0)
-        (notes / "a.txt").write_text("Now it is about whales.", encoding="utf-8")
-        (notes / "b.txt").unlink()
-        (notes / "d.txt").write_text("A fourth file.", encoding="utf-8")
-        report = index.sync([notes])
-        assert counts(report) == (1, 1, 1, 1)
-        assert (names(report.new), names(report.updated), names(report.removed)) == (["d.txt"], ["a.txt"], ["b.txt"])
-        assert indexed(index) == ["a.txt", "c.txt", "d.txt"]
-        assert "whales" in index.search("whales", 1)[0].page_content
-        assert not [d for d in index.search("letter b", 9) if d.metadata["source"].endswith("b.txt")]
-
-    def test_only_content_counts(self, index, notes):
-        index.sync([notes])
-        embedder = index.embedder
-        before = embedder.embedded
-        back_in_time(notes / "a.txt")
-        (notes / "b.txt").write_bytes((notes / "b.txt").read_bytes())
-        assert counts(index.sync()) == (0, 0, 3, 0) and embedder.embedded == before
-
-    def test_files_whose_state_stays_are_not_read(self, index, notes, read):
-        index.sync([notes])
-        assert read == ["a.txt", "b.txt", "c.txt"]
-        long_indexed(index)
-        read.clear()
-        assert counts(index.sync()) == (0, 0, 3, 0) and read == []
-
-    def test_files_that_change_places_are_seen_whatever_their_size_and_date(self, index, notes):
-        index.sync([notes])
-        back_in_time(notes / "a.txt", notes / "b.txt")
-        index.sync()
-        long_indexed(index)
-        (notes / "a.txt").rename(notes / "swap")
-        (notes / "b.txt").rename(notes / "a.txt")
-        (notes / "swap").rename(notes / "b.txt")
-        assert counts(index.sync()) == (0, 2, 1, 0)
-        of_b = next(passage for passage in index.passages() if passage.text.startswith("The file b"))
-        assert Path(of_b.source).name == "a.txt"
-
-    def test_a_change_of_the_same_size_that_sets_the_date_back_is_seen(self, index, notes):
-        index.sync([notes])
-        long_indexed(index)
-        times = (notes / "a.txt").stat()
-        (notes / "a.txt").write_text("The file a is about its own LETTER.", encoding="utf-8")
-        os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert counts(index.sync()) == (0, 1, 2, 0)
-
-    def test_a_file_of_an_older_index_is_read_once_more(self, index, notes, read):
-        index.sync([notes])
-        long_indexed(index)
-        with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
-            db.execute("UPDATE files SET ctime_ns = 0, inode = 0 WHERE path LIKE '%a.txt'")
-        read.clear()
-        assert counts(index.sync()) == (0, 0, 3, 0) and read == ["a.txt"]
-        long_indexed(index)
-        assert counts(index.sync()) == (0, 0, 3, 0) and read == ["a.txt"]
-
-    def test_a_change_within_the_same_tick_is_seen(self, index, notes):
-        index.sync([notes])
-        times = (notes / "a.txt").stat()
-        (notes / "a.txt").write_text("The file a is about its own LETTER.", encoding="utf-8")
-        os.utime(notes / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert counts(index.sync()) == (0, 1, 2, 0)
-
-    def test_a_moved_file_is_neither_removed_nor_new(self, index, notes):
-        index.sync([notes])
-        (notes / "a.txt").rename(notes / "sub" / "moved.txt")
-        report = index.sync()
-        assert (report.new, report.removed, report.unchanged) == ((), (), 3)
-        assert report.moved == (Moved(str(notes / "a.txt"), str(notes / "sub" / "moved.txt"), 1),)
-
-    def test_progress_ends_at_the_end(self, index, notes):
-        seen = []
-        index.sync([notes], progress=seen.append)
-        phases = [[progress for progress in seen if progress.phase == phase] for phase in ("text", "vectors")]
-        assert seen == [*phases[0], *phases[1]]
-        assert (seen[0].done, seen[0].total, seen[0].chunks) == (0, 3, 0)
-        for phase in phases:
-            assert (phase[-1].done, phase[-1].total, phase[-1].chunks, phase[-1].share) == (3, 3, 3, 1.0)
-            assert [progress.seconds for progress in phase] == sorted(progress.seconds for progress in phase)
-        assert {Path(progress.path).name for progress in phases[0]} == {"a.txt", "b.txt", "c.txt"}
-
-    def test_progress_is_counted_in_step_with_the_files(self, index, tmp_path, monkeypatch):
-        """Empty files, so that nothing else takes time: each addition of a size is counted."""
-        additions = 0
-
-        class Counted(int):
-            def __add__(self, other):
-                nonlocal additions
-                additions += 1
-                return Counted(int(self) + other)
-
-            __radd__ = __add__
-
-        monkeypatch.setattr(syncing, "size_of", lambda path: Counted(1))
-        for number in range(300):
-            (tmp_path / f"{number}.txt").touch()
-        seen = []
-        index.sync([tmp_path], progress=seen.append)
-        assert len(seen) > 300 and seen[-1].share == 1
-        assert additions <= 5 * 300
-
-
-class TestRoots:
-    def test_a_sync_of_one_root_leaves_the_others_alone(self, index, notes, tmp_path):
-        other = shutil.copytree(notes, tmp_path / "other")
-        index.sync([notes, other])
-        shutil.rmtree(notes / "sub")
-        (other / "a.txt").unlink()
-        assert counts(index.sync([other])) == (0, 0, 2, 1)
-        assert counts(index.sync()) == (0, 0, 4, 1)
-        assert index.status().roots == (str(notes), str(other))
-
-    def test_a_root_inside_another_keeps_its_files(self, index, notes):
-        index.sync([notes])
-        index.sync([notes / "sub"])
-        (notes / ".ragignore").write_text("sub\n", encoding="utf-8")
-        assert index.sync([notes]).removed == ()
-        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
-
-    def test_options_are_remembered_with_the_root(self, index, notes):
-        (notes / ".env").write_text("PASSWORD=tulip\n", encoding="utf-8")
-        report = index.sync([notes], excludes=["sub/"])
-        assert indexed(index) == ["a.txt", "b.txt"] and names(s.path for s in report.skipped) == [".env"]
-        assert counts(index.sync()) == (0, 0, 2, 0)
-        index.sync(excludes=["b.txt"])
-        assert indexed(index) == ["a.txt"]
-        index.sync([notes], secrets=True)
-        assert indexed(index) == [".env", "a.txt"]
-        assert counts(index.sync()) == (0, 0, 2, 0)
-
-    def test_what_is_excluded_stays_out_until_it_is_taken_back(self, index, notes):
-        index.sync([notes], excludes=["b.txt"])
-        report = index.sync([notes], excludes=["sub/"])
-        assert indexed(index) == ["a.txt"]
-        assert report.excludes == {str(notes): ("b.txt", "sub/")}
-        assert counts(index.sync([notes])) == (0, 0, 1, 0)
-        with pytest.raises(UsageError, match=r"'c.txt' is not excluded from there; excluded is 'b.txt' and 'sub/'"):
-            index.sync([notes], no_excludes=["b.txt", "c.txt"])
-        assert counts(index.sync(no_excludes=["b.txt"])) == (1, 0, 1, 0)
-        assert counts(index.sync([notes], clear_excludes=True)) == (1, 0, 2, 0)
-        assert index.sync().excludes == {}
-
-    def test_what_is_excluded_stays_out_of_a_folder_that_is_named_later(self, index, notes):
-        index.sync([notes], excludes=["c.txt"])
-        (notes / "sub" / "d.txt").write_text("The letter d.", encoding="utf-8")
-        report = index.sync([notes / "sub"])
-        assert indexed(index) == ["a.txt", "b.txt", "d.txt"]
-        assert report.excludes == {str(notes): ("c.txt",)}
-        with pytest.raises(UsageError, match=r"'c\.txt' is not excluded from there; excluded is nothing") as caught:
-            index.sync([notes / "sub"], no_excludes=["c.txt"])
-        assert caught.value.hint == "local-rag index --no-exclude c.txt"
-        index.sync([notes / "sub" / "c.txt"])
-        assert "c.txt" in indexed(index)
-
-    @pytest.mark.parametrize("forget", ["remove", "prune"])
-    def test_what_is_excluded_stays_out_of_a_folder_that_was_forgotten(self, index, notes, forget):
-        index.sync([notes], excludes=["b.txt"])
-        if forget == "remove":
-            index.remove([notes])
-        else:
-            notes.rename(notes.with_name("away"))
-            index.sync(prune=True)
-            notes.with_name("away").rename(notes)
-        assert index.status().roots == ()
-        report = index.sync([notes])
-        assert indexed(index) == ["a.txt", "c.txt"] and report.excludes == {str(notes): ("b.txt",)}
-        index.sync(no_excludes=["b.txt"])
-        index.remove([notes])
-        index.sync([notes])
-        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
-
-    @pytest.mark.parametrize("pattern", ["", "# notes", "[a", "!"])
-    def test_a_pattern_that_leaves_nothing_out_is_an_error(self, index, notes, pattern):
-        with pytest.raises(UsageError, match="leaves nothing out"):
-            index.sync([notes], excludes=[pattern])
-        assert index.status().roots == ()
-
-    def test_files_that_rules_leave_out_are_forgotten_and_named(self, index, notes):
-        index.sync([notes])
-        (notes / "sub" / ".gitignore").write_text("c.*\n", encoding="utf-8")
-        report = index.sync(excludes=["a.txt"])
-        assert names(report.removed) == ["a.txt", "c.txt"]
-        assert [(Path(file.path).name, file.reason) for file in report.forgotten] == [
-            ("a.txt", "--exclude a.txt"),
-            ("c.txt", ".gitignore: c.*"),
-        ]
-        (notes / "b.txt").unlink()
-        assert index.sync(excludes=["*"]).forgotten == () and indexed(index) == ["b.txt"]
-
-    def test_a_removed_file_can_be_kept_out_whatever_its_name(self, index, notes):
-        odd = notes / "sub" / "[a] *b\\ "
+    def link(self, name, target):
         try:
-            odd.write_text("An odd name.", encoding="utf-8")
-        except OSError:
-            odd = notes / "sub" / "[a] b.txt"
-            odd.write_text("An odd name.", encoding="utf-8")
-        index.sync([notes, odd])
-        assert len(index.remove([odd])) == 1
-        patterns = index.keep_out([odd, notes / "sub" / "c.txt"])
-        assert len(patterns) == 2 and patterns[1] == "/sub/c.txt"
-        assert names(index.sync().removed) == ["c.txt"]
-        assert indexed(index) == ["a.txt", "b.txt"]
-        index.sync(no_excludes=patterns)
-        assert indexed(index) == sorted(["a.txt", "b.txt", "c.txt"])
-        assert index.keep_out([notes]) == []
-
-    def test_a_root_can_be_a_file(self, index, notes):
-        index.sync([notes / "a.txt"])
-        assert indexed(index) == ["a.txt"] and index.status().roots == (str(notes / "a.txt"),)
-
-    def test_nothing_to_sync(self, index, tmp_path):
-        with pytest.raises(UsageError, match="nothing has been indexed yet"):
-            index.sync()
-        with pytest.raises(UsageError, match="there is no file or folder"):
-            index.sync([tmp_path / "nowhere"])
-        assert index.status().roots == ()
-
-    def test_remove_forgets_files_and_roots(self, index, notes):
-        index.sync([notes])
-        assert names(index.remove([notes / "a.txt"])) == ["a.txt"]
-        assert index.status().roots == (str(notes),)
-        assert names(index.remove([notes])) == ["b.txt", "c.txt"]
-        assert index.status().roots == () and index.files() == [] and index.search("letter", 4) == []
-        with pytest.raises(UsageError, match="is not in the index"):
-            index.remove([notes])
-
-    def test_the_index_does_not_index_itself(self, tmp_path, notes):
-        with Index.open(notes / "index", HashingEmbedder(), chunk_size=40, create=True) as inside:
-            report = inside.sync([notes])
-            assert counts(report) == (3, 0, 0, 0) and not report.skipped
-
-
-class TestUnseen:
-    def test_a_missing_root_is_kept_unless_pruned(self, index, notes):
-        index.sync([notes])
-        notes.rename(notes.with_name("elsewhere"))
-        report = index.sync()
-        assert report.removed == () and indexed(index) == ["a.txt", "b.txt", "c.txt"]
-        (kept,) = report.kept
-        assert kept.path == str(notes) and "not mounted; 3 indexed files of it kept" in kept.reason
-        assert len(index.search("letter", 9)) == 3
-        assert index.sync([notes]).kept == report.kept
-        report = index.sync(prune=True)
-        assert len(report.removed) == 3 and report.kept == () and index.status().roots == ()
-
-    def test_a_root_that_is_suddenly_empty_is_kept_unless_pruned(self, index, notes):
-        index.sync([notes])
-        shutil.rmtree(notes)
-        notes.mkdir()
-        report = index.sync()
-        assert report.removed == () and "suddenly contains no file to index; 3 indexed files" in report.kept[0].reason
-        assert len(index.sync(prune=True).removed) == 3
-        assert index.status().roots == (str(notes),)
-
-    def test_a_link_that_leads_nowhere_now_keeps_what_it_led_to(self, index, notes, tmp_path):
-        target = tmp_path / "disk" / "far.txt"
-        target.parent.mkdir()
-        target.write_text("A file on another disk.", encoding="utf-8")
-        (notes / "link.txt").symlink_to(target)
-        index.sync([notes], follow_links=True)
-        assert "far.txt" in indexed(index)
-        shutil.rmtree(target.parent)
-        report = index.sync()
-        assert "far.txt" in indexed(index) and report.kept[0].path == str(target)
-        (notes / "link.txt").unlink()
-        assert names(index.sync().removed) == ["far.txt"]
-
-    def test_an_unreadable_folder_is_kept(self, index, notes):
-        index.sync([notes])
-        (notes / "sub").chmod(0)
-        try:
-            report = bound_by_permissions(index.sync)
-        finally:
-            (notes / "sub").chmod(0o700)
-        assert report.removed == () and report.kept[0].path == str(notes / "sub")
-
-    def test_an_unreadable_file_is_kept(self, index, notes):
-        index.sync([notes])
-        (notes / "a.txt").write_text("changed", encoding="utf-8")
-        (notes / "a.txt").chmod(0)
-        report = bound_by_permissions(index.sync)
-        assert report.removed == () and report.kept[0].path == str(notes / "a.txt")
-
-
-class TestMarkedFolders:
-    def test_a_file_of_that_name_takes_nothing_away(self, index, notes):
-        index.sync([notes])
-        (notes / "sub" / "CACHEDIR.TAG").touch()
-        assert counts(index.sync()) == (0, 0, 3, 0)
-
-    def test_what_was_indexed_of_a_folder_that_became_a_cache_is_kept_and_named(self, index, notes):
-        index.sync([notes])
-        tag = "Signature: 8a477f597d28d172789f06886806bc55\n"
-        (notes / "sub" / "CACHEDIR.TAG").write_text(tag, encoding="utf-8")
-        for _ in range(2):
-            report = index.sync()
-            assert report.removed == () and report.skipped == () and "c.txt" in indexed(index)
-            (kept,) = report.kept
-            assert kept.path == str(notes / "sub")
-            assert kept.reason == "looks like a cache (CACHEDIR.TAG); 1 indexed file of it kept"
-        report = index.sync(prune=True)
-        assert names(report.removed) == ["c.txt"]
-        assert [file.reason for file in report.forgotten] == ["looks like a cache (CACHEDIR.TAG)"]
-        assert index.sync().kept == ()
-
-    def test_an_unusable_ignore_file_keeps_what_was_indexed_and_takes_nothing_in(self, index, notes):
-        index.sync([notes])
-        (notes / ".ragignore").mkdir()
-        (notes / "d.txt").write_text("The letter d.", encoding="utf-8")
-        report = index.sync()
-        assert indexed(index) == ["a.txt", "b.txt", "c.txt"] and report.removed == ()
-        (kept,) = report.kept
-        why = ".ragignore in it cannot be used (is not a regular file): mend or delete that file"
-        assert kept.path == str(notes) and kept.reason == f"{why}; 3 indexed files of it kept"
-
-
-class TestLinks:
-    @pytest.fixture
-    def linked(self, notes, tmp_path):
-        (tmp_path / "far").mkdir()
-        (tmp_path / "far" / "far.txt").write_text("A file elsewhere.", encoding="utf-8")
-        try:
-            (notes / "link").symlink_to(tmp_path / "far", target_is_directory=True)
+            self.path(name).symlink_to(target)
         except OSError:
             pytest.skip("this system lets nobody make symbolic links")
-        return notes
 
-    def test_a_link_out_of_the_folder_is_named_and_followed_when_asked(self, index, linked):
-        report = index.sync([linked])
-        assert indexed(index) == ["a.txt", "b.txt", "c.txt"]
-        assert [(file.path, file.reason) for file in report.skipped] == [(str(linked / "link"), LEADS_OUT)]
-        index.sync([linked], follow_links=True)
-        assert "far.txt" in indexed(index)
-        assert counts(index.sync()) == counts(index.sync([linked])) == (0, 0, 4, 0)
+    def make(self, name):
+        self.path(name).mkdir()
 
-    @pytest.mark.parametrize("asked", [None, False])
-    def test_what_was_indexed_through_it_is_kept_once_more(self, index, linked, asked):
-        index.sync([linked], follow_links=True)
-        if asked is None:  # as an earlier version left it
-            with closing(sqlite3.connect(index.path / "index.sqlite")) as db, db:
-                db.execute("UPDATE roots SET follow_links = 0")
-        report = index.sync([linked], follow_links=asked)
-        assert "far.txt" in indexed(index) and report.removed == ()
-        (kept,) = report.kept
-        assert kept.path == str(linked) and "--follow-links" in kept.reason and "1 indexed file" in kept.reason
-        report = index.sync()
-        assert names(report.removed) == ["far.txt"] and report.kept == ()
-        assert [(Path(file.path).name, file.reason) for file in report.forgotten] == [("far.txt", LEADS_OUT)]
+    def age(self):
+        """As if the files had been indexed an hour after their last change, so that their times prove something."""
+        with closing(sqlite3.connect(self.index.path / "index.sqlite")) as db, db:
+            db.execute("UPDATE files SET indexed_at = indexed_at + 3600")
 
-    def test_it_is_kept_for_good_with_the_flag(self, index, linked):
-        index.sync([linked], follow_links=True)
-        index.sync(follow_links=False)
-        assert counts(index.sync(follow_links=True)) == (0, 0, 4, 0)
-        assert counts(index.sync()) == (0, 0, 4, 0)
+    def another_parser(self):
+        self.patched.setattr(text, "parser_version", lambda: "another")
 
-    def test_it_goes_with_its_link(self, index, linked):
-        index.sync([linked], follow_links=True)
-        (linked / "link").unlink()
-        assert names(index.sync(follow_links=False).removed) == ["far.txt"]
+    def remove(self, *names):
+        assert self.index.remove([self.path(name) for name in names])
 
+    def keep_out(self, *names):
+        self.index.keep_out([self.path(name) for name in names])
 
-class TestWhatIsNew:
-    def test_a_warning_is_new_once(self, index, notes):
-        (notes / ".env").touch()
-        (notes / "empty.txt").touch()
-        assert [file.new for file in index.sync([notes]).skipped] == [True, True]
-        assert [file.new for file in index.sync().skipped] == [False, False]
-        (notes / "empty.txt").write_bytes(b"\x00\x01\x02" * 9)
-        fresh = [Path(file.path).name for file in index.sync().skipped if file.new]
-        assert fresh == ["empty.txt"]
+    def sync(self, expected, *names, **options):
+        self.parsed.clear()
+        report = self.index.sync([self.path(name) for name in names] or None, **options)
+        assert self.told(report) == expected
+        assert report.not_embedded == 0 and self.index.has_forgotten() and self.index.verify(deep=True)
 
-    def test_a_sync_of_one_root_remembers_what_was_said_of_others(self, index, notes, tmp_path):
-        other = tmp_path / "other"
-        for folder in (notes, other):
-            folder.mkdir(exist_ok=True)
-            (folder / ".env").touch()
-        index.sync([notes, other])
-        index.sync([other])
-        assert [file.new for file in index.sync().skipped] == [False, False]
+    def holds(self, *names):
+        assert sorted(map(self.name, self.index.read(reads.paths))) == sorted(names)
 
-    def test_what_was_mended_and_breaks_again_is_new_again(self, index, notes):
-        (notes / "empty.txt").touch()
-        index.sync([notes])
-        (notes / "empty.txt").write_text("Not empty.", encoding="utf-8")
-        assert index.sync().skipped == ()
-        (notes / "empty.txt").write_text("", encoding="utf-8")
-        assert [file.new for file in index.sync().skipped] == [True]
+    def unreadable(self, *names):
+        assert list(map(self.name, self.index.read(reads.failures))) == list(names)
 
+    def name(self, path):
+        return os.path.relpath(path, self.folder)
 
-class TestBadFiles:
-    @pytest.mark.slow
-    def test_a_hostile_corpus(self, tmp_path):
-        bad, good = make_hostile(tmp_path / "bad"), make_good(tmp_path / "good", huge=50_000)
-        with open_at(tmp_path) as index:
-            report = index.sync([tmp_path / "bad", tmp_path / "good"])
-            assert set(report.new) == set(map(str, good)) and report.kept == ()
-            reasons = {Path(skipped.path).name: skipped.reason for skipped in report.skipped}
-            for name, fragment in bad.items():
-                assert fragment in reasons.pop(name)
-            assert reasons == {}
-            saying = [d for file in good for d in index.search(SENTENCE, 50, within=[str(file)])]
-            assert {d.metadata["source"] for d in saying if "Skerryvore" in d.page_content} == set(map(str, good))
-            again = index.sync()
-            assert counts(again) == (0, 0, len(good), 0) and set(again.skipped) == set(report.skipped)
-
-    def test_pages_that_could_not_be_read_are_told_every_time(self, index, notes):
-        make_pdf(notes / "half.pdf", [SENTENCE, ""], drawn=True)
-        report = index.sync([notes])
-        assert names(report.new) == ["a.txt", "b.txt", "c.txt", "half.pdf"]
-        assert [Path(skipped.path).name for skipped in report.skipped] == ["half.pdf"] and "page 2" in report.skipped[
-            0
-        ].reason
-        assert index.sync().skipped == report.skipped
-        assert index.search(SENTENCE, 1)[0].metadata["page"] == 1
-
-    def test_a_file_that_breaks_does_not_answer_with_its_old_text(self, index, notes):
-        index.sync([notes])
-        (notes / "a.txt").write_bytes(bytes(range(256)) * 8)
-        report = index.sync()
-        assert names(report.removed) == ["a.txt"] and report.skipped[0].reason == "is binary, not text"
-        assert indexed(index) == ["b.txt", "c.txt"]
-
-    @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
-    def test_a_name_that_is_no_text(self, index, notes):
-        Path(os.fsdecode(os.fsencode(notes) + b"/\xff.txt")).write_text("whatever", encoding="utf-8")
-        report = index.sync([notes])
-        assert len(report.new) == 3 and report.skipped[0].path.endswith("\ufffd.txt")
-        assert "not Unicode" in report.skipped[0].reason
-
-
-class TestLimits:
-    def test_a_file_that_is_too_large_is_not_even_read(self, index, notes, read):
-        for name, size in (("dump [1].log", 200_000_000_000), ("book.pdf", 500_000_001)):
-            with (notes / name).open("wb") as file:
-                file.truncate(size)  # takes no room on the disk
-        for _ in range(2):
-            report = index.sync([notes])
-            assert {Path(skipped.path).name: skipped.reason for skipped in report.skipped} == {
-                "book.pdf": "is 500.0 MB large, up to 500.0 MB are read: "
-                "split it, or leave it out with --exclude book.pdf",
-                "dump [1].log": "is 200.0 GB large, up to 500.0 MB are read: "
-                "split it, or leave it out with --exclude 'dump \\[1\\].log'",
-            }
-        assert not {"dump [1].log", "book.pdf"} & set(read)
-        assert index.sync([notes], excludes=["dump \\[1\\].log", "book.pdf"]).skipped == ()
-
-    def test_a_stop_is_heard_while_a_file_is_hashed(self, notes):
-        with (notes / "large.log").open("wb") as file:
-            file.truncate(400_000_000)
-
-        class Third(cancel.Cancel):
-            looks = 0
-
-            def check(self):
-                self.looks += 1
-                if self.looks == 3:
-                    self.stop()
-                super().check()
-
-        with cancel.scope(Third()), pytest.raises(Stopped):
-            read_files.sha256(notes / "large.log")
-
-
-# --- being stopped, killed, out of space, and not alone -------------------------------------------------------
-
-SLOW_SYNC = """
-import sys
-from pathlib import Path
-from support.fakes_index import HashingEmbedder
-from local_rag.index.index import Index
-from local_rag.index.store import connection
-from local_rag.index.sync import embedding
-
-def wait():
-    print("batch", flush=True)
-    sys.stdin.readline()
-
-connection.BUSY_SECONDS = 120.0
-embedding.MOST = embedding.LEAST = embedding.FIRST
-embedder = HashingEmbedder(before_batch=wait)
-index = Index.open(Path(sys.argv[1]), embedder, chunk_size=40, create=True)
-print("opened", flush=True)
-report = index.sync([Path(sys.argv[2])])
-print(len(report.new), report.unchanged, flush=True)
-"""
-
-
-def slow_sync(tmp_path):
-    """A process that shows "batch" before each of seven batches of vectors, and goes on when it reads a line."""
-    return subprocess.Popen(
-        [sys.executable, "-c", SLOW_SYNC, str(tmp_path / "index"), str(tmp_path / "many")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])},
-    )
-
-
-def wait_for(process, line, times=1):
-    for _ in range(times):
-        while (documents := process.stdout.readline()) != f"{line}\n":
-            assert documents, "the process ended early"
-
-
-def go_on(process, times=1):
-    process.stdin.write("\n" * times)
-    process.stdin.flush()
+    def told(self, report):
+        """What a report names, "!" behind what is new of warnings, and counts; and how many files were parsed."""
+        named = {kind: map(self.name, getattr(report, kind)) for kind in ("new", "updated", "removed")}
+        warned = {kind: getattr(report, kind) for kind in ("skipped", "kept")}
+        named |= {kind: [self.name(file.path) + "!" * file.new for file in files] for kind, files in warned.items()}
+        named["forgotten"] = [self.name(file.path) for file in report.forgotten]
+        counted = {"unchanged": report.unchanged, "reused": report.reused, "parsed": len(self.parsed)}
+        lists = {kind: " ".join(sorted(names)) for kind, names in named.items()}
+        return ", ".join(f"{kind} {value}" for kind, value in (lists | counted).items() if value)
 
 
 @pytest.fixture
-def many(tmp_path):
-    """12 files of 33 passages each: 7 batches."""
-    folder = tmp_path / "many"
-    folder.mkdir()
+def notes(tmp_path, monkeypatch):
+    made = Notes(tmp_path, monkeypatch)
+    yield made
+    made.index.close()
+
+
+STEPS = {
+    "files come, change and go": [
+        ["sync", "unchanged 3"],
+        ["write", "a.txt", "Now it is about whales."],
+        ["write", "d.txt", "A fourth file."],
+        ["delete", "b.txt"],
+        ["sync", "new d.txt, updated a.txt, removed b.txt, unchanged 1, parsed 2"],
+        ["holds", "a.txt", "d.txt", "sub/c.txt"],
+    ],
+    "only the content counts": [
+        ["touch", "a.txt"],
+        ["write", "b.txt", "The file b is about its own letter."],
+        ["sync", "unchanged 3"],
+    ],
+    "a renamed folder takes its vectors along": [
+        ["rename", "sub", "below"],
+        ["sync", "new below/c.txt, removed sub/c.txt, unchanged 2, reused 1, parsed 1"],
+    ],
+    "a copy costs nothing": [
+        ["copy", "a.txt", "sub/a.txt"],
+        ["sync", "new sub/a.txt, unchanged 3, reused 1, parsed 1"],
+    ],
+    "files that change places are seen, though their sizes and dates stay": [
+        ["touch", "a.txt"],
+        ["touch", "b.txt"],
+        ["sync", "unchanged 3"],
+        ["age"],
+        ["rename", "a.txt", "between"],
+        ["rename", "b.txt", "a.txt"],
+        ["rename", "between", "b.txt"],
+        ["sync", "updated a.txt b.txt, unchanged 1, reused 2, parsed 2"],
+    ],
+    "a change of the same size that sets the date back is seen": [
+        ["disguise", "a.txt", "The file a is about its own LETTER."],
+        ["sync", "updated a.txt, unchanged 2, parsed 1"],
+        ["age"],
+        ["disguise", "a.txt", "The file a is about its own better."],
+        ["sync", "updated a.txt, unchanged 2, parsed 1"],
+    ],
+    "a file that breaks does not answer, and is tried again when that may help": [
+        ["write", "a.txt", bytes(range(256)) * 8],
+        ["sync", "removed a.txt, skipped a.txt!, unchanged 2, parsed 1"],
+        ["sync", "skipped a.txt, unchanged 2"],
+        ["unreadable", "a.txt"],
+        ["sync", "skipped a.txt, unchanged 2, parsed 1", {"retry": True}],
+        ["write", "a.txt", bytes(range(256)) * 9],
+        ["sync", "skipped a.txt, unchanged 2, parsed 1"],
+        ["another_parser"],
+        ["sync", "skipped a.txt, unchanged 2, parsed 1"],
+        ["sync", "skipped a.txt, unchanged 2"],
+        ["write", "a.txt", "It is text again."],
+        ["sync", "new a.txt, unchanged 2, parsed 1"],
+        ["unreadable"],
+    ],
+    "what is gone, removed or mended is no failure any more": [
+        ["write", "empty.txt", ""],
+        ["write", "nozip.docx", "no document"],
+        ["sync", "skipped empty.txt! nozip.docx!, unchanged 3, parsed 2"],
+        ["delete", "nozip.docx"],
+        ["sync", "skipped empty.txt, unchanged 3"],
+        ["unreadable", "empty.txt"],
+        ["remove", "."],
+        ["unreadable"],
+    ],
+    "a warning is new once, and again after it was mended": [
+        ["write", ".env", "PASSWORD=tulip"],
+        ["write", "empty.txt", ""],
+        ["sync", "skipped .env! empty.txt!, unchanged 3, parsed 1"],
+        ["sync", "unchanged 1", "sub"],
+        ["sync", "skipped .env empty.txt, unchanged 3"],
+        ["write", "empty.txt", "Not empty."],
+        ["sync", "new empty.txt, skipped .env, unchanged 3, parsed 1"],
+        ["write", "empty.txt", ""],
+        ["sync", "removed empty.txt, skipped .env empty.txt!, unchanged 3, parsed 1"],
+    ],
+    "a root that is not there is kept, unless pruned": [
+        ["rename", ".", "../away"],
+        ["sync", "kept .!"],
+        ["sync", "kept .", "."],
+        ["rename", "../away", "../notes"],
+        ["sync", "unchanged 3"],
+        ["rename", ".", "../away"],
+        ["sync", "removed a.txt b.txt sub/c.txt, skipped .!, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
+        ["rename", "../away", "../notes"],
+        ["sync", "new a.txt b.txt sub/c.txt, parsed 3", "."],
+    ],
+    "a root that is suddenly empty is kept, unless pruned": [
+        ["delete", "."],
+        ["make", "."],
+        ["sync", "kept .!"],
+        ["sync", "removed a.txt b.txt sub/c.txt, forgotten a.txt b.txt sub/c.txt", {"prune": True}],
+    ],
+    "a sync of one root leaves the others alone": [
+        ["copy", "a.txt", "../other.txt"],
+        ["sync", "new ../other.txt, reused 1, parsed 1", "../other.txt"],
+        ["delete", "../other.txt"],
+        ["delete", "b.txt"],
+        ["sync", "removed b.txt, unchanged 2", "."],
+        ["sync", "kept ../other.txt!, unchanged 2"],
+    ],
+    "a root inside of another keeps its files": [
+        ["sync", "unchanged 1", "sub"],
+        ["write", ".ragignore", "sub"],
+        ["sync", "unchanged 2", "."],
+        ["holds", "a.txt", "b.txt", "sub/c.txt"],
+    ],
+    "what is excluded stays out until it is taken back": [
+        ["sync", "removed b.txt, forgotten b.txt, unchanged 2", ".", {"excludes": ["b.txt"]}],
+        ["sync", "removed sub/c.txt, forgotten sub/c.txt, unchanged 1", {"excludes": ["c.*"]}],
+        ["sync", "unchanged 1", "."],
+        ["sync", "", "sub"],
+        ["remove", "."],
+        ["sync", "new a.txt, parsed 1", "."],
+        ["sync", "new b.txt, unchanged 1, parsed 1", {"no_excludes": ["b.txt"]}],
+        ["sync", "new sub/c.txt, unchanged 2, parsed 1", ".", {"clear_excludes": True}],
+    ],
+    "what was removed comes back, unless it is kept out": [
+        ["remove", "a.txt"],
+        ["holds", "b.txt", "sub/c.txt"],
+        ["sync", "new a.txt, unchanged 2, parsed 1"],
+        ["remove", "a.txt", "sub"],
+        ["keep_out", "a.txt", "sub"],
+        ["sync", "unchanged 1"],
+    ],
+    "what a link out of the folder leads to goes with the link, or with the wish to follow it": [
+        ["write", "../far/far.txt", "A file elsewhere."],
+        ["link", "link", "../far"],
+        ["sync", "skipped link!, unchanged 3"],
+        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
+        ["sync", "unchanged 4", "."],
+        ["sync", "removed ../far/far.txt, skipped link!, forgotten ../far/far.txt, unchanged 3", {"follow_links": False}],
+        ["sync", "new ../far/far.txt, unchanged 3, parsed 1", {"follow_links": True}],
+        ["delete", "../far"],
+        ["sync", "kept ../far!, unchanged 3"],
+        ["delete", "link"],
+        ["sync", "removed ../far/far.txt, unchanged 3"],
+    ],
+    "ignore files take out what was indexed": [
+        ["write", "sub/.gitignore", "c.*"],
+        ["sync", "removed sub/c.txt, forgotten sub/c.txt, unchanged 2"],
+    ],
+    "secrets are taken for the roots that are named with them": [
+        ["write", ".env", "PASSWORD=tulip"],
+        ["sync", "new .env, unchanged 3, parsed 1", ".", {"secrets": True}],
+        ["sync", "unchanged 4"],
+        ["sync", "removed .env, skipped .env!, forgotten .env, unchanged 3", "."],
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_steps(notes, steps):
+    notes.sync("new a.txt b.txt sub/c.txt, parsed 3", ".")
+    for name, *arguments in steps:
+        options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+        getattr(notes, name)(*arguments, **options)
+
+
+def test_report_and_progress(notes):
+    notes.write("d.txt", "The file d is about whales.")
+    seen = []
+    report = notes.index.sync([notes.folder], progress=seen.append)
+    assert (report.chunks, report.embedded, report.reused) == (4, 4, 0)
+    assert 0 < report.text_seconds <= report.seconds
+    phases = [[progress for progress in seen if progress.phase == phase] for phase in ("text", "vectors")]
+    assert seen == [*phases[0], *phases[1]] and (seen[0].done, seen[0].total, seen[0].chunks) == (0, 4, 0)
+    for phase in phases:
+        assert (phase[-1].done, phase[-1].total, phase[-1].chunks, phase[-1].share) == (4, 4, 4, 1.0)
+        assert [progress.seconds for progress in phase] == sorted(progress.seconds for progress in phase)
+    assert {notes.name(progress.path) for progress in phases[0]} == {"a.txt", "b.txt", "sub/c.txt", "d.txt"}
+
+
+def test_unchanged_files_are_not_read_and_huge_ones_never(notes, monkeypatch):
+    hashed, sha256 = [], read.sha256
+    monkeypatch.setattr(read, "sha256", lambda path: hashed.append(notes.name(path)) or sha256(path))
+    notes.index.sync([notes.folder])
+    assert hashed == ["a.txt", "b.txt", "sub/c.txt"]
+    notes.age()
+    notes.write("dump [1].log", "")
+    os.truncate(notes.folder / "dump [1].log", 200_000_000_000)  # takes no room on the disk
+    (skipped,) = notes.index.sync().skipped
+    assert "is 200.0 GB large" in skipped.reason and "--exclude 'dump \\[1\\].log'" in skipped.reason
+    assert hashed == ["a.txt", "b.txt", "sub/c.txt"]
+
+
+def test_large_files_come_last(notes, monkeypatch):
+    monkeypatch.setattr(text, "_LARGE", 1000)
+    notes.write("0.txt", "The lamp is lit at dusk. " * 100)
+    seen = []
+    notes.index.sync([notes.folder], progress=lambda progress: seen.append(notes.name(progress.path)), embed=False)
+    assert list(dict.fromkeys(seen)) == ["a.txt", "b.txt", "sub/c.txt", "0.txt"]
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "said"),
+    [
+        ((), {}, "nothing has been indexed yet"),
+        (("nowhere",), {}, "there is no file or folder"),
+        ((".",), {"excludes": ["# notes"]}, "leaves nothing out"),
+        ((".",), {"excludes": ["[a"]}, "leaves nothing out"),
+        ((".",), {"no_excludes": ["c.txt"]}, "'c.txt' is not excluded"),
+        ((".",), {"loaders": {".xyz": lambda path: None}}, "must be a function at the top of a module"),
+        ((".",), {"loaders": {"XYZ": load_shouted}}, "a suffix in small letters with its dot, not for 'XYZ'"),
+    ],
+)
+def test_what_says_nothing_is_refused(notes, names, options, said):
+    with pytest.raises(UsageError, match=said) as caught:
+        notes.index.sync([notes.folder / name for name in names] or None, **options)
+    assert caught.value.hint and notes.index.files() == []
+
+
+# --- what is read
+
+
+def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_changes(notes, monkeypatch):
+    def sync(expected, **options):
+        notes.sync(expected, "plan.xyz", loaders={".xyz": load_shouted}, **options)
+
+    notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.")
+    sync("new plan.xyz, parsed 1")
+    notes.write("plan.xyz", "THE PLAN\nSLEEP")
+    with monkeypatch.context() as patched:
+        patched.setattr(text, "Parser", partial(Parser, seconds=0.5))
+        sync("kept plan.xyz!, parsed 1")
+        sync("kept plan.xyz")
+        assert "greenhouse costs" in notes.index.search("greenhouse", 1)[0].page_content
+        sync("kept plan.xyz, parsed 1", retry=True)
+    notes.write("plan.xyz", "THE PLAN\nIT IS PAID.")
+    sync("updated plan.xyz, parsed 1")
+    notes.write("plan.xyz", "THE PLAN\nSLEEP")
+    with monkeypatch.context() as patched:
+        patched.setattr(text, "Parser", partial(Parser, seconds=0.5))
+        sync("removed plan.xyz, skipped plan.xyz!, parsed 1", prune=True)
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_text(notes, monkeypatch):
+    notes.index.sync([notes.folder])
+    notes.write("a.txt", "Something new.")
+    with monkeypatch.context() as patched:
+        patched.setattr(read, "sha256", lambda path: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        notes.sync("kept a.txt! b.txt! sub/c.txt!")
+    notes.sync("updated a.txt, unchanged 2, parsed 1")
+
+
+def test_own_loaders_are_stronger_and_what_they_read_stays_without_them(notes):
+    notes.write("plan.xyz", "THE PLAN\nTHE GREENHOUSE COSTS 4,200 EUROS.\n")
+    notes.write("title.xyz", "NOTHING")
+    notes.write("lease.md", "THE LEASE\nIT ENDS IN MAY.\n")
+    report = notes.index.sync([notes.folder], loaders={".xyz": load_shouted, ".md": load_shouted})
+    assert [(notes.name(file.path), file.reason) for file in report.skipped] == [
+        ("title.xyz", "is nothing but a title")
+    ]
+    titles = [notes.index.search(words, 1)[0].metadata["title"] for words in ("the greenhouse costs", "ends in may")]
+    assert titles == ["The Plan", "The Lease"]
+    notes.sync("unchanged 5", ".")
+
+
+def test_pages_without_text_are_told_every_time(notes):
+    make_pdf(notes.folder / "half.pdf", [SENTENCE, ""], drawn=True)
+    notes.sync("new a.txt b.txt half.pdf sub/c.txt, skipped half.pdf!, parsed 4", ".")
+    notes.sync("skipped half.pdf, unchanged 4")
+    assert notes.index.search(SENTENCE, 1)[0].metadata["page"] == 1
+
+
+def mail(subject, *attached):
+    message = EmailMessage()
+    message["From"], message["Subject"] = "anna@example.org", subject
+    message.set_content(f"This is the mail about the {subject}.")
+    for name, words in attached:
+        message.add_attachment(words, filename=name)
+    return message
+
+
+def test_what_lies_inside_of_a_file_is_found_and_goes_with_it(notes):
+    """Rules for secrets and ignore files hold for it, too."""
+    contract, boat = "The lease ends in May.", "The ferry leaves at seven."
+    notes.write("mail.eml", mail("lease", ("contract.txt", contract), (".env", "PASSWORD=tulip")).as_bytes())
+    make_zip(notes.folder / "old.zip", {"boats/ferry.txt": boat.encode(), "boats/draft.txt": b"A ferry, perhaps."})
+    report = notes.index.sync([notes.folder], excludes=["draft.*"])
+    assert [notes.name(path) for path in report.new] == ["a.txt", "b.txt", "mail.eml", "old.zip", "sub/c.txt"]
+    members = ["mail.eml » contract.txt", "old.zip » boats/ferry.txt"]
+    notes.holds("a.txt", "b.txt", "sub/c.txt", "mail.eml", "old.zip", *members)
+    assert [notes.name(file.path) for file in report.skipped] == ["mail.eml"] and ".env" in report.skipped[0].reason
+    for words, member in zip((contract, boat), members, strict=True):
+        (passage,) = notes.index.search(words, 1, within=[str(notes.folder / member)])
+        assert passage.page_content == words and notes.name(passage.metadata["source"]) == member
+        assert passage.metadata["title"] == member.rpartition("/")[2].rpartition(" ")[2]
+    notes.sync("skipped mail.eml, unchanged 5")
+    notes.write("mail.eml", mail("lease", ("letter.txt", contract)).as_bytes())
+    notes.delete("old.zip")
+    notes.sync("updated mail.eml, removed old.zip, unchanged 3, reused 2, parsed 1")
+    notes.holds("a.txt", "b.txt", "sub/c.txt", "mail.eml", "mail.eml » letter.txt")
+    notes.remove("mail.eml")
+    notes.holds("a.txt", "b.txt", "sub/c.txt")
+
+
+def test_a_mailbox_is_one_file_of_many_parts(notes):
+    with closing(mailbox.mbox(notes.folder / "mails.mbox")) as box:
+        for number in range(40):
+            box.add(mail(f"report {number}"))
+    notes.sync("new a.txt b.txt mails.mbox sub/c.txt, parsed 4", ".")
+    assert notes.index.count() == 3 + 40
+    with closing(mailbox.mbox(notes.folder / "mails.mbox")) as box:
+        box.add(mail("report 40"))
+    notes.sync("updated mails.mbox, unchanged 3, reused 40, parsed 1")
+
+
+@pytest.mark.slow
+def test_a_hostile_corpus(notes):
+    bad, good = make_hostile(notes.folder / "bad"), make_good(notes.folder / "good", huge=50_000)
+    report = notes.index.sync([notes.folder / "bad", notes.folder / "good"])
+    assert set(report.new) == set(map(str, good)) and report.kept == ()
+    reasons = {Path(skipped.path).name: skipped.reason for skipped in report.skipped}
+    assert reasons.keys() == bad.keys() and all(bad[name] in reason for name, reason in reasons.items()), reasons
+    saying = [document for file in good for document in notes.index.search(SENTENCE, 50, within=[str(file)])]
+    assert {d.metadata["source"] for d in saying if "Skerryvore" in d.page_content} == set(map(str, good))
+    again = notes.index.sync()
+    assert again.unchanged == len(good) and set(again.skipped) == set(report.skipped)
+
+
+# --- stopped, and not alone
+
+
+@pytest.fixture
+def many(notes):
+    """12 files of 33 passages each."""
     for number in range(12):
-        file = folder / f"file{number:02}.txt"
-        file.write_text(paragraphs(file), encoding="utf-8")
-    return folder
+        notes.write(f"../many/{number:02}.txt", paragraphs(number))
+    return notes.path("../many")
 
 
-def paragraphs(file):
-    return "\n\n".join(f"Paragraph {part} of {file.stem} is here. " * 4 for part in range(33))
+def paragraphs(number):
+    return "\n\n".join(f"Paragraph {part} of file {number} is here. " * 4 for part in range(33))
 
 
 def whole(index):
-    """Every file that is in the index is there with all of its passages."""
+    """How many files there are, each with all of its passages."""
     index.verify()
     assert {file.chunks for file in index.files()} <= {33}
     for document in index.search("Paragraph file", 40):
-        text = paragraphs(Path(document.metadata["source"]))
-        assert text[document.metadata["start"] : document.metadata["end"]] == document.page_content
+        content = Path(document.metadata["source"]).read_text()
+        assert content[document.metadata["start"] : document.metadata["end"]] == document.page_content
     return len(index.files())
 
 
-def test_kill_9_in_the_middle(tmp_path, many):
-    process = slow_sync(tmp_path)
-    go_on(process, times=3)
-    wait_for(process, "batch", times=4)
-    process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
-    process.communicate()
-    with open_at(tmp_path, create=False) as index:
-        assert whole(index) == 12
-        assert index.embedded_count() == (3 * 64, 12 * 33), "what was committed is there"
-        report = index.sync()
-        assert counts(report) == (0, 0, 12, 0) and report.embedded == 12 * 33 - 3 * 64
-        assert index.embedded_count() == (12 * 33, 12 * 33)
-
-
-@pytest.mark.slow
-def test_two_processes_at_once_one_waits(tmp_path, many):
-    first = slow_sync(tmp_path)
-    wait_for(first, "batch")
-    second = slow_sync(tmp_path)
-    wait_for(second, "opened")
-    results = [process.communicate("\n" * 9, timeout=600)[0].split("\n")[-2] for process in (first, second)]
-    assert results == ["12 0", "0 12"]
-    with open_at(tmp_path, create=False) as index:
-        assert whole(index) == 12
-
-
-def test_a_second_sync_does_not_wait_for_ever(index, notes, monkeypatch):
-    index.sync([notes])
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
-    failed = []
-
-    def sync():
-        try:
-            index.sync()
-        except IndexBusy as error:
-            failed.append(error)
-
-    with write_lock(index.path):
-        thread = threading.Thread(target=sync)
-        thread.start()
-        thread.join()
-        assert len(index.search("letter", 9)) == 3
-    assert len(failed) == 1 and "wait until it is done" in failed[0].hint
-    assert counts(index.sync()) == (0, 0, 3, 0)
-
-
-@pytest.mark.slow
-def test_readers_in_this_and_another_process_during_a_sync(tmp_path, many):
-    process = slow_sync(tmp_path)
-    wait_for(process, "opened")
-    sizes = []
-    with open_at(tmp_path, create=False) as reader:
-        for _ in range(6):
-            wait_for(process, "batch")
-            assert whole(reader) == 12, "all texts are there from the first batch on"
-            sizes.append(reader.embedded_count()[0])
-            documents = reader.search("Paragraph file", 40)
-            assert len({document.page_content for document in documents}) == len(documents)
-            go_on(process)
-        process.communicate("\n" * 9, timeout=600)
-        assert whole(reader) == 12
-    assert sizes == [64 * batch for batch in range(6)]
-
-
-def test_threads_search_while_one_syncs(tmp_path, many):
-    embedder = HashingEmbedder()
-    with open_at(tmp_path, embedder) as index:
-        failures, stop = [], threading.Event()
-
-        def search():
-            while not stop.is_set():
-                try:
-                    whole(index)
-                    index.catalog()
-                except Exception as error:
-                    failures.append(error)
-                    return
-
-        threads = [threading.Thread(target=search) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        report = index.sync([many])
-        for number in range(0, 12, 3):
-            (many / f"file{number:02}.txt").unlink()
-        removed = index.sync().removed
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert (failures, len(report.new), len(removed)) == ([], 12, 4)
-        assert whole(index) == 8
-
-
-@pytest.mark.parametrize("stopped_by", ["text", "vectors"])
-def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch, stopped_by):
-    monkeypatch.setattr(syncing, "_BATCH", 33)
-    monkeypatch.setattr(embedding, "MOST", embedding.FIRST)
-    stop = cancel.Cancel()
+@pytest.mark.parametrize("stopped_in", ["text", "vectors"])
+def test_a_stop_keeps_what_is_done_and_the_next_run_goes_on(notes, many, monkeypatch, stopped_in):
+    monkeypatch.setattr(text, "_BATCH", 33)
+    monkeypatch.setattr(embed, "MOST", embed.FIRST)
+    stop, index = cancel.Cancel(), notes.index
 
     def stop_in_the_middle(progress):
-        if progress.phase == stopped_by and progress.chunks > 100:
+        if progress.phase == stopped_in and progress.chunks > 100:
             stop.stop()
 
-    with open_at(tmp_path) as index:
-        with cancel.scope(stop), pytest.raises(Stopped):
-            index.sync([many], progress=stop_in_the_middle)
-        done, (with_vector, chunks) = whole(index), index.embedded_count()
-        assert (0 < done < 12 and with_vector == 0) if stopped_by == "text" else (done, with_vector) == (12, 128)
-        report = index.sync()
-        assert counts(report) == (12 - done, 0, done, 0) and report.embedded == 12 * 33 - with_vector
-        assert chunks == done * 33 and index.embedded_count() == (12 * 33, 12 * 33)
+    with cancel.scope(stop), pytest.raises(Stopped):
+        index.sync([many], progress=stop_in_the_middle)
+    done, (embedded, chunks) = whole(index), index.embedded_count()
+    assert (0 < done < 12 and embedded == 0) if stopped_in == "text" else (done, embedded) == (12, 128)
+    report = index.sync()
+    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12 * 33 - embedded)
+    assert chunks == done * 33 and index.embedded_count() == (12 * 33, 12 * 33)
 
 
-def test_a_full_disk_keeps_what_is_done_and_the_next_run_goes_on(tmp_path, many, monkeypatch):
-    monkeypatch.setattr(syncing, "_BATCH", 33)
-    usual = connection.Connection
+def test_a_second_sync_does_not_wait_for_ever(notes, monkeypatch):
+    notes.index.sync([notes.folder])
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.1)
+    with connection.write_lock(notes.index.path):
+        with pytest.raises(IndexBusy, match="another process is writing") as caught:
+            notes.index.sync()
+        assert len(notes.index.search("letter", 9)) == 3
+    assert "wait until it is done" in caught.value.hint
+    notes.sync("unchanged 3")
 
-    def small(folder):
-        opened = usual(folder)
-        pages = opened.db.execute("PRAGMA page_count").fetchone()[0]
-        opened.db.execute(f"PRAGMA max_page_count = {pages + 20}")
-        return opened
 
-    with open_at(tmp_path) as index, monkeypatch.context() as patched:
-        patched.setattr(connection, "Connection", small)  # the thread that writes opens a connection of its own
-        with pytest.raises(DiskFull, match="no space left"):
-            index.sync([many])
-    with open_at(tmp_path, create=False) as index:
-        done = whole(index)
-        assert 0 < done < 12
-        assert counts(index.sync()) == (12 - done, 0, done, 0)
-        assert whole(index) == 12
+def test_threads_search_while_one_syncs(notes, many):
+    failures, stop = [], threading.Event()
+
+    def search():
+        try:
+            while not stop.is_set():
+                whole(notes.index)
+                notes.index.catalog()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    report = notes.index.sync([many])
+    notes.path("../many/03.txt").rename(notes.path("../many/99.txt"))
+    renamed = notes.index.sync()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert (failures, len(report.new), renamed.reused) == ([], 12, 33)
+    assert whole(notes.index) == 12

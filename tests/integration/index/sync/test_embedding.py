@@ -1,0 +1,303 @@
+"""Text first, vectors later: what is found in between, in which order vectors come, and which are made only once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from support.fakes_index import HashingEmbedder
+
+from local_rag.core import cancel
+from local_rag.core.documents import LoadedDocument, WebPage
+from local_rag.core.errors import ModelMissing, Stopped
+from local_rag.index.index import Index
+from local_rag.index.joint import JointIndex
+from local_rag.index.store.store import Store
+from local_rag.index.sync import embed
+
+LETTERS = "abcdefgh"
+
+
+class Remembering(HashingEmbedder):
+    """Keeps the texts that it embedded as documents."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.texts = []
+
+    def embed_documents(self, texts):
+        vectors = super().embed_documents(texts)
+        self.texts += texts
+        return vectors
+
+    def embed_queries(self, texts):
+        return HashingEmbedder.embed_documents(self, texts)
+
+
+class Missing(HashingEmbedder):
+    """An embedder whose weights are not there."""
+
+    def embed_documents(self, texts):
+        raise ModelMissing("there are no weights", hint="local-rag models pull")
+
+
+def opened(tmp_path, embedder=None, name="index", **options):
+    embedder = embedder or Remembering()
+    return Index.open(tmp_path / name, embedder, chunk_size=40, create=not options, **options)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with opened(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A file for each letter, each a day older than the one before."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for age, letter in enumerate(LETTERS):
+        (folder / f"{letter}.txt").write_text(f"The file {letter} is about the letter {letter * 3}.", "utf-8")
+        os.utime(folder / f"{letter}.txt", (1_700_000_000 - 86_400 * age,) * 2)
+    return folder
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """Sets how many passages a batch has."""
+
+    def of(size):
+        for name in ("FIRST", "LEAST", "MOST"):
+            monkeypatch.setattr(embed, name, size)
+        monkeypatch.setattr(embed, "_WINDOW", 1)
+
+    return of
+
+
+def sources(documents):
+    return [Path(document.metadata["source"]).name for document in documents]
+
+
+# --- two phases
+
+
+def test_words_are_searched_before_there_is_any_vector(index, notes):
+    report = index.sync([notes], embed=False)
+    assert (len(report.new), report.chunks, report.embedded, report.not_embedded) == (8, 8, 0, 8)
+    assert index.embedder.texts == [] and index.embedded_count() == (0, 8) and index.verify(deep=True)
+    before = {mode: index.search("letter ccc", 8, mode=mode) for mode in ("hybrid", "words")}
+    assert [sources(found)[0] for found in before.values()] == ["c.txt", "c.txt"]
+    assert index.search("letter ccc", 2, mode="dense") == []
+    last = index.status().last_sync
+    report = index.sync()
+    assert (report.unchanged, report.chunks, report.embedded, report.not_embedded) == (8, 0, 8, 0)
+    assert index.embed() == 0 and index.status().last_sync >= last
+    assert sources(index.search("letter ccc", 1, mode="dense")) == ["c.txt"]
+    for mode, found in before.items():
+        scores, later = ({d.metadata["source"]: d.metadata["score"] for d in each}
+                         for each in (found, index.search("letter ccc", 8, mode=mode)))  # fmt: skip
+        assert scores == pytest.approx(later, abs=1e-6), "a score is the same before and after"
+
+
+def test_text_needs_no_weights_and_stays_without_them(tmp_path, notes):
+    with opened(tmp_path, Missing()) as index:
+        index.sync([notes], embed=False)
+        with pytest.raises(ModelMissing):
+            index.sync()
+        assert index.embedded_count() == (0, 8)
+
+
+def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, batches):
+    batches(2)
+    stop = cancel.Cancel()
+    with cancel.scope(stop), pytest.raises(Stopped):
+        index.sync([notes], progress=lambda progress: progress.phase == "vectors" and stop.stop())
+    assert index.embedded_count() == (2, 8)
+    assert sorted(sources(index.search("letter", 8, mode="dense"))) == ["a.txt", "b.txt"]
+    assert len(index.search("letter", 8)) == 8
+    index.embedder.texts.clear()
+    assert index.sync().embedded == 6
+    assert [text[9] for text in index.embedder.texts if text.startswith("The file")] == [*LETTERS[2:]]
+    assert len(index.search("letter", 8, mode="dense")) == 8
+
+
+def test_others_search_while_vectors_come(tmp_path, index, notes, batches):
+    batches(1)
+    seen, failures = [], []
+    with opened(tmp_path) as reader:
+
+        def look():
+            try:
+                seen.append((len(reader.search("letter", 8)), reader.embedded_count()[0]))
+            except Exception as error:
+                failures.append(error)
+
+        def search(progress):
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join()
+
+        index.sync([notes], embed=False)
+        index.embed(search)
+    assert failures == [] and seen == [(8, number) for number in range(1, 9)]
+
+
+def test_a_search_embeds_what_it_brings(tmp_path, notes):
+    """An index, and two at once: no more than that, and with the scores that they have later."""
+    other = shutil.copytree(notes, tmp_path / "other")
+    (other / "z.txt").write_text("The lamp is lit at dusk.")
+    with opened(tmp_path, name="one") as one, opened(tmp_path, name="two") as two:
+        one.sync([notes], embed=False)
+        two.sync([other / "z.txt"], embed=False)
+        assert set(texts(one.search("letter ccc", 3))) <= {*one.embedder.texts}
+        assert len([text for text in one.embedder.texts if text.startswith("The file")]) == 3
+        joint = JointIndex({"one": one, "two": two})
+        found = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 4)}
+        assert sum(len(index.embedder.texts) for index in (one, two)) <= 2 * (3 + 4)
+        one.embed()
+        two.embed()
+        later = {document.page_content: document.metadata["score"] for document in joint.search("letter ccc", 9)}
+        assert found == pytest.approx({text: later[text] for text in found}, abs=1e-6)
+
+
+def test_a_passage_without_a_vector_is_not_punished_for_that(index, notes):
+    index.sync([notes])
+    (notes / "new.txt").write_text("The notice period of the lease is three months.", "utf-8")
+    (notes / "near.txt").write_text("A period of the lease: the file is about the letter.", "utf-8")
+    index.sync(embed=False)
+    for question in ("notice period lease", "How long is the notice period of a lease?"):
+        assert sources(index.search(question, 1)) == ["new.txt"]
+
+
+# --- nothing is embedded twice
+
+PARAGRAPHS = 12
+
+
+def text_of(subject, count=PARAGRAPHS):
+    """Paragraphs of which each is a passage of its own."""
+    words = (" ".join(f"w{number}x{n}" for n in range(30)) for number in range(count))
+    return "\n\n".join(f"{subject} {number}: {text}" for number, text in enumerate(words))
+
+
+def texts(documents):
+    return [document.page_content for document in documents]
+
+
+def cost(index, *paths, work=None):
+    """What a sync embeds, as (passages, headers)."""
+    index.embedder.texts.clear()
+    work() if work else index.sync([*paths] or None)
+    given = list(index.embedder.texts)
+    passages = {passage.text for passage in index.passages()}
+    assert index.embedded_count()[0] == index.count() and index.verify(deep=True)
+    return sum(text in passages for text in given), sum(text not in passages for text in given)
+
+
+@pytest.fixture
+def books(tmp_path):
+    folder = tmp_path / "books"
+    for name in ("bridges", "harbours", "deep/tunnels"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.txt").write_text(text_of(name), "utf-8")
+    return folder
+
+
+def edited(file, old, new):
+    file.write_text(file.read_text("utf-8").replace(old, new, 1), "utf-8")
+
+
+def swapped(folder):
+    (folder / "bridges.txt").rename(folder / "between")
+    (folder / "harbours.txt").rename(folder / "bridges.txt")
+    (folder / "between").rename(folder / "harbours.txt")
+
+
+def handed_on(folder):
+    first, others = (folder / "bridges.txt").read_text("utf-8").split("\n\n", 1)
+    (folder / "bridges.txt").write_text(others, "utf-8")
+    edited(folder / "harbours.txt", "harbours 0", f"{first}\n\nharbours 0")
+
+
+CHANGES = {
+    "a copy of the same name": (lambda folder: shutil.copy(folder / "bridges.txt", folder / "deep"), (0, 0)),
+    "a copy": (lambda folder: shutil.copy(folder / "bridges.txt", folder / "viaducts.txt"), (0, 1)),
+    "a renamed file": (lambda folder: (folder / "bridges.txt").rename(folder / "viaducts.txt"), (0, 1)),
+    "a moved folder": (lambda folder: (folder / "deep").rename(folder / "below"), (0, 0)),
+    "files that change places": (swapped, (0, 0)),
+    "an edited paragraph": (lambda folder: edited(folder / "bridges.txt", "w5x3 ", "another word "), (1, 0)),
+    "a paragraph that goes to another file": (handed_on, (0, 0)),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
+def test_what_a_change_costs(index, books, change, expected):
+    assert cost(index, books) == (3 * PARAGRAPHS, 3)
+    change(books)
+    assert cost(index) == expected
+    assert cost(index) == (0, 0)
+
+
+def test_what_comes_back_after_a_sync_costs_again(index, books, tmp_path):
+    cost(index, books)
+    (books / "bridges.txt").rename(tmp_path / "away.txt")
+    assert cost(index) == (0, 0)
+    (tmp_path / "away.txt").rename(books / "bridges.txt")
+    assert cost(index) == (PARAGRAPHS, 1)
+
+
+def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_same_again(index, tmp_path):
+    """Several paragraphs make a passage here, so the cut moves with the first that changes."""
+    sentences = [f"Sentence {number} is of {'stone ' * (1 + number * 7919 % 13)}and water." for number in range(200)]
+    headed = [f"# Part {number // 20}\n\n{text}" if number % 20 == 0 else text for number, text in enumerate(sentences)]
+    for name, parts, most in (("book.txt", sentences, 25), ("guide.md", headed, 10)):
+        (tmp_path / name).write_text("\n\n".join(parts), "utf-8")
+        cost(index, tmp_path / name)
+        edited(tmp_path / name, parts[25], f"{parts[25]} It goes on with a few more words.")
+        assert 1 <= cost(index)[0] <= most
+
+
+def test_texts_and_pages_reuse_vectors_too(index):
+    same = [(f"doc{number}", LoadedDocument(text_of("bridges"), title="Bridges")) for number in range(3)]
+    assert cost(index, work=lambda: index.sync_texts(same))[0] == PARAGRAPHS
+
+    def fetched():
+        index.sync_pages(["https://example.org/"], lambda url: WebPage(url, "Bridges", text_of("bridges")))
+
+    assert cost(index, work=fetched)[0] == 0
+
+
+# --- another embedder
+
+
+def test_reembedding_makes_what_is_missing_and_goes_on_where_it_was_stopped(tmp_path, index, books, batches):
+    batches(10)
+    index.sync([books], embed=False)
+    assert (index.reembed(), index.reembed()) == (3 * PARAGRAPHS, 0) and index.verify(deep=True)
+    other, stop = Remembering(salt="other"), cancel.Cancel()
+    with opened(tmp_path, other, reembed=True) as again:
+        other.before_batch = lambda: stop.stop() if other.texts else None
+        with pytest.raises(Stopped), cancel.scope(stop):
+            again.reembed()
+        assert 0 < again.embedded_count()[0] < 3 * PARAGRAPHS
+        other.before_batch = lambda: None
+        again.reembed()
+        assert len(other.texts) <= 3 * PARAGRAPHS + 4, "each text and each header once"
+
+
+def test_a_vector_that_was_set_aside_does_not_outlive_its_embedder(tmp_path, index, books, monkeypatch):
+    cost(index, books)
+    content = (books / "bridges.txt").read_text("utf-8")
+    (books / "bridges.txt").write_text(content.split("\n\n", 1)[1], "utf-8")
+    with monkeypatch.context() as patched:  # what a kill before the end leaves
+        patched.setattr(Store, "forget", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.sync()
+    with opened(tmp_path, Remembering(salt="other"), reembed=True) as again:
+        again.reembed()
+        (books / "bridges.txt").write_text(content, "utf-8")
+        assert cost(again)[0] == 1
