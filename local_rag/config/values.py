@@ -11,7 +11,7 @@ from local_rag.core.generation import Style
 
 GraphName = Literal["plain", "self-rag", "crag", "adaptive"]
 EngineName = Literal["auto", "ollama", "extractive"]
-DeviceName = Literal["auto", "cpu", "gpu", "npu", "cuda", "mps"]
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 WidenName = Literal["off", "neighbours", "section", "auto"]
 
 
@@ -256,7 +256,7 @@ class Values(_Section):
     evaluator: Annotated[str, BeforeValidator(lambda name: name or "off")] = Field(  # YAML reads `off` as false
         "minilm", description="what reads passages, by its name in models.yaml; off: similarity and words decide"
     )
-    device: DeviceName = Field("auto", description="embeds passages: auto, cpu; gpu, npu (Intel); cuda; mps (Apple)")
+    device: DeviceName = Field("auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them")
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")

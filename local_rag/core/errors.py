@@ -53,6 +53,10 @@ class IndexMismatch(LocalRagError):
     pass
 
 
+class EarlierIndex(IndexMismatch):
+    """An index of an earlier version, in whose place a new one is made."""
+
+
 class IndexBusy(LocalRagError):
     pass
 
@@ -76,12 +80,13 @@ class ModelChanged(LocalRagError):
 class FileSkipped(LocalRagError):
     """One file cannot be indexed; the message is the reason that the report shows.
 
-    `passing`: its content is not the cause, so that another attempt may succeed. `locked`: a password opens it.
+    `passing`: its content is not the only cause, so that what was indexed of it stays. `lasting`: another attempt at
+    the same content would fail, too.
     """
 
-    def __init__(self, message: str, hint: str = "", *, passing: bool = False, locked: bool = False) -> None:
+    def __init__(self, message: str, hint: str = "", *, passing: bool = False, lasting: bool = False) -> None:
         super().__init__(message, hint)
-        self.passing, self.locked = passing, locked
+        self.passing, self.lasting = passing, lasting
 
 
 class NotLocal(LocalRagError):

@@ -171,17 +171,14 @@ def _prompts(settings: Settings) -> Iterator[Check]:
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:
+    from local_rag.index.embed import encoders
     from local_rag.runtime.opening import open_embedder
 
     embedder = open_embedder(settings)
     embedder.verify()
     yield Check("embedder", "ok", f"{embedder.name}: {plural(embedder.dimension, 'dimension')}, weights as published")
-    conversion = embedder.conversion
-    if conversion is None:
-        yield Check("runtime", "note", *embedder.prospect)
-    else:
-        yield Check("runtime", "note" if conversion.why else "ok", conversion.describe)
-    yield Check("device", "ok", f"passages are embedded on {embedder.device_report}")
+    yield Check("runtime", "ok" if embedder.ready else "note", *embedder.served_by)
+    yield Check("device", "ok", f"passages are embedded on {encoders.device(settings.values.device)}")
 
 
 def _evaluator(settings: Settings) -> Iterator[Check]:

@@ -192,11 +192,6 @@ class Runner:
                 raise UsageError(f"the index holds no {file}, which the case names as relevant")
         return [path for paths in files.values() for path in paths]
 
-    def _forget(self) -> None:
-        """What one question or graph has paid for must not be free for the next."""
-        if self.rag.embedder is not None:
-            self.rag.embedder.forget()
-
     def _step(self, kind: str, case: Case, doing: str, ask: Callable[..., Record], **where: str) -> Step:
         """A step whose failure is a record."""
 
@@ -211,7 +206,6 @@ class Runner:
         return Step((kind, case.id, next(iter(where.values()), "")), doing, record)
 
     def _rank(self, case: Case, mode: Mode) -> Record:
-        self._forget()
         started = time.perf_counter()
         limit, seconds = self.plan.depth * PER_UNIT, 0.0
         while True:
@@ -225,7 +219,6 @@ class Runner:
     def _route(self, case: Case) -> Record:
         from local_rag.graphs.nodes.routing import ask_router
 
-        self._forget()
         started = time.perf_counter()
         deps = self.rag.context(cancel=current())
         with deps.scope():
@@ -233,7 +226,6 @@ class Runner:
         return route_record(case, route, time.perf_counter() - started)
 
     def _answer(self, case: Case, graph: str) -> Record:
-        self._forget()
         within = self._gold(case) if self.plan.gold else ()
         events: list[Event] = []
         stream = self.rag.stream(case.question, graph=graph, within=within, record=False, cancel=current())

@@ -47,6 +47,8 @@ class Index:
     IndexBusy, DiskFull and Stopped; what was committed by then stays.
     """
 
+    narrows = True
+
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder | None) -> None:
         self._store, self._settings, self._embedder = store, settings, embedder
         self._searcher = Searcher(store, settings, embedder) if embedder else None

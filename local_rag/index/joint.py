@@ -42,6 +42,8 @@ class JointIndex:
     the same `chunk_id`, is one passage.
     """
 
+    narrows = True
+
     def __init__(self, indexes: Mapping[str, Index]) -> None:
         self._indexes = dict(indexes)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from local_rag.config.settings import Settings
 from local_rag.core.errors import (
     ConfigError,
+    EarlierIndex,
     IndexMismatch,
     IndexMissing,
     LocalRagError,
@@ -47,11 +48,12 @@ def open_embedder(
     Raises ConfigError, ModelMissing.
     """
     from local_rag.config.models import load_models
+    from local_rag.index.embed import encoders
     from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
     models, name = load_models(settings), settings.values.embedder
     if settings.origin["embedder"] == "default":
-        with suppress(IndexMismatch):  # of an earlier version, which is made again
+        with suppress(EarlierIndex):  # which is made again
             if (index := status_of(settings)) and index.embedder in models.embedders:
                 name = index.embedder
     spec = models.embedder(name)
@@ -61,9 +63,10 @@ def open_embedder(
             once = f"; {FIRST_LOAD}" if embedder.loads_first else ""
             display.say(f"{loading(spec.name)}{once}…")
 
-    embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, settings.values.device)
-    if quick:
-        embedder.require_device()
+    device = settings.values.device
+    if quick and device != "auto":
+        encoders.device(device)  # one that is not there is said before anything is read
+    embedder = SentenceTransformerEmbedder(spec, settings.cache_folder, on_load, quick, device)
     return embedder
 
 
@@ -129,7 +132,7 @@ def open_index(
     chunks, status = settings.values.chunks, None
     try:
         status = status_of(settings)
-    except IndexMismatch:
+    except EarlierIndex:
         if not create:
             raise
     if status is None and not create:
@@ -270,6 +273,6 @@ def served_by(settings: Settings, fingerprint: str) -> str:
         embedder = open_embedder(settings)
         if embedder.fingerprint != fingerprint:
             return "not known: another embedder is configured"
-        return embedder.served_by
+        return embedder.served_by[0]
     except (ConfigError, ModelMissing, ModelChanged) as error:
         return f"not known: {error}"

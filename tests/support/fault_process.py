@@ -105,7 +105,7 @@ def prepare(fault):
         module, _, constant = name.rpartition(".")
         setattr(importlib.import_module(module), constant, value)
     if "limit" in fault:
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if fault.get("deadly") else signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault["limit"], resource.RLIM_INFINITY))
     if "nofile" in fault:
         resource.setrlimit(resource.RLIMIT_NOFILE, (fault["nofile"], fault["nofile"]))
@@ -146,7 +146,7 @@ def break_pipe(descriptor):
     os.dup2(writer, descriptor)
 
 
-def whole(index="default", questions=(), embedder=None):
+def whole(index="default", questions=()):
     """Read all of an index: the texts of each file, and the best passage for each question by vectors and by words.
 
     Raises what a damaged index raises.
@@ -154,14 +154,13 @@ def whole(index="default", questions=(), embedder=None):
     from local_rag.config.settings import Settings
     from local_rag.runtime.opening import open_index
 
-    flags = {"embedder": embedder} if embedder else {}
     texts, best = {}, {}
-    with open_index(Settings.load(index=index, **flags)) as opened:
+    with open_index(Settings.load(index=index)) as opened:
         opened.verify()
         for passage in opened.passages():
             texts.setdefault(passage.source, []).append((passage.start, passage.text))
         for question in questions:
-            for mode in ("dense", "sparse"):
+            for mode in ("dense", "words"):
                 hits = opened.search(question, 1, mode=mode)
                 best[f"{mode}: {question}"] = hits[0].page_content if hits else ""
         count = opened.count()

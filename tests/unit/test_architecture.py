@@ -45,12 +45,7 @@ HOME_OF = {
     "tokenizers": {"index/embed", "engines/evaluator"},
     "transformers": {"index/embed", "engines/evaluator/model"},
     "safetensors": {"engines/evaluator/model"},
-    "torch": {
-        "index/embed/converter",
-        "index/embed/devices",
-        "engines/evaluator/converter",
-        "engines/evaluator/model",
-    },
+    "torch": {"index/embed/encoders", "engines/evaluator/converter", "engines/evaluator/model"},
     "openvino": {"index/embed"},
     "openvino_telemetry": set(),
     "pytest": {"engines/contract"},

@@ -45,13 +45,7 @@ def conversion_of(files: Files, cache: Path | None) -> Conversion | None:
 
 def describe(files: Files, cache: Path | None) -> tuple[str, str]:
     """What computes the evaluator here, or what will, and why; and what to do about it, if anything."""
-    known = conversion_of(files, cache)
-    if known is None:
-        size = conversion.needed(files.folder, *([files.base] if files.base else []))
-        return conversion.prospect(cache, size, "evaluator", "PyTorch")
-    if known.why:
-        return f"PyTorch; it cannot be converted: {known.why}", ""
-    return f"OpenVINO {known.openvino}, within {known.difference or 0:.0e} of PyTorch", ""
+    return conversion.served_by(conversion_of(files, cache), cache, "evaluator", "PyTorch")
 
 
 def load(name: str, files: Files, cache: Path | None, on_load: Callable[[], None] | None) -> Loaded:
@@ -71,7 +65,8 @@ def _load(files: Files, cache: Path | None, on_load: Callable[[], None] | None) 
         on_load()
     if known is None and cache:
         folder = cache / FOLDER / files.fingerprint
-        known = conversion.convert(folder, CONVERTER, files.folder, files.config.window, files.base)
+        bases = [files.base] if files.base else []
+        known = conversion.convert(folder, CONVERTER, files.folder, files.config.window, *bases)
     inputs = Inputs(encoders.tokenizer(files.tokenizer, "evaluator"), files.config.window)
     if known is not None and not known.why:
         try:

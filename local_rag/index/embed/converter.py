@@ -1,26 +1,50 @@
-"""The process that converts: `python -m local_rag.index.embed.converter MODEL LONGEST FOLDER`, JSON on stdout."""
+"""The process that converts: `python -m local_rag.index.embed.converter MODEL WINDOW FOLDER`, JSON on stdout.
+
+For processors without bfloat16 the linear layers of an embedder also get eight bits, by SmoothQuant (Xiao et al., ICML
+2023, arXiv 2211.10438): before a layer y = x W, channel j of x is divided by s_j = max|x_j|^SHARE / max|W_j|^(1-SHARE),
+and row j of W multiplied by it (equation 4), so that no channel needs most of the 256 steps. Ranges of x are observed
+on calibration texts; a weight has the range of its output channel. The rest of the model (embeddings, attention,
+normalization, pooling) stays in float32, and so does the first half of the layers that narrow a hidden state, whose
+errors all later layers multiply.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tokenizers import Tokenizer
 
 from local_rag.core import process
 from local_rag.core.child_process import reply_stream
 from local_rag.index.embed import encoders
-from local_rag.index.embed.conversion import NEAR, SAME, Conversion, Precision
-from local_rag.index.embed.devices import PASSAGES
+from local_rag.index.embed.conversion import Conversion, Precision
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
+
+SAME = 0.9999
+"""The least agreement (cosine) of a converted model in float32 with the original, on any text."""
+NEAR = 0.999
+"""The same for bfloat16."""
+NEAR_INT8 = 0.99
+"""The same for eight bits, on passages that the ranges were not observed on."""
+FASTER = 1.3
+"""How many times the passages of float32 eight bits must make per second of the processor."""
+SHARE = 0.7
+"""How much of the difference between channels the weights take over: docs/measurements.md."""
+_LEAST = 1e-5
+"""Range of a channel that is always 0."""
+
+PASSAGES = Path(__file__).with_name("calibration.txt")
+"""Passages of documents of our own, short and long, between empty lines; a few in other languages."""
 
 TEXTS = (
     "",
@@ -41,129 +65,156 @@ TEXTS = (
 """Short and long, beyond the window, several scripts, code, figures, nothing at all."""
 
 
-_TURNS = 3
-
-_MEMORY = re.compile(r"alloc|memory", re.IGNORECASE)
-"""What PyTorch and OpenVINO say, as a RuntimeError, where there is not enough of it."""
-
-
 def run(convert: Callable[..., dict[str, Any]]) -> None:
     """The whole life of a converting process.
 
-    `convert` gets MODEL (a path), LONGEST, FOLDER (a path) and the paths that follow them, writes model.xml and
-    model.bin, and returns the fields of `Conversion`, or {"why": reason}. What it raises travels as a reason: "why" for
-    good, "passing" for what may be tried again.
+    `convert` gets MODEL (a path), WINDOW (tokens), FOLDER (a path) and the paths that follow them, writes model.xml and
+    model.bin, and returns the fields of `Conversion`. What it raises travels as `why`.
     """
     process.prepare_own_process(process.TELEMETRY)
     replies = reply_stream()
+    model, window, *folders = sys.argv[1:]
     try:
-        reply = convert(Path(sys.argv[1]), int(sys.argv[2]), *map(Path, sys.argv[3:]))
+        reply = convert(Path(model), int(window), *map(Path, folders))
     except Exception as error:  # any model, any library: the reason travels
-        lasting = not isinstance(error, OSError | MemoryError | ImportError) and not _MEMORY.search(str(error))
-        reply = {"why" if lasting else "passing": shorten(printable(f"{type(error).__name__}: {error}"), 160)}
+        reply = {"why": shorten(printable(f"{type(error).__name__}: {error}"), 160)}
     replies.write(json.dumps(reply).encode() + b"\n")
     replies.flush()
     os._exit(0)
 
 
-def convert(model: Path, longest: int, folder: Path) -> dict[str, Any]:
-    """Convert an embedder in float32: everything from tokens to the vector, pooling included."""
-    import torch
-    from tokenizers import Tokenizer
-
-    original = encoders.sentence_transformer(model, longest).eval()
-    tokenizer = original.tokenizer
-    tokens = tokenizer(list(TEXTS[2:5]), padding=True, truncation=True, max_length=longest, return_tensors="pt")
-    inputs = {name: tokens[name] for name in ("input_ids", "attention_mask")}
-
-    class Wrapped(torch.nn.Module):  # type: ignore[misc]  # torch is not read by mypy
-        def __init__(self) -> None:
-            super().__init__()
-            self.original = original
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.original({"input_ids": input_ids, "attention_mask": attention_mask})["sentence_embedding"]
-
-    write_openvino(Wrapped(), inputs, folder)
-    record: dict[str, Any] = {"longest": longest, "pad_id": tokenizer.pad_token_id, "pad_token": tokenizer.pad_token}
-    expected = original.encode(list(TEXTS), normalize_embeddings=True, show_progress_bar=False)
-    own = Tokenizer.from_file(str(model / "tokenizer.json"))
-    draft = Conversion(folder, cosine_bf16=1.0, **record)
-    cosine = least_cosine(draft, own, "f32", expected)
+def convert(model: Path, window: int, folder: Path) -> dict[str, Any]:
+    """Convert an embedder: everything from tokens to the vector, pooling included."""
+    original = encoders.TorchEncoder(model, window)
+    tokenizer, own = original.model.tokenizer, Tokenizer.from_file(str(model / encoders.TOKENIZER))
+    own.enable_truncation(original.model.max_seq_length)
+    own.enable_padding(pad_id=tokenizer.pad_token_id, pad_token=tokenizer.pad_token)
+    own.save(str(folder / encoders.TOKENIZER))
+    tokens = tokenizer(list(TEXTS[2:5]), padding=True, truncation=True, return_tensors="pt")
+    write_openvino(original.model, ({name: tokens[name] for name in ("input_ids", "attention_mask")},), folder)
+    expected, draft = original.encode([TEXTS]), Conversion(folder)
+    cosine = least_cosine(draft, "f32", expected)
     if not cosine >= SAME:
         return {"why": f"converted, its vectors differ: cosine {cosine:.6f}"}
-    bf16 = least_cosine(draft, own, "bf16", expected) if encoders.has_bfloat16() else None
-    record |= {"cosine": cosine, "cosine_bf16": bf16}
-    return record if (bf16 or 0.0) >= NEAR else record | _in_eight_bits(draft, own)
+    near = f"cosine {cosine:.6f} to sentence-transformers"
+    bf16 = "BF16" in encoders.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    passages, cosine = "bf16", least_cosine(draft, "bf16", expected) if bf16 else 0.0
+    if not cosine >= NEAR:
+        passages, cosine = "int8", in_eight_bits(draft)
+    if not cosine:
+        return {"near": near}
+    return {"near": f"{near}; passages in {passages}, cosine {cosine:.4f}", "passages": passages}
 
 
-def _in_eight_bits(draft: Conversion, tokenizer: Any) -> dict[str, Any]:
-    """Write the model in eight bits as well; how near and how fast it is. It goes where it is not both.
+def write_openvino(module: Any, example: Any, folder: Path) -> None:
+    """Write a PyTorch module as model.xml and model.bin; `example` are its arguments, of any number and length.
+
+    Of a sentence-transformer only the vector is kept.
+    """
+    openvino = encoders.import_openvino()
+    graph = openvino.convert_model(module, example_input=example)
+    vectors = [port for port in graph.outputs if "sentence_embedding" in port.get_names()]
+    graph = openvino.Model(vectors or graph.outputs, graph.get_parameters())
+    openvino.save_model(graph, str(folder / "model.xml"), compress_to_fp16=False)
+
+
+def least_cosine(conversion: Conversion, precision: Precision, expected: Vectors) -> float:
+    """The least cosine to `expected`, the vectors of `TEXTS`: each text alone, and all in batches of three."""
+    encoder = encoders.OpenVinoEncoder(conversion, precision)
+    batches = ([TEXTS[first : first + size] for first in range(0, len(TEXTS), size)] for size in (1, 3))
+    return min(_cosine(encoder.encode(each), expected) for each in batches)
+
+
+def _cosine(rows: Vectors, expected: Vectors) -> float:
+    """The least of all rows; 0 if one is no number."""
+    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(expected, axis=1)
+    return float(np.nan_to_num((rows * expected).sum(axis=1) / np.maximum(norms, 1e-12)).min())
+
+
+def in_eight_bits(conversion: Conversion) -> float:
+    """Write the model in eight bits as well, and how near it is (cosine); 0 where it is not near and quick enough.
 
     Ranges are observed on three of four passages of `PASSAGES`, the others are compared with float32.
     """
-    import numpy as np
-
-    from local_rag.index.embed.quantization import quantize
-
     passages = PASSAGES.read_text(encoding="utf-8").split("\n\n")
     observed, compared = [text for number, text in enumerate(passages) if number % 4], passages[::4]
-    plain = encoders.OpenVinoEncoder(draft, tokenizer, "f32", keep=False)
-    whole = quantize(draft.model(), [plain.tokens([text]) for text in observed], draft.model("int8"))
-    record: dict[str, Any] = {}
-    if whole:
-        quick = encoders.OpenVinoEncoder(draft, tokenizer, "int8", keep=False)
-        rows, same = (np.concatenate(list(encoder.encode([compared]))) for encoder in (quick, plain))
-        norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(same, axis=1)
-        record["cosine_int8"] = float(((rows * same).sum(axis=1) / np.maximum(norms, 1e-12)).min())
-        record["speed_int8"] = round(_times_as_fast(quick, plain, compared), 2)
-    if replace(draft, cosine_bf16=None, **record).for_passages != "int8":
-        for suffix in (".xml", ".bin"):
-            draft.model("int8").with_suffix(suffix).unlink()
-    return record
+    plain = encoders.OpenVinoEncoder(conversion, "f32")
+    target = conversion.model("int8")
+    if not quantize(conversion.model("f32"), [plain.tokens([text]) for text in observed], target):
+        return 0.0
+    quick = encoders.OpenVinoEncoder(conversion, "int8")
+    cosine = _cosine(quick.encode([compared]), plain.encode([compared]))
+    seconds: dict[encoders.OpenVinoEncoder, list[float]] = {plain: [], quick: []}
+    for encoder in (plain, quick) * 3:  # in turns: a busy machine counts for both
+        began = time.process_time()
+        encoder.encode([compared])
+        seconds[encoder].append(time.process_time() - began)
+    if cosine >= NEAR_INT8 and min(seconds[plain]) >= FASTER * min(seconds[quick]):
+        return cosine
+    target.unlink()
+    target.with_suffix(".bin").unlink()
+    return 0.0
 
 
-def _times_as_fast(quick: encoders.Encoder, plain: encoders.Encoder, texts: Sequence[str]) -> float:
-    """How much less of the processor an encoder takes, in turns: a busy machine counts for both."""
-    seconds: dict[int, list[float]] = {0: [], 1: []}
-    for _ in range(_TURNS):
-        for number, encoder in enumerate((quick, plain)):
-            began = time.process_time()
-            list(encoder.encode([texts]))
-            seconds[number].append(time.process_time() - began)
-    return min(seconds[1]) / max(min(seconds[0]), 1e-6)
+def quantize(model: Path, feeds: Iterable[Mapping[str, Any]], target: Path) -> bool:
+    """Write `model` (model.xml in float32) as `target`, its linear layers in eight bits; False if it has none.
 
-
-def write_openvino(module: Any, inputs: dict[str, Any], folder: Path) -> None:
-    """Write a PyTorch module as model.xml and model.bin; `inputs` are example tensors (n, tokens) by name, in order."""
+    `feeds` are the inputs by name, (1, tokens) each, on which the ranges are observed.
+    """
     openvino = encoders.import_openvino()
-    if sys.modules.get(process.TELEMETRY):
-        raise RuntimeError("this OpenVINO brings its telemetry along in another way")
-    import torch
+    ops, graph = openvino.opset13, openvino.Core().read_model(str(model))
+    products = [node for node in graph.get_ordered_ops() if node.get_type_name() == "MatMul"]
+    constant = [node for node in products if node.input_value(1).get_node().get_type_name() == "Constant"]
+    layers = [node for node in constant if node.input_value(0).get_partial_shape().rank == 3]
+    narrowing = [node.get_friendly_name() for node in layers if _weight(node).shape[0] < _weight(node).shape[1]]
+    kept = narrowing[: -(-len(narrowing) // 2)]
+    by_input: dict[Any, list[Any]] = {}  # query, key and value have one input, which is divided and rounded once
+    for layer in layers:
+        if layer.get_friendly_name() not in kept:
+            by_input.setdefault(layer.input_value(0), []).append(layer)
+    if not by_input:
+        return False
+    axes = ops.constant(np.array([0, 1]))
+    ranges = [reduce(given, axes) for given in by_input for reduce in (ops.reduce_min, ops.reduce_max)]
+    observed = openvino.Model(ranges, graph.get_parameters())
+    observer = openvino.Core().compile_model(observed, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    rows = zip(*(observer(dict(feed)).values() for feed in feeds), strict=True)
+    ends = [np.stack(values) for values in rows]  # of each channel in each text
+    for group, smallest, largest in zip(by_input.values(), ends[::2], ends[1::2], strict=True):
+        _quantize(ops, group, smallest, largest)
+    graph.validate_nodes_and_infer_types()
+    openvino.save_model(graph, str(target), compress_to_fp16=False)
+    return True
 
-    free = openvino.PartialShape([-1, -1])
-    with torch.no_grad():
-        graph = openvino.convert_model(module, example_input=tuple(inputs.values()), input=[free] * len(inputs))
-    for port, name in zip(graph.inputs, inputs, strict=True):
-        port.get_tensor().set_names({name})
-    try:
-        openvino.save_model(graph, str(folder / "model.xml"), compress_to_fp16=False)
-    except RuntimeError as error:
-        raise OSError(f"the model cannot be written: {error}") from error
+
+def _quantize(ops: Any, layers: list[Any], smallest: Vectors, largest: Vectors) -> None:
+    """Let layers with one input multiply bytes; the ends of its range are (texts, channels)."""
+    weights = [_weight(layer) for layer in layers]
+    most = np.maximum(np.abs(largest), np.abs(smallest)).max(axis=0)
+    heaviest = np.abs(np.concatenate(weights)).max(axis=0)
+    smooth = np.maximum(most, _LEAST) ** SHARE / np.maximum(heaviest, _LEAST) ** (1 - SHARE)
+    divided = ops.multiply(layers[0].input_value(0), ops.constant((1 / smooth).astype(np.float32)))
+    # the mean over texts: what one text has beyond it is cut off, and all others get finer steps
+    low = min(0.0, float((smallest / smooth).min(axis=1).mean()))
+    high = max(0.0, float((largest / smooth).max(axis=1).mean()))
+    step = max(high - low, _LEAST) / 255
+    low = -round(-low / step) * step  # 0 is a step
+    ends = [ops.constant(np.float32(end)) for end in (low, low + 255 * step)]
+    rounded = ops.fake_quantize(divided, *ends, *ends, 256)
+    for layer, weight in zip(layers, weights, strict=True):
+        smoothed = weight * smooth
+        steps = np.maximum(np.abs(smoothed).max(axis=1, keepdims=True), _LEAST) / 127  # one per output channel
+        codes = ops.convert(ops.constant(np.round(smoothed / steps).astype(np.int8)), "f32")
+        factor = ops.multiply(codes, ops.constant(steps.astype(np.float32)))
+        product = ops.matmul(rounded, factor, False, True)
+        for reader in layer.output(0).get_target_inputs():
+            reader.replace_source_output(product.output(0))
 
 
-def least_cosine(conversion: Conversion, tokenizer: Any, precision: Precision, expected: Vectors) -> float:
-    """The least cosine to `expected` (n, d), unit rows: each text alone, and all in batches of three."""
-    import numpy as np
-
-    encoder = encoders.OpenVinoEncoder(conversion, tokenizer, precision, keep=False)
-    least = 1.0
-    for size in (1, 3):
-        batches = [TEXTS[first : first + size] for first in range(0, len(TEXTS), size)]
-        rows = np.concatenate(list(encoder.encode(batches)))
-        norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-12)
-        least = float(np.minimum(least, ((rows * expected).sum(axis=1) / norms).min()))  # keeps a NaN, which min drops
-    return least
+def _weight(layer: Any) -> Vectors:
+    """(outputs, inputs)."""
+    weight: Vectors = layer.input_value(1).get_node().data
+    return weight if layer.get_attributes()["transpose_b"] else weight.T
 
 
 if __name__ == "__main__":

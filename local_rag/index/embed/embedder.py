@@ -7,25 +7,23 @@ import json
 import re
 import threading
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.models import EmbedderSpec
-from local_rag.core import cancel
-from local_rag.core.errors import ConfigError, ModelMissing
+from local_rag.core import cancel, question_memory
+from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
 from local_rag.index.embed.conversion import Conversion
+from local_rag.text.display import shorten
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local_rag.config.values import DeviceName
     from local_rag.core.protocols import Vectors
-    from local_rag.index.embed.devices import Device
 
 CONVERTER = "local_rag.index.embed.converter"
 FOLDER = "embedders"
@@ -34,7 +32,6 @@ FOLDER = "embedders"
 _BATCH = 16
 """Texts of about the same length that are computed at once: more has more padding and is no faster on a processor."""
 
-_QUERIES_KEPT = 64
 _SLICE = 100_000
 """Code points that are tokenized at once, twice as many where there is no blank to cut at.
 
@@ -49,8 +46,8 @@ class SentenceTransformerEmbedder:
 
     `cache` is the folder for what can be made again: the SHA-256 of weights, and the model as converted for a runtime
     that loads in a moment (see `conversion`); without it sentence-transformers computes. `on_load` is called before a
-    load that takes some seconds. With `quick` it computes in the quickest precision that is near enough: for passages
-    by the thousand, and on an accelerator if `device` allows (see `devices`). Questions are float32, on the processor.
+    load that takes some seconds. With `quick` it computes passages by the thousand: in the quickest precision that is
+    near enough, or on the accelerator that `device` allows. Questions are float32, on the processor.
     """
 
     def __init__(
@@ -61,20 +58,10 @@ class SentenceTransformerEmbedder:
         quick: bool = False,
         device: DeviceName = "cpu",
     ) -> None:
-        self.spec = spec
-        self._on_load = on_load
-        self._cache = cache
-        self._quick, self._device = quick, device
+        self.spec, self.name, self.dimension = spec, spec.name, spec.dimension
+        self._cache, self._on_load, self._quick, self._device = cache, on_load, quick, device
+        self._memory = cache / weights.SEEN if cache else None
         self._lock = threading.Lock()
-        self._queries: OrderedDict[str, Vectors] = OrderedDict()
-
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
-    @property
-    def dimension(self) -> int:
-        return self.spec.dimension
 
     @cached_property
     def window(self) -> int:
@@ -90,14 +77,10 @@ class SentenceTransformerEmbedder:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
-    def ready(self) -> bool:
-        """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
-        return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
-
-    @property
-    def loads_first(self) -> bool:
-        """Whether the next load converts the model, which happens once."""
-        return bool(self.conversion_folder) and self.conversion is None
+    def conversion_folder(self) -> Path | None:
+        """Named by the fingerprint and a digest of the small files: pooling and tokenizer are converted, too."""
+        key = f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
+        return self._cache / FOLDER / key if self._cache else None
 
     @cached_property
     def conversion(self) -> Conversion | None:
@@ -106,45 +89,44 @@ class SentenceTransformerEmbedder:
         return conversion.find(folder) if folder else None
 
     @property
-    def served_by(self) -> str:
-        """What computes the vectors here, or what will, and why. Raises ModelMissing."""
-        return self.conversion.describe if self.conversion else self.prospect[0]
+    def ready(self) -> bool:
+        """Whether the next text is embedded in a moment, or only after some seconds of loading or converting."""
+        return "_encoder" in self.__dict__ or bool(self.conversion and not self.conversion.why)
 
     @property
-    def prospect(self) -> tuple[str, str]:
-        """What will compute where nothing was converted yet, and what to do about it, if anything."""
-        return conversion.prospect(self._cache, conversion.needed(weights.folder(self.spec)))
+    def loads_first(self) -> bool:
+        """Whether the next load converts the model, which happens once."""
+        return bool(self._cache) and self.conversion is None
 
-    def forget(self) -> None:
-        """Drop the questions that are kept."""
-        with self._lock:
-            self._queries.clear()
+    @property
+    def served_by(self) -> tuple[str, str]:
+        """What computes the vectors here, or what will, and why; and what to do about it, if anything.
+
+        Raises ModelMissing.
+        """
+        return conversion.served_by(self.conversion, self._cache)
 
     def load(self) -> None:
-        """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged."""
+        """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged, ConfigError."""
         with self._lock:
             _ = self._encoder
 
+    def verify(self) -> None:
+        """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
+        weights.verify(self.spec, weights.sha256)
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows. Raises ModelMissing, ModelChanged, and Stopped between two batches."""
+        """(n, d) float32, unit rows. Raises as `load` does, and Stopped between two batches."""
         return self._embed([self.spec.document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows. The last few are kept: one question is embedded by several nodes."""
+        """(n, d) float32, unit rows. They are kept for the question: one is embedded by several nodes."""
         import numpy as np
 
-        with self._lock:
-            rows = {text: self._queries[text] for text in texts if text in self._queries}
-        missing = [text for text in dict.fromkeys(texts) if text not in rows]
-        if missing:
-            rows |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
-        with self._lock:
-            self._queries |= rows
-            for text in rows:
-                self._queries.move_to_end(text)
-            while len(self._queries) > _QUERIES_KEPT:
-                self._queries.popitem(last=False)
-        return np.stack([rows[text] for text in texts]) if texts else self._embed([])
+        known: dict[str, Vectors] = question_memory.current().get((self, "vectors"), dict)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= zip(missing, self._embed([self.spec.query_prefix + text for text in missing]), strict=True)
+        return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, self.dimension)
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Where each token ends, in code points, special tokens excluded; the weights are not needed. Raises Stopped.
@@ -156,149 +138,63 @@ class SentenceTransformerEmbedder:
         while start < len(text):
             cancel.check()
             blank = _BLANK.search(text, start + _SLICE, start + 2 * _SLICE)
-            end = blank.start() if blank else min(len(text), start + 2 * _SLICE)
+            end = blank.start() if blank else start + 2 * _SLICE
             tokens = self._tokenizer.encode(text[start:end], add_special_tokens=False)
             ends.extend(start + last for _, last in tokens.offsets)
             start = end
         return ends
 
-    def verify(self) -> None:
-        """Read the weights once. Raises ModelMissing, and ModelChanged if models.yaml names another SHA-256."""
-        weights.verify(self.spec, weights.sha256)
-
     def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         if not texts:
-            return vectors
+            return np.empty((0, self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
-        batches = [order[first : first + _BATCH] for first in range(0, len(order), _BATCH)]
 
-        def texts_of_batches() -> Iterator[list[str]]:
-            for positions in batches:
+        def batches() -> Iterator[list[str]]:
+            for first in range(0, len(order), _BATCH):
                 cancel.check()
-                yield [texts[position] for position in positions]
+                yield [texts[position] for position in order[first : first + _BATCH]]
 
-        with self._lock, closing(self._encoder.encode(texts_of_batches())) as encoded:
-            for positions, rows in zip(batches, encoded, strict=True):
-                vectors[positions] = self._unit(rows)
-        return vectors
-
-    def _unit(self, rows: Vectors) -> Vectors:
-        import numpy as np
-
+        with self._lock:
+            rows = self._encoder.encode(batches())
         if rows.shape[1] != self.dimension:
             raise ConfigError(
                 f"models.yaml says that '{self.name}' has {self.dimension} dimensions, but it gives {rows.shape[1]}",
                 hint=f"set embedders.{self.name}.dimension: {rows.shape[1]}",
             )
-        norms: Vectors = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.divide(rows, np.maximum(norms, np.float32(1e-12)))
-
-    @property
-    def _memory(self) -> Path | None:
-        return self._cache / weights.SEEN if self._cache else None
-
-    @property
-    def _longest(self) -> int:
-        return self.spec.window + self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(norms, np.float32(1e-12)))[np.argsort(order)]
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        tokenizer = self._tokenizer_for("whole texts")
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
-
-    def _tokenizer_for(self, use: str = "") -> Tokenizer:
-        """The tokenizer for this use; without one, for the encoders of the conversion."""
-        file = weights.folder(self.spec) / "tokenizer.json"
+        file = weights.folder(self.spec) / encoders.TOKENIZER
         if not file.is_file():
             raise ModelMissing(
                 f"the embedder '{self.name}' has no {file.name} in {file.parent}",
                 hint=self.spec.install or "save the model again with a fast tokenizer",
             )
-        return encoders.tokenizer(file, use or str(self.conversion_folder))
-
-    @property
-    def conversion_folder(self) -> Path | None:
-        """Named by the fingerprint and a digest of the small files: pooling and tokenizer are converted, too."""
-        key = f"{self.fingerprint}-{weights.layout(weights.folder(self.spec))}"
-        return self._cache / FOLDER / key if self._cache else None
+        tokenizer = encoders.tokenizer(file, "whole texts")
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
 
     @cached_property
-    def _encoder(self) -> encoders.Encoder:
+    def _encoder(self) -> encoders.OpenVinoEncoder | encoders.TorchEncoder:
         if not self.ready and self._on_load is not None:
             self._on_load()
         weights.verify(self.spec, lambda file: weights.remembered_sha256(file, self._memory))
-        model, folder = weights.folder(self.spec), self.conversion_folder
-        if folder and self.conversion is None:
-            self.conversion = conversion.convert(folder, CONVERTER, model, self._longest)
-        encoder, self.conversion = encoders.load(
-            self.conversion,
-            self._tokenizer_for(),
-            self.conversion.for_passages if self._quick and self.conversion else "f32",
-            lambda: encoders.TorchEncoder(model, self._longest),
-        )
-        return self._on_accelerator(encoder) or encoder
-
-    def _on_accelerator(self, processor: encoders.Encoder) -> encoders.Encoder | None:
-        """What computes in place of the processor, if anything."""
-        found = self._accelerators() if self._quick else []
-        if not found:
-            return None
-        from local_rag.index.embed import devices
-
-        passages = devices.PASSAGES.read_text(encoding="utf-8").split("\n\n")
-        return devices.choose(self._device, found, processor, self._exact, passages, self._trials).encoder
-
-    @property
-    def device_report(self) -> str:
-        """Which device embeds passages, and why not another, as far as it is known.
-
-        Raises ConfigError if one was named that is not there.
-        """
-        if self._device == "cpu":
-            return "cpu, as device: cpu says"
-        self.require_device()
-        found = self._accelerators()
-        if not found:
-            return "cpu: OpenVINO and PyTorch know no other device here"
-        from local_rag.index.embed import devices
-
-        return devices.report(self._device, found, self._trials).describe
-
-    def require_device(self) -> None:
-        """Raises ConfigError if a device was named that is not there."""
-        if self._device not in ("auto", "cpu"):
-            from local_rag.index.embed import devices
-
-            found = self._accelerators()
-            if self._device not in {device.name for device in found}:
-                raise devices.unusable(self._device, "", found)
-
-    def _accelerators(self) -> list[Device]:
-        if self._device == "cpu":
-            return []
-        from local_rag.index.embed import devices
-
-        model = weights.folder(self.spec)
-        return devices.listed(self._openvino_on, lambda name: encoders.TorchEncoder(model, self._longest, name))
-
-    def _openvino_on(self, device: str) -> encoders.Encoder:
-        """The converted model on a device of OpenVINO."""
-        if self.conversion is None or self.conversion.why:
-            raise RuntimeError("the model was not converted for OpenVINO")
-        return encoders.OpenVinoEncoder(self.conversion, self._tokenizer_for(), "f32", device=device)
-
-    def _exact(self) -> encoders.Encoder:
-        """In float32 on the processor."""
-        model, tokenizer = weights.folder(self.spec), self._tokenizer_for()
-        return encoders.load(self.conversion, tokenizer, "f32", lambda: encoders.TorchEncoder(model, self._longest))[0]
-
-    @property
-    def _trials(self) -> Path | None:
-        """Where it is remembered what came of trying the accelerators."""
-        folder = self.conversion_folder
-        return folder.with_name(f"{folder.name}.devices.json") if folder else None
+        model, folder, window = weights.folder(self.spec), self.conversion_folder, self.spec.window
+        device = encoders.device(self._device) if self._quick else "cpu"
+        if device == "cpu" and folder and self.conversion is None:
+            self.conversion = conversion.convert(folder, CONVERTER, model, window)
+        known = self.conversion
+        if device != "cpu" or known is None or known.why:
+            return encoders.TorchEncoder(model, window, device)
+        try:
+            return encoders.OpenVinoEncoder(known, known.passages if self._quick else "f32")
+        except (RuntimeError, ImportError) as error:
+            raise ModelChanged(
+                f"OpenVINO cannot load the converted embedder '{self.name}': {shorten(str(error), 100)}",
+                hint=f"delete {known.folder}, and the next question converts it again",
+            ) from error

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from local_rag.config.models import EmbedderSpec, EvaluatorSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ModelChanged, ModelMissing
-from local_rag.core.private_files import make_folder, opener
+from local_rag.core.private_files import make_folder, replace_file
 
 WEIGHTS = "model.safetensors"
 
@@ -110,7 +110,9 @@ def remembered_sha256(file: Path, memory: Path | None) -> str:
         return known[key][2]
     digest = sha256(file)
     if memory is not None:
-        _remember(memory, known | {key: (*state, digest)})
+        with suppress(OSError):
+            make_folder(memory.parent)
+            replace_file(memory, json.dumps(known | {key: (*state, digest)}).encode())
     return digest
 
 
@@ -127,15 +129,3 @@ def layout(folder: Path) -> str:
             status = file.stat()
             digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()[:8]
-
-
-def _remember(memory: Path, known: dict[str, tuple[int, int, str]]) -> None:
-    draft = memory.with_name(f"{memory.name}.{os.getpid()}")
-    try:
-        make_folder(memory.parent)
-        with open(draft, "w", encoding="utf-8", opener=opener) as file:
-            json.dump(known, file)
-        draft.replace(memory)
-    except OSError:
-        with suppress(OSError):  # a read-only disk says so of files that are not there
-            draft.unlink(missing_ok=True)

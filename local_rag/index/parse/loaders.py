@@ -22,6 +22,7 @@ from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TIT
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
 from local_rag.index.parse.records import load_csv, load_json, load_jsonl, load_notebook
 from local_rag.index.parse.saved_page import load_html, load_mhtml
+from local_rag.index.parse.version import parser_version as parser_version
 from local_rag.text.encoding import decode
 
 Loader = Callable[[Path], ParsedFile]

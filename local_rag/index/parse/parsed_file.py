@@ -22,11 +22,21 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
+class Member:
+    """A file inside of a file, such as an attachment, by its name there."""
+
+    name: str
+    documents: tuple[LoadedDocument, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ParsedFile:
-    """The documents of one file, never empty; `warnings` name what of the file was not read."""
+    """The documents of one file and what lies inside of it; `warnings` name what of the file was not read."""
 
     documents: tuple[LoadedDocument, ...]
     warnings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +85,4 @@ def checked(file: ParsedFile) -> ParsedFile:
     filled = tuple(document for document in file.documents if document.text.strip())
     if not filled:
         raise FileSkipped("is empty")
-    return ParsedFile(filled, file.warnings)
+    return ParsedFile(filled, file.warnings, file.members)

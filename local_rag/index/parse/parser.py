@@ -15,7 +15,7 @@ import stat
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -83,14 +83,14 @@ class Parser:
         """The id of the worker process; None before the first file."""
         return self._worker.process.pid if self._worker else None
 
-    def parse(self, path: Path, password: str = "") -> ParsedFile:
+    def parse(self, path: Path, password: str = "") -> Iterator[ParsedFile]:
         """The documents of a file. Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
 
         A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
         """
         own = self._loaders.get(path.suffix.lower())
         reply = self._reply(path.absolute(), {"password": password} | ({"loader": own} if own else {}))
-        return _PARSED.validate_python(_unless_skipped(reply))
+        yield _PARSED.validate_python(_unless_skipped(reply))
 
     def is_locked(self, path: Path, password: str = "") -> bool:
         """Whether a PDF needs a password, and another one than this. Raises FileSkipped where it cannot be opened."""
@@ -138,8 +138,8 @@ class Parser:
 
 def _unless_skipped(reply: dict[str, Any]) -> dict[str, Any]:
     if "skipped" in reply:
-        passing, locked = reply.get("passing", False), reply.get("locked", False)
-        raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, locked=locked)
+        passing, lasting = reply.get("passing", False), reply.get("late", False)
+        raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, lasting=lasting)
     return reply
 
 

@@ -147,7 +147,7 @@ def _read_by_pypdf(path: Path, password: str) -> tuple[Properties, list[Page]]:
         reader = PdfReader(path, strict=False)
         if reader.is_encrypted and not reader.decrypt(password):
             raise FileSkipped(
-                "is encrypted with a password", hint="local-rag index --passwords asks for it", locked=True
+                "is encrypted with a password", hint="local-rag index --passwords asks for it"
             )
         properties = _properties({name.lstrip("/"): str(value) for name, value in (reader.metadata or {}).items()})
         pages = _limited(_pypdf_page(reader, number) for number in range(len(reader.pages)))

@@ -96,7 +96,7 @@ def _guarded(path: Path, password: str, read: Callable[[], dict[str, Any]]) -> d
         return read()
     except FileSkipped as skipped:
         passing = skipped.passing or _is_passing(skipped.__cause__)
-        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing, "locked": skipped.locked}
+        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing}
     except MemoryError:
         reason = f"needs more than {MEMORY >> 30} GB of memory to read"
         return {"skipped": reason, "hint": "", "exhausted": True, "passing": True}

@@ -65,8 +65,10 @@ def _translated(folder: Path, error: Exception) -> LocalRagError:
             f"another process is writing to the index at {folder}",
             hint="wait until it is done, then type the same command again",
         )
-    if code in _DAMAGE or is_decoding or isinstance(error, reads.UnusableRow):
-        return damaged(folder, "it holds text that is not UTF-8" if is_decoding else str(error))
+    if is_decoding:
+        return _lost(folder, "it holds text that is not UTF-8")
+    if code in _DAMAGE or isinstance(error, reads.UnusableRow):
+        return damaged(folder, str(error))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or isinstance(error, PermissionError):
         may_read = os.access(folder, os.R_OK | os.X_OK) and os.access(folder / DATABASE, os.R_OK)
         return LocalRagError(
@@ -92,9 +94,12 @@ def damaged(folder: Path, why: str) -> LocalRagError:
         lost = str(error)
     if lost and not is_index(folder):
         return LocalRagError(f"{folder / DATABASE} is no index of local-rag: {lost}", hint=anew(folder / "index"))
-    if lost:
-        return IndexDamaged(f"the index at {folder} is damaged: {lost}", hint=rebuild(folder, _named(folder)))
-    return _mendable(folder, derived or why)
+    return _lost(folder, lost) if lost else _mendable(folder, derived or why)
+
+
+def _lost(folder: Path, finding: str) -> IndexDamaged:
+    """The error for texts that are gone or wrong: the files are read again."""
+    return IndexDamaged(f"the index at {folder} is damaged: {finding}", hint=rebuild(folder, _named(folder)))
 
 
 def _mendable(folder: Path, finding: str) -> IndexDamaged:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-VERSION = "4"
+VERSION = 4
 """The schema. An index of another one is made again."""
 
 TABLES = """

@@ -19,7 +19,7 @@ from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from local_rag.core import cancel
-from local_rag.core.errors import IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
+from local_rag.core.errors import EarlierIndex, IndexDamaged, IndexMismatch, IndexMissing, LocalRagError
 from local_rag.index.store import checks, reads, schema, vectors, writes
 from local_rag.index.store import folder as index_folder
 from local_rag.index.store.checks import must_be_index, translated_errors
@@ -48,7 +48,7 @@ class Store:
     """The files of one index. Any thread may call any method."""
 
     def __init__(self, folder: Path) -> None:
-        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another schema."""
+        """Open what is there. Raises IndexMissing, IndexDamaged, and IndexMismatch for another version."""
         with translated_errors(folder):
             if not has_database(folder):
                 raise IndexMissing(f"there is no index at {folder}", hint=anew(folder))
@@ -56,9 +56,14 @@ class Store:
         self._connections = Connections(folder)
         self._vectors: VectorIndex | None = None
         self._vectors_lock = threading.Lock()
-        if self.read(_schema) != schema.VERSION:
-            roots, excludes = self.read(_earlier_roots)
+        made_with = self.read(_schema)
+        if made_with > schema.VERSION:
             raise IndexMismatch(
+                f"the index at {folder} was made by a newer version", hint="pip install --upgrade local-rag"
+            )
+        if made_with < schema.VERSION:
+            roots, excludes = self.read(_earlier_roots)
+            raise EarlierIndex(
                 f"the index at {folder} was made by an earlier version",
                 hint=f"{anew(folder, roots, excludes)}   makes it again",
             )
@@ -218,7 +223,7 @@ def is_current(folder: Path) -> bool:
         return False
     try:
         Store(folder).close()
-    except IndexMismatch:
+    except EarlierIndex:
         return False
     return True
 
@@ -257,8 +262,8 @@ def _merged(db: Connection, table: str, pages: int) -> bool:
     return db.total_changes - before >= 2
 
 
-def _schema(db: Connection) -> str:
-    return reads.meta(db).get("schema", "")
+def _schema(db: Connection) -> int:
+    return int(reads.meta(db).get("schema", 0))
 
 
 def _earlier_roots(db: Connection) -> tuple[list[str], str]:

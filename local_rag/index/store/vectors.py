@@ -26,6 +26,7 @@ from local_rag.index.header import HEADER_WEIGHT
 from local_rag.index.store import reads
 from local_rag.index.store.folder import vectors_file
 from local_rag.index.store.reads import IN, UnusableRow, array
+from local_rag.text.display import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -200,6 +201,8 @@ def load(db: Connection, folder: Path, meta: dict[str, str], old: VectorIndex | 
     if not later:
         return old._replace(generation=meta["generation"])
     ids, rows = _combined(db, "e.seq > ?", old.last, dimension)
+    if len(ids) < later:
+        raise UnusableRow(f"{plural(later - len(ids), 'passage')} without a vector")
     joined = (np.concatenate([old.ids, ids]), np.concatenate([old.tail, rows]))
     return VectorIndex(meta["generation"], meta["epoch"], old.file, old.index, *joined, last=_extent(db).last)
 

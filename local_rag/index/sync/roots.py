@@ -81,8 +81,7 @@ def _with_options(root: Root, options: WalkOptions) -> Root:
     excludes = (*(pattern for pattern in kept if pattern not in again), *dict.fromkeys(options.excludes))
     follow = root.follow_links if options.follow_links is None else options.follow_links
     secrets = root.secrets if options.secrets is None else options.secrets
-    reported = root.links_reported and not follow
-    return replace(root, excludes=excludes, secrets=secrets, follow_links=follow, links_reported=reported)
+    return replace(root, excludes=excludes, secrets=secrets, follow_links=follow)
 
 
 def keeping_out(paths: Sequence[Path], known: Sequence[Root]) -> tuple[list[Root], list[str]]:

@@ -55,3 +55,6 @@ class Walk:
         """Whether the file was found through a link out of its root, which has such links that are not followed."""
         home = self.links.get(file.root)
         return home is not None and not Path(file.path).is_relative_to(home)
+
+    def why_member_left_out(self, path: str, member: str) -> str:
+        return ""

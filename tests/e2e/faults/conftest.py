@@ -91,9 +91,15 @@ def world(empty_world, commands):
 
 
 SMALL = {
-    "local_rag.index.store.vector_index.TAIL": 0,
-    "local_rag.index.recipes.BATCH": 4,
-    "local_rag.index.sync.sync._BATCH": 4,
-    **dict.fromkeys((f"local_rag.index.sync.embedding.{name}" for name in ("FIRST", "LEAST", "MOST")), 4),
+    "local_rag.index.store.vectors.FEW": 0,
+    "local_rag.index.sync.text._BATCH": 4,
+    **dict.fromkeys((f"local_rag.index.sync.embed.{name}" for name in ("FIRST", "LEAST", "MOST")), 4),
 }
-"""Constants as of a large index: a file of quantized vectors is written for a few, too, and batches are small."""
+"""Constants as of a large index: a file of vectors is written for a few, too, and batches are small."""
+
+
+def changed(world):
+    """The indexed notes, of which two are not as they are indexed."""
+    world.reset("kept")
+    for number, (name, text) in enumerate(NEW.items()):
+        world.write(name, text, age=1000 + number)

@@ -1,10 +1,11 @@
-"""Ctrl-C while `local-rag index` works: heard at once, whatever is being done, and nothing stored is lost."""
+"""`local-rag index` interrupted at its work, and asked meanwhile: a stop is heard at once, and words answer always."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -21,75 +22,179 @@ pytestmark = [
 AT = """
 import sys
 from local_rag.cli.app import main
-from local_rag.index.sync import read_files
+from local_rag.index.sync import read
 
 def told(work):
-    def tells(*arguments):
+    def tells(*arguments, **options):
         print("NOW", file=sys.stderr, flush=True)
-        done = work(*arguments)
+        done = work(*arguments, **options)
         print("NOT STOPPED", file=sys.stderr, flush=True)
         return done
     return tells
 
-read_files.NAME = told(read_files.NAME)
+read.NAME = told(read.NAME)
 main()
 """
+"""Says when a function of `sync.read` begins and ends."""
+
+DEAF = """
+import sys, time
+from local_rag.cli.app import main
+from local_rag.index.sync import read
+
+def chunk(*arguments, **options):
+    time.sleep(0.5)  # the bar is drawn by then
+    print("NOW", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+read.chunk = chunk
+main()
+"""
+
+WAITING = """
+import sys
+from local_rag.cli.app import main
+from local_rag.core import cancel
+from local_rag.index.sync import embed
+
+embed.FIRST = embed.LEAST = embed.MOST = 4
+work, batches = embed.Embedding._embed, []
+
+def waits(self, chunks):
+    work(self, chunks)
+    batches.append(chunks)
+    if len(batches) == 2:
+        print("NOW", file=sys.stderr, flush=True)
+        WAIT
+
+embed.Embedding._embed = waits
+main()
+"""
+"""Two batches of four passages are embedded; then it waits."""
+
+UNTIL_STOPPED = WAITING.replace("WAIT", "cancel.current().wait(60)")
+UNTIL_TOLD = WAITING.replace("WAIT", "sys.stdin.readline()")
+FILES = 20
 
 
 @pytest.fixture(autouse=True)
 def person(monkeypatch):
     """Commands in processes of their own, and those of this process, have the same settings."""
-    for name, value in {"COLUMNS": "100", "PYTHONWARNINGS": "error"}.items():
+    for name, value in {"LOCAL_RAG_ENGINE": "extractive", "COLUMNS": "200", "PYTHONWARNINGS": "error"}.items():
         monkeypatch.setenv(name, value)
 
 
-@pytest.mark.parametrize("work", ["cut", "fingerprinted"])
-def test_while_a_large_text_is_read(tmp_path, work, capsys):
+@pytest.fixture
+def notes(tmp_path):
+    """Newest first: letters of lighthouses, and last the oldest, which is asked for."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    texts = [f"Lighthouse {n} stands on island {n} and was built in {1800 + n}." for n in range(FILES)]
+    texts.append("The ferry to the mainland leaves at a quarter past seven from the northern pier.")
+    for number, text in enumerate(texts):
+        (folder / f"{number:02}.txt").write_text(text)
+        os.utime(folder / f"{number:02}.txt", (1_700_000_000 - number,) * 2)
+    return folder
+
+
+@pytest.fixture
+def shown(capsys):
+    """What a command of this process shows."""
+
+    def shown(*arguments, codes=(0,)):
+        capsys.readouterr()
+        assert run([*map(str, arguments)]) in codes
+        return capsys.readouterr()
+
+    return shown
+
+
+@pytest.fixture
+def embedded(shown):
+    """How many passages have their vector, and how many there are."""
+
+    def embedded():
+        status = json.loads(shown("status", "--json").out)
+        return status["embedded"], status["chunks"]
+
+    return embedded
+
+
+STOPPED = ["stopped", "hint: the same command continues where it stopped"]
+
+
+@pytest.mark.parametrize("work", ["chunk", "fingerprinted"])
+def test_ctrl_c_while_a_large_text_is_read(tmp_path, work, shown):
     """Cutting 30 MB takes minutes, and its SHA-256 is one call of the library."""
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.txt").write_text("The keeper lights the lamp.")
-    assert run(["index", str(notes)]) == 0
+    shown("index", notes)
     (notes / "b.txt").write_text("lamp keeper harbour " * 1_500_000)
     code, rest = stopped(AT.replace("NAME", work), ["index", str(notes)], os.environ, "NOW")
     lines = [line for line in rest.splitlines() if line != "NOT STOPPED"]
-    assert (code, lines[-3:]) == (
-        130,
-        [
-            "stopping: what is in hand is finished, nothing new begins…",
-            "stopped",
-            "hint: the same command continues where it stopped",
-        ],
-    )
-    if work == "cut":
-        assert "NOT STOPPED" not in rest
+    assert (code, lines[-3:]) == (130, ["stopping: what is in hand is finished, nothing new begins…", *STOPPED])
+    assert work == "fingerprinted" or "NOT STOPPED" not in rest
     (notes / "b.txt").unlink()
-    capsys.readouterr()
-    assert run(["index", str(notes), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["unchanged"] == 1
+    assert json.loads(shown("index", notes, "--json").out)["unchanged"] == 1
 
 
-DEAF = """
-import sys, time
-from local_rag.cli.app import main
-from local_rag.index.sync import read_files
-
-def cut(*arguments):
-    time.sleep(0.5)  # the bar is drawn by then
-    print("NOW", file=sys.stderr, flush=True)
-    time.sleep(600)
-
-read_files.cut = cut
-main()
-"""
-
-
-def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(tmp_path):
-    (tmp_path / "a.txt").write_text("The keeper lights the lamp.")
-    terminal = Terminal(["index", str(tmp_path / "a.txt")], os.environ | {"TERM": "xterm"}, DEAF)
+def test_a_second_ctrl_c_leaves_what_does_not_listen_and_the_terminal_as_it_was(notes):
+    terminal = Terminal(["index", str(notes / "00.txt")], os.environ | {"TERM": "xterm"}, DEAF)
     terminal.read_until("NOW", 1)
     terminal.process.send_signal(signal.SIGINT)
     terminal.read_until("stopping", 1)
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130, terminal.shown
     assert terminal.shown.rfind("\x1b[?25h") > terminal.shown.rfind("\x1b[?25l") >= 0, "the cursor is seen again"
+
+
+def test_ctrl_c_while_vectors_come(notes, shown, embedded):
+    code, rest = stopped(UNTIL_STOPPED, ["index", str(notes)], os.environ, "NOW")
+    waiting = "8 of 21 passages are embedded; the others are found by their words only; the rest: local-rag index"
+    assert (code, rest.splitlines()[-3:]) == (130, [waiting, *STOPPED])
+    assert embedded() == (8, 21) and "8 of 21 passages embedded (38 %)" in shown("status").out
+    found = shown("search", "--json", "ferry to the mainland")
+    assert "quarter past seven" in json.loads(found.out)[0]["text"] and "8 of 21 passages are embedded" in found.err
+    report = json.loads(shown("index", "--json").out)
+    assert [report[name] for name in ("unchanged", "chunks", "embedded", "not_embedded")] == [21, 0, 13, 0]
+    assert "are embedded" not in shown("search", "ferry").err
+
+
+def until_now(process):
+    """What a process shows on stderr until it waits."""
+    lines = []
+    while not (lines and lines[-1].startswith("NOW")):
+        lines.append(process.stderr.readline())
+        assert lines[-1], lines
+    return lines
+
+
+@pytest.fixture
+def indexing(notes):
+    """A process that embeds the notes, and waits in the middle of it."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", UNTIL_TOLD, "index", str(notes)], text=True, **pipes) as process:
+        yield process
+        process.kill()
+
+
+def test_a_question_while_vectors_come(indexing, shown, embedded):
+    lines = until_now(indexing)
+    assert any(line.startswith("searchable: 21 files, 21 passages (") for line in lines), lines
+    answered = shown("ask", "When does the ferry to the mainland leave?", codes=(0, 4))
+    assert "quarter past seven" in answered.out and "8 of 21 passages are embedded" in answered.err
+    busy = shown("index", "--embed-only", codes=(1,))
+    assert "error: " in busy.err and "Traceback" not in busy.err
+    out, _ = indexing.communicate("\n", timeout=600)
+    assert indexing.returncode == 0 and "21 passages of text, 21 embedded" in out
+    assert embedded() == (21, 21)
+
+
+@pytest.mark.parametrize("rest", [["index"], ["index", "--embed-only"]])
+def test_a_kill_while_vectors_come_loses_one_batch(indexing, rest, shown, embedded):
+    until_now(indexing)
+    indexing.kill()
+    indexing.wait(60)
+    assert embedded() == (8, 21)
+    assert json.loads(shown(*rest, "--json").out)["embedded"] == 13

@@ -127,11 +127,11 @@ def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, capsys, ha
 
 
 def test_a_damaged_file_of_vectors_is_made_anew_by_doctor(index, capsys, monkeypatch):
-    from local_rag.index.store import vector_index
+    from local_rag.index.store import vectors
 
-    monkeypatch.setattr(vector_index, "TAIL", 0)
+    monkeypatch.setattr(vectors, "FEW", 0)
     assert run(["index", "."]) == 0
-    (file,) = index.glob("vectors.cache.*")
+    (file,) = index.glob("vectors.faiss.*")
     file.write_bytes(file.read_bytes()[:-9] + b"harm here")
     capsys.readouterr()
     run(["doctor"])

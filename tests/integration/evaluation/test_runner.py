@@ -356,20 +356,6 @@ def test_a_file_of_many_passages_labels_none_of_them(tmp_path):
     assert [grade["gold"] for grade in unlabelled["grades"]] == [None, None, None]
 
 
-class CountingEmbedder(HashingEmbedder):
-    loaded, forgotten = True, 0
-
-    def forget(self):
-        self.forgotten += 1
-
-
-def test_no_question_is_free_because_another_one_paid_for_it(started):
-    runner = started(plan=Plan(("plain",), ("hybrid", "dense")))
-    runner.rag.embedder = CountingEmbedder(window=250)
-    runner.run()
-    assert runner.rag.embedder.forgotten == 2 * 2 + 3
-
-
 def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(started):
     many = tuple(Case(str(number), f"valve {number}?") for number in range(4))
     many += tuple(Case(f"good {number}", f"pump {number}?") for number in range(4))

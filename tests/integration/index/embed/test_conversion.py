@@ -10,58 +10,103 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.fakes_index import copy_of_minilm
-from tokenizers import Tokenizer
+from support.fakes_index import copy_of_minilm, minilm
 
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.child_process import Finished
-from local_rag.core.errors import Stopped
+from local_rag.core.errors import ModelChanged, Stopped
 from local_rag.index.embed import conversion, converter, encoders, weights
-from local_rag.index.embed.conversion import Conversion
 from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransformerEmbedder
 
 SPEC = load_models(Settings.load()).embedder("minilm")
+DIMENSION = 32
 
 
 @pytest.fixture
 def copy(converted, tmp_path):
     """A cache of one's own with the same conversion, to be damaged."""
-    source = SentenceTransformerEmbedder(SPEC, converted).conversion_folder
+    source = minilm().conversion_folder
     return shutil.copytree(source, tmp_path / FOLDER / source.name)
 
 
-def tokenizer():
-    return Tokenizer.from_file(str(weights.folder(SPEC) / "tokenizer.json"))
+def changed(folder, **fields):
+    file = folder / conversion.RECORD
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
 
 
-def test_the_record_says_how_near_it_is_and_what_made_it(converted):
-    found = SentenceTransformerEmbedder(SPEC, converted).conversion
-    assert found and found.cosine > 0.9999 and found.longest == 256 and not found.why
-    assert found.cosine_bf16 is None or found.cosine_bf16 > 0.999
-    described = f"OpenVINO {conversion.version()}, cosine {found.cosine:.6f} to sentence-transformers"
-    assert found.describe.partition("; passages in ")[0] == described
+def tampered(file):
+    with file.open("r+b") as stream:
+        stream.seek(200)
+        stream.write(b"\0\1\2\3")
+    os.utime(file, ns=(1, 1))
+
+
+def test_it_is_near_whole_and_its_owners(converted):
+    found = minilm().conversion
+    assert conversion.find(found.folder) == found and not found.why
+    assert float(found.near.split()[1]) > converter.SAME
+    assert (found.passages == "int8") == found.model("int8").is_file()
     assert oct(found.folder.stat().st_mode)[-3:] == "700" or sys.platform == "win32"
+    assert minilm().served_by == (f"OpenVINO {conversion.version()}, {found.near}", "")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(lambda folder, name=name: tampered(folder / name) for name in ("model.bin", "model.xml", "tokenizer.json")),
+        lambda folder: (folder / "model.xml").unlink(),
+        lambda folder: (folder / conversion.RECORD).write_text("{"),
+        lambda folder: changed(folder, format=2),
+        lambda folder: changed(folder, openvino="2020.1"),
+        lambda folder: changed(folder, sha256=3),
+        lambda folder: changed(folder, more=1),
+    ],
+)
+def test_what_is_not_whole_or_of_another_version_is_not_used(copy, damage):
+    assert conversion.find(copy) is not None
+    damage(copy)
+    assert conversion.find(copy) is None
+
+
+def test_one_that_does_not_load_is_one_clear_line(copy):
+    (copy / "model.xml").write_text("nothing of use")
+    changed(copy, sha256={"model.xml": weights.sha256(copy / "model.xml")})
+    with pytest.raises(ModelChanged, match="OpenVINO cannot load the converted embedder 'minilm': ") as caught:
+        SentenceTransformerEmbedder(SPEC, copy.parents[1]).load()
+    assert caught.value.hint == f"delete {copy}, and the next question converts it again"
+
+
+@pytest.mark.slow
+def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
+    embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
+    expected = embedder.embed_queries(["lamp"])
+    for blob in (copy / encoders.BLOBS).iterdir():
+        blob.chmod(0o600)
+        blob.write_bytes(b"nothing of use")
+    del embedder
+    gc.collect()  # a model that is still there would be shared
+    assert np.array_equal(SentenceTransformerEmbedder(SPEC, copy.parents[1]).embed_queries(["lamp"]), expected)
 
 
 @pytest.mark.slow
 def test_models_that_load_at_the_same_time_leave_the_locale_as_it_was(converted):
     before = locale.setlocale(locale.LC_CTYPE)
-    model = SentenceTransformerEmbedder(SPEC, converted).conversion.model()
+    model = minilm().conversion.model("f32")
     with ThreadPoolExecutor(4) as threads:
-        for _ in threads.map(lambda _: encoders.compiled(model, "f32", True), range(12)):
-            gc.collect()  # a model that is still there would be shared
+        for _ in threads.map(lambda _: encoders.compiled(model, "f32"), range(12)):
+            gc.collect()
     assert locale.setlocale(locale.LC_CTYPE) == before
 
 
 def test_a_question_needs_neither_torch_nor_telemetry(converted):
     code = """
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from local_rag.config.settings import Settings
 from local_rag.runtime.opening import open_embedder
 embedder = open_embedder(Settings.load())
@@ -74,54 +119,27 @@ print(sorted(set(sys.modules) & {"torch", "transformers", "sentence_transformers
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
-@pytest.mark.parametrize("name", ["model.bin", "model.xml"])
-def test_what_was_tampered_with_is_not_used(copy, name):
-    assert conversion.find(copy) is not None
-    with (copy / name).open("r+b") as file:
-        file.seek(200)
-        file.write(b"\0\1\2\3")
-    os.utime(copy / name, ns=(1, 1))
-    assert conversion.find(copy) is None
-    (copy / name).unlink()
-    assert conversion.find(copy) is None
-
-
 @pytest.mark.parametrize(
-    "change",
-    [{"format": 0}, {"openvino": "2020.1"}, {"sha256": 3}, {"longest": None, "more": 1}],
-    ids=["format", "version", "sha256", "fields"],
+    ("done", "why"),
+    [
+        (Finished(None, b"", b""), "it took longer than 600 s"),
+        (Finished(-9, b"", b""), "the converter ended with exit code -9"),
+        (Finished(0, b'{"why": "no such layer"}\n', b""), "no such layer"),
+    ],
 )
-def test_a_record_of_something_else_is_none(copy, change):
-    file = copy / conversion.RECORD
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    assert conversion.find(copy) is None
-    file.write_text("{")
-    assert conversion.find(copy) is None
-
-
-@pytest.mark.slow
-def test_damaged_leftovers_of_the_compiler_are_no_error(copy):
-    embedder = SentenceTransformerEmbedder(SPEC, copy.parents[1])
-    embedder.load()
-    blobs = list((copy / encoders.BLOBS).iterdir())
-    assert blobs
-    for blob in blobs:
-        blob.chmod(0o600)
-        blob.write_bytes(b"nothing of use")
-    again = SentenceTransformerEmbedder(SPEC, copy.parents[1])
-    assert np.allclose(again.embed_queries(["lamp"]), embedder.embed_queries(["lamp"]), atol=1e-5)
-
-
-def test_without_openvino_sentence_transformers_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(conversion, "version", lambda: "")
-    found = conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256)
-    assert found.describe == "sentence-transformers; it cannot be converted: OpenVINO is not installed"
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    found = conversion.convert(tmp_path / "file" / FOLDER / "0123", CONVERTER, tmp_path, 256)
-    assert "cannot be written" in found.why
+@pytest.mark.parametrize("full", [False, True])
+def test_a_reason_is_kept_for_a_day_but_not_of_a_full_disk(tmp_path, monkeypatch, done, why, full):
+    monkeypatch.setattr(conversion.child_process, "run", lambda *_, **__: done)
+    if full:
+        monkeypatch.setattr(conversion.shutil, "disk_usage", lambda _: SimpleNamespace(free=10_000_000))
+    folder = tmp_path / FOLDER / "0123"
+    made = conversion.convert(folder, CONVERTER, tmp_path, 254)
+    assert made.why == why and list((tmp_path / FOLDER).iterdir()) == ([] if full else [folder])
+    assert conversion.find(folder) == (None if full else made)
+    if not full:
+        os.utime(folder / conversion.RECORD, (1, 1))
+        assert conversion.find(folder) is None
+        assert conversion.convert(folder, CONVERTER, tmp_path, 254) == conversion.find(folder) == made
 
 
 def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
@@ -130,35 +148,24 @@ def test_a_stop_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(conversion.child_process, "run", stopped)
     with pytest.raises(KeyboardInterrupt):
-        conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256)
+        conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 254)
     assert list((tmp_path / FOLDER).iterdir()) == []
 
 
-@pytest.mark.parametrize("trouble", ["too slow", "killed", "no reply"])
-def test_what_may_pass_is_tried_again(tmp_path, monkeypatch, trouble):
-    def run(*_, **__):
-        code = None if trouble == "too slow" else -2 if trouble == "killed" else 0
-        return Finished(code, b"7\n" if trouble == "no reply" else b"", b"")
+def test_without_openvino_or_a_cache_sentence_transformers_stays(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be written" in conversion.convert(tmp_path / "file" / FOLDER / "0123", CONVERTER, tmp_path, 254).why
+    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by[0].startswith("the next question or index converts")
+    assert "the cache at None cannot be written" in SentenceTransformerEmbedder(SPEC).served_by[0]
+    monkeypatch.setattr(conversion, "version", lambda: "")
+    assert conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 254).why == "OpenVINO is not installed"
+    served_by = "sentence-transformers; OpenVINO is not installed", ""
+    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by == served_by
 
-    monkeypatch.setattr(conversion.child_process, "run", run)
-    assert conversion.convert(tmp_path / FOLDER / "0123", CONVERTER, tmp_path, 256).why
-    assert conversion.find(tmp_path / FOLDER / "0123") is None
 
-
-def test_vectors_that_are_no_numbers_are_not_near(monkeypatch, tmp_path):
-    class Broken:
-        def __init__(self, *_, **__):
-            pass
-
-        def encode(self, batches):
-            for batch in batches:
-                rows = np.ones((len(batch), 4), dtype=np.float32) / 2
-                rows[0] = np.nan
-                yield rows
-
-    monkeypatch.setattr(encoders, "OpenVinoEncoder", Broken)
-    expected = np.full((len(converter.TEXTS), 4), 0.5, dtype=np.float32)
-    assert not converter.least_cosine(Conversion(tmp_path), None, "f32", expected) >= conversion.SAME
+def test_vectors_that_are_no_numbers_are_not_near(converted, tmp_path):
+    expected = np.full((len(converter.TEXTS), SPEC.dimension), np.nan, dtype=np.float32)
+    assert converter.least_cosine(minilm().conversion, "f32", expected) == 0
 
 
 def test_another_pooling_is_another_conversion(tmp_path):
@@ -171,48 +178,42 @@ def test_another_pooling_is_another_conversion(tmp_path):
     assert SentenceTransformerEmbedder(spec, tmp_path).conversion_folder != before
 
 
-def test_a_stopped_text_does_not_disturb_the_next(converted):
-    embedder = SentenceTransformerEmbedder(SPEC, converted)
-    encoder, _ = encoders.load(embedder.conversion, tokenizer(), "f32", lambda: pytest.fail("it was converted"))
-    stop = cancel.Cancel()
+def test_a_stop_does_not_disturb_the_next_text(converted):
+    encoder, stop = encoders.OpenVinoEncoder(minilm().conversion, "f32"), cancel.Cancel()
 
     def batches():
         for number in range(64):
             if number == 40:
                 stop.stop()
+            cancel.check()
             yield [f"The lamp {number} is lit."]
 
     with cancel.scope(stop), pytest.raises(Stopped):
-        for _ in encoder.encode(batches()):
-            cancel.check()
-    assert len(list(encoder.encode([["one", "two"]]))) == 1
+        encoder.encode(batches())
+    assert encoder.encode([["The lamp is lit.", "two"]]).shape == (2, 384)
 
 
-def test_what_computes_is_said_before_anything_was_converted(tmp_path, monkeypatch):
-    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by.startswith("the next question or index converts")
-    assert "the cache at None cannot be written" in SentenceTransformerEmbedder(SPEC).served_by
-    monkeypatch.setattr(conversion, "version", lambda: "")
-    assert SentenceTransformerEmbedder(SPEC, tmp_path).served_by == "sentence-transformers; OpenVINO is not installed"
+def model_of(file, *constants):
+    """A model of linear layers; before all but the first is a Gelu."""
+    openvino = encoders.import_openvino()
+    ops = openvino.opset13
+    node = given = ops.parameter([-1, -1, DIMENSION], np.float32)
+    for number, constant in enumerate(constants):
+        node = ops.matmul(ops.gelu(node, "erf") if number else node, ops.constant(constant), False, number == 0)
+    openvino.save_model(openvino.Model([node], [given]), str(file), compress_to_fp16=False)
+    return file
 
 
-class TestAnotherKindOfModel:
-    """A cross-encoder takes pairs of texts and token types: the same loading, verifying and falling back."""
-
-    @pytest.fixture
-    def scorer(self, tmp_path):
-        """Converted by a process of its own: its score of a pair is the number of tokens of the second text."""
-        return conversion.convert(tmp_path / "evaluators" / "ab", "support.pair_converter", tmp_path, 64)
-
-    def test_it_is_found_and_computes_pairs(self, scorer):
-        assert not scorer.why and conversion.find(scorer.folder) == scorer
-        encoder, loaded = encoders.load(scorer, tokenizer(), "f32", lambda: pytest.fail("it was converted"))
-        pairs = [("When is it lit?", "at dusk"), ("Why?", "")]
-        assert loaded == scorer
-        assert [rows.tolist() for rows in encoder.encode([pairs, pairs[:1]])] == [[[3.0], [1.0]], [[3.0]]]
-
-    def test_what_does_not_load_falls_back(self, scorer):
-        scorer.model().write_text("nothing of use")
-        assert conversion.find(scorer.folder) is None
-        encoder, loaded = encoders.load(scorer, tokenizer(), "f32", lambda: "its own library")
-        assert encoder == "its own library" and "OpenVINO cannot load it here" in loaded.why
-        assert encoders.load(None, tokenizer(), "f32", lambda: "its own library") == ("its own library", None)
+def test_linear_layers_in_eight_bits_give_nearly_the_same(tmp_path):
+    dice, scales = np.random.default_rng(3), np.ones(DIMENSION, dtype=np.float32)
+    scales[[3, 17]] = 60  # two channels leave the others enough steps
+    layers = [dice.standard_normal((DIMENSION, DIMENSION)).astype(np.float32) for _ in range(2)]
+    texts = [{0: dice.standard_normal((1, 20, DIMENSION)).astype(np.float32) * scales} for _ in range(25)]
+    model, target = model_of(tmp_path / "model.xml", *layers), tmp_path / "int8.xml"
+    assert converter.quantize(model, texts[:20], target)
+    both = ([encoders.compiled(file, "int8")(text)[0][0] for text in texts[20:]] for file in (model, target))
+    exact, near = map(np.concatenate, both)
+    cosines = (exact * near).sum(axis=1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(near, axis=1)
+    assert 0.995 < cosines.min() < 1
+    assert target.with_suffix(".bin").stat().st_size < model.with_suffix(".bin").stat().st_size / 2
+    assert not converter.quantize(model_of(tmp_path / "none.xml"), [], target)

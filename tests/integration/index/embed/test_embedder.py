@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from support.fakes_index import TEXTS, HashingEmbedder, converted_copy_of_minilm, copy_of_minilm, minilm
 
-from local_rag.core import cancel
+from local_rag.cli.app import run
+from local_rag.core import cancel, question_memory
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
+from local_rag.index.embed import encoders
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -27,10 +29,7 @@ class TestContract:
             rows = embed(TEXTS)
             assert rows.shape == (len(TEXTS), embedder.dimension) and rows.dtype == np.float32
             assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-
-    def test_nothing_in_nothing_out(self, embedder):
-        assert embedder.embed_documents([]).shape == embedder.embed_queries([]).shape == (0, embedder.dimension)
-        assert len(embedder.token_ends("")) == 0
+            assert embed([]).shape == (0, embedder.dimension)
 
     def test_a_row_does_not_depend_on_its_neighbours(self, embedder):
         alone = np.vstack([embedder.embed_documents([text]) for text in TEXTS])
@@ -43,21 +42,24 @@ class TestContract:
         assert near > far + 0.2
 
     def test_tokens_end_in_order_within_the_text(self, embedder):
-        text = "Naïve tests: don't fail, 日本語 too. " * 9000
-        ends = embedder.token_ends(text)
-        assert all(a <= b for a, b in pairwise(ends))
-        assert len(ends) == 9000 * len(embedder.token_ends("Naïve tests: don't fail, 日本語 too. "))
-        assert text[: ends[-2]].endswith(" too") and text[: ends[0]] in ("Naïve", "Na")
+        part = "Naïve tests: don't fail, 日本語 too. "
+        ends = embedder.token_ends(part * 9000)
+        assert all(a <= b for a, b in pairwise(ends)) and len(embedder.token_ends("")) == 0
+        assert len(ends) == 9000 * len(embedder.token_ends(part))
+        assert (part * 9000)[: ends[-2]].endswith(" too") and part[: ends[0]] in ("Naïve", "Na")
 
     def test_fingerprint_is_stable_and_short(self, embedder):
         assert embedder.fingerprint == embedder.fingerprint
         assert 0 < len(embedder.fingerprint) < 60 and embedder.window > 16
 
 
-def test_other_weights_than_promised_are_refused(tmp_path):
+def test_other_weights_than_promised_or_none_are_refused(tmp_path):
     spec = copy_of_minilm(tmp_path / "model", sha256="0" * 64)
     with pytest.raises(ModelChanged, match="SHA-256 000000000000… expected, 53aa51172d14… in"):
         SentenceTransformerEmbedder(spec).embed_documents(["text"])
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    with pytest.raises(ModelMissing, match=r"no tokenizer\.json"):
+        SentenceTransformerEmbedder(spec).token_ends("text")
 
 
 @pytest.mark.slow
@@ -67,38 +69,45 @@ def test_a_wrong_dimension_is_an_error_not_a_mess(tmp_path):
         embedder.embed_documents(["text"])
 
 
-def test_weights_without_a_tokenizer(tmp_path):
-    spec = copy_of_minilm(tmp_path / "model")
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    with pytest.raises(ModelMissing, match="no tokenizer\\.json"):
-        SentenceTransformerEmbedder(spec).token_ends("text")
-
-
 def test_the_fingerprint_follows_weights_and_prefixes_not_names(tmp_path):
     known = minilm().fingerprint
     spec = copy_of_minilm(tmp_path / "model", sha256="", name="other")
-    assert SentenceTransformerEmbedder(spec, tmp_path).fingerprint != ""
-    unnamed = SentenceTransformerEmbedder(spec, tmp_path).fingerprint
-    assert unnamed == known
+    assert SentenceTransformerEmbedder(spec, tmp_path).fingerprint == known
     embedder = converted_copy_of_minilm(tmp_path / "prefixed", document_prefix="passage: ")
     assert embedder.fingerprint != known and embedder.window == 252
     assert not np.allclose(embedder.embed_documents(["lamp"]), embedder.embed_queries(["lamp"]), atol=0.01)
 
 
 def test_threads_share_one_model():
-    embedder = minilm()
-    expected = embedder.embed_documents(TEXTS)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(embedder.embed_documents(TEXTS))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4 and all(np.allclose(rows, expected, atol=1e-6) for rows in found)
+    expected = minilm().embed_documents(TEXTS)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(
+            np.allclose(rows, expected, atol=1e-6) for rows in threads.map(minilm().embed_documents, [TEXTS] * 8)
+        )
 
 
-def test_a_stop_is_heard_before_the_next_batch():
+def test_a_stop_is_heard_and_the_vector_of_a_question_is_there_already():
     stop = cancel.Cancel()
     stop.stop()
+    with question_memory.scope(question_memory.QuestionMemory()):
+        (first,) = minilm().embed_queries(["When is the lamp lit?"])
+        with cancel.scope(stop):
+            assert np.array_equal(minilm().embed_queries(["When is the lamp lit?"] * 2), [first, first])
     with cancel.scope(stop), pytest.raises(Stopped):
-        minilm().embed_documents(["text"])
+        minilm().embed_queries(["When is the lamp lit?"])
+
+
+@pytest.mark.parametrize("name", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_one_clear_line(name, tmp_path, monkeypatch, capsys):
+    found = encoders.device("auto")
+    if name == found:
+        pytest.skip("it is there")
+    (tmp_path / "note.md").write_text("The lamp is lit at dusk.")
+    monkeypatch.setenv("LOCAL_RAG_DEVICE", name)
+    assert run(["index", str(tmp_path / "note.md")]) == 2
+    *_, error, hint = capsys.readouterr().err.splitlines()
+    assert error == f"error: device: {name} is not there; PyTorch finds {found}"
+    assert hint == "hint: LOCAL_RAG_DEVICE=auto local-rag index"
+    monkeypatch.setenv("LOCAL_RAG_DEVICE", "auto")
+    run(["doctor"])
+    assert f"device: passages are embedded on {found}" in capsys.readouterr().out
