@@ -59,4 +59,3 @@ def kept(
     else:
         write(*parts)
     return 1 if any(item.kind not in keeping.LEFT for item in left) else 0
-

@@ -256,7 +256,9 @@ class Values(_Section):
     evaluator: Annotated[str, BeforeValidator(lambda name: name or "off")] = Field(  # YAML reads `off` as false
         "minilm", description="what reads passages, by its name in models.yaml; off: similarity and words decide"
     )
-    device: DeviceName = Field("auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them")
+    device: DeviceName = Field(
+        "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
+    )
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")

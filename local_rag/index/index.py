@@ -229,9 +229,8 @@ class Index:
 
     def stored(self, keys: Collection[str]) -> Stored:
         """What the index has now of passages that were retrieved before."""
-        named = self._store.read(reads.chunks_by_key, keys)
-        passages = {passage.id: passage for passage in self._store.read(reads.passages, list(named.values()))}
-        kept = {key: passages[chunk] for key, chunk in named.items()}
+        chunks = list(self._store.read(reads.chunks_by_key, keys).values())
+        kept = {passage.key: passage for passage in self._store.read(reads.passages, chunks)}
         return Stored(self.content(), frozenset(self._store.read(reads.paths)), kept)
 
     def passages(self, seed: int = 0) -> Iterator[Passage]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, run_in_executor
 from langsmith import tracing_context
 
 from local_rag.core.errors import UsageError
@@ -60,6 +60,12 @@ class IndexRetriever(BaseRetriever):
         wanted = narrowing_of(filter, self.narrowing)
         documents: list[Document] = self.index.search(query, self.k if k is None else k, within=wanted)
         return documents
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        synchronous = run_manager.get_sync()
+        return await run_in_executor(None, self._get_relevant_documents, query, run_manager=synchronous, **options)
 
 
 def retriever_of(

@@ -95,12 +95,13 @@ from urllib.parse import urlsplit
 from local_rag.text.urls import is_page
 
 KINDS = {
-    "mail": (".eml", ".mbox"),
+    "mail": (".eml", ".mbox", ".msg"),
     "html": (".html", ".htm", ".xhtml", ".mhtml", ".mht"),
     "markdown": (".md", ".markdown"),
-    "word": (".docx",),
+    "word": (".docx", ".odt", ".rtf"),
     "book": (".epub",),
-    "table": (".csv", ".tsv"),
+    "table": (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods"),
+    "slides": (".pptx", ".pptm", ".ppsx", ".potx", ".odp"),
 }
 """A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 

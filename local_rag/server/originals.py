@@ -15,7 +15,7 @@ from local_rag.core.reasons import reason_of
 from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import TEXTS
 from local_rag.index.store import reads
-from local_rag.index.sync.walk import file_state, looks_unchanged
+from local_rag.index.sync.file_state import file_state, looks_unchanged
 from local_rag.server.errors import ApiError, NotFound
 from local_rag.server.file_listings import GONE, FileListing
 from local_rag.text.encoding import decode

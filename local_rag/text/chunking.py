@@ -25,6 +25,8 @@ _WIDEST_AT_LEAST = 1600
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _LINE = re.compile(r"\n")
+_ROW = re.compile(r"^[^\n]* \| [^\n]*", re.MULTILINE)
+"""A row of a table, as `index/parse/tables.py` writes it."""
 _BLANK = re.compile(r"\s+")
 _RUN = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+|[^\w\s]|_")
 
@@ -38,12 +40,16 @@ class Chunk(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A span to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens."""
+    """A span to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens.
+
+    A `row` is cut only where it fits in no chunk.
+    """
 
     start: int
     end: int
     body: bool = True
     extra: int = 0
+    row: bool = False
 
 
 class _Section(NamedTuple):
@@ -143,7 +149,8 @@ class _Packer:
         """Take a unit; begin a new chunk if it does not fit, and take it in parts if it fits in none."""
         if unit.end <= unit.start:
             return
-        if self._closable and (self._used >= self._target or not self._fits(unit)):
+        whole = self._closable or (unit.row and self._tokens(unit) <= self._size)
+        if whole and (self._used >= self._target or not self._fits(unit)):
             self.close()
         if self._fits(unit):
             self._take(unit)
@@ -192,6 +199,16 @@ def _between(pattern: re.Pattern[str], text: str, span: Span) -> Iterator[Span]:
     yield stripped(text, start, span.end)
 
 
+def _by_rows(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
+    """Each row of a table, and what stands between two as it is."""
+    start = unit.start
+    for match in _ROW.finditer(text, unit.start, unit.end):
+        yield _Unit(*stripped(text, start, match.start()), unit.body)
+        yield _Unit(*stripped(text, *match.span()), unit.body, row=True)
+        start = match.end()
+    yield _Unit(*stripped(text, start, unit.end), unit.body)
+
+
 def _by_sentences(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]:
     """From one sentence to the next: `sentences` leaves rulers and the like out, chunks leave nothing out."""
     starts = [unit.start + span.start for span in sentences(text[unit.start : unit.end])]
@@ -223,6 +240,7 @@ def _by_force(text: str, unit: _Unit, tokens: int, size: int) -> Iterator[_Unit]
 
 
 _PARTS: tuple[Callable[[str, _Unit, int, int], Iterator[_Unit]], ...] = (
+    _by_rows,
     _by_sentences,
     partial(_by, _LINE),
     partial(_by, _BLANK),

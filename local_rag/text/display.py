@@ -133,7 +133,7 @@ def format_bytes(count: int) -> str:
         return f"{count} B"
     amount, unit = float(count), "B"
     for larger in ("kB", "MB", "GB"):
-        if amount >= 1000:
+        if amount >= 999.95:  # which is shown as 1000.0
             amount, unit = amount / 1000, larger
     return f"{amount:.1f} {unit}"
 

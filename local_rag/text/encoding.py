@@ -101,7 +101,8 @@ def _wide(head: bytes) -> str:
 def _refuse_binary(data: bytes) -> None:
     sample = data[:_SAMPLE]
     control = len(sample) - len(sample.translate(None, _CONTROL))
-    if data.startswith(_MAGIC) or control > max(2, 0.01 * len(sample)) or (0 in sample and _utf8(sample) is None):
+    most = 0 if data.startswith(_MAGIC) else max(2, 0.01 * len(sample))  # a text may begin "GIF89a is"
+    if control > most or (0 in sample and _utf8(sample) is None):
         raise FileSkipped("is binary, not text")
 
 

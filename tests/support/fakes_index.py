@@ -13,8 +13,10 @@ import numpy as np
 from local_rag.config.models import load_models
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
+from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.embed import weights
 from local_rag.index.embed.embedder import SentenceTransformerEmbedder
+from local_rag.index.index import Index
 
 TEXTS = ["The lamp is lit at dusk.", "Taxes rise.", "", "Größe, naïveté — 日本語", "word " * 400]
 
@@ -41,6 +43,26 @@ class HashingEmbedder:
 
     def token_ends(self, text):
         return [match.end() for match in re.finditer(r"\w+|[^\w\s]", text)]
+
+
+def indexed(path, texts, embedder=None, **options):
+    """An open index of texts, or documents, by their names; one that is there gets them, too."""
+    index = Index.open(path, embedder or HashingEmbedder(), **{"chunk_size": 40, "create": True} | options)
+    add(index, texts)
+    return index
+
+
+def add(index, texts, **options):
+    documents = {
+        name: text if isinstance(text, LoadedDocument) else LoadedDocument(text) for name, text in texts.items()
+    }
+    return index.sync_texts(list(documents.items()), **options)
+
+
+def markdown(text, title="", **about):
+    """A document of this text; its headings are the lines that begin with #."""
+    found = re.finditer(r"^(#+) (.+)$", text, re.MULTILINE)
+    return LoadedDocument(text, title, headings=tuple(Heading(m.start(), len(m[1]), m[2]) for m in found), **about)
 
 
 @cache

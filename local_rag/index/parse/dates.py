@@ -7,23 +7,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime
 
+from local_rag.index.names import MONTHS
+
 OLDEST_YEAR = 1000
 """A year before it is a number that means something else."""
 
 _LONGEST = 200
 """Characters of a date that are looked at."""
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MONTHS = {"sept": 9} | {
+    name: number for number, names in enumerate(MONTHS, 1) for full in names for name in (full, full[:3])
+}
+_MONTH = rf"(?P<name>{'|'.join(sorted(_MONTHS, reverse=True))})(?![^\W\d_])\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?(?!\d)",
-        r"^(?:D:)?(?P<year>\d{4})(?P<month>\d\d)(?:(?P<day>\d\d)(?:T?\d{6}.*)?)?$",
-        rf"(?<![a-z\d]){_DAY}[ .-]*(?:of )?{_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
-        rf"(?<![a-z]){_MONTH} *{_DAY},? +(?P<year>\d{{4}})(?!\d)",
-        rf"(?<![a-z]){_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
+        r"^(?:D:)?(?P<year>\d{4})(?P<month>\d\d)(?:(?P<day>\d\d)(?:T?(?:\d\d){1,3}(?!\d).*)?)?$",
+        rf"(?<![^\W_]){_DAY}[ .-]*(?:of )?{_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
+        rf"(?<![^\W\d_]){_MONTH} *{_DAY},? +(?P<year>\d{{4}})(?!\d)",
+        rf"(?<![^\W\d_]){_MONTH}[ ,-]*(?P<year>\d{{4}})(?!\d)",
         r"(?<!\d)(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})(?!\d)",
         r"(?<!\d)(?P<first>\d{1,2})/(?P<second>\d{1,2})/(?P<year>\d{4})(?!\d)",
         r"(?<!\d)(?:D:)?(?P<year>[12]\d{3})(?!\d)",
@@ -56,7 +60,7 @@ def _of(match: re.Match[str]) -> str:
     groups = match.groupdict()
     year, month, day = (groups.get(name) or "" for name in ("year", "month", "day"))
     if name := groups.get("name"):
-        month = str(_MONTHS.index(name.lower()) + 1)
+        month = str(_MONTHS[name.lower()])
     if first := groups.get("first"):
         day, month = _day_and_month(first, groups["second"])
     return _written(year, month, day)

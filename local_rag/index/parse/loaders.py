@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
+from functools import cache
+from importlib import import_module, metadata
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
+import local_rag
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import FileSkipped, UsageError
-from local_rag.core.reasons import reason_of
-from local_rag.index.names import name_date
-from local_rag.index.parse.archive import load_docx, load_epub
+from local_rag.index.parse.calendar import load_ics, load_subtitles
 from local_rag.index.parse.dates import iso_date
-from local_rag.index.parse.mail import load_eml, load_mbox
-from local_rag.index.parse.parsed_file import ParsedFile, checked, clean
+from local_rag.index.parse.html import load_html, load_mhtml
+from local_rag.index.parse.mail import load_eml, load_mbox, load_msg
+from local_rag.index.parse.odf import load_odp, load_odt, load_rtf
+from local_rag.index.parse.office import load_docx, load_epub
+from local_rag.index.parse.parsed_file import ParsedFile, Piece, clean
 from local_rag.index.parse.pdf import load_pdf
 from local_rag.index.parse.properties import LONG_AUTHOR, LONG_SUBJECT, LONG_TITLE, one_line
 from local_rag.index.parse.prose import load_code, load_markdown, load_rst, load_text
-from local_rag.index.parse.records import load_csv, load_json, load_jsonl, load_notebook
-from local_rag.index.parse.saved_page import load_html, load_mhtml
-from local_rag.index.parse.version import parser_version as parser_version
+from local_rag.index.parse.records import load_json, load_jsonl, load_notebook
+from local_rag.index.parse.sheets import load_csv, load_sheets
+from local_rag.index.parse.slides import load_pptx
+from local_rag.index.parse.zips import load_zip
+from local_rag.text import encoding
 from local_rag.text.encoding import decode
 
-Loader = Callable[[Path], ParsedFile]
+Loader = Callable[[Path], ParsedFile | Iterator[Piece]]
+"""Reads a file; one that holds other files comes in pieces, which `parts` puts together."""
+
+LIBRARIES = tuple(
+    """charset-normalizer cryptography icalendar lxml mammoth pypdf pypdfium2 python-calamine python-oxmsg python-pptx
+    striprtf trafilatura""".split()
+)
+"""What the loaders read with."""
 
 CODE = frozenset(
     """.py .pyi .pyx .js .mjs .cjs .jsx .ts .tsx .vue .svelte .java .kt .kts .scala .groovy .clj .c .h .cc .cpp .cxx
     .hpp .hh .cs .fs .vb .go .rs .swift .m .mm .rb .php .pl .pm .lua .r .jl .dart .ex .exs .erl .hrl .hs .ml
     .mli .elm .nim .zig .d .pas .f .f90 .f95 .for .asm .s .sql .sh .bash .zsh .fish .ps1 .bat .cmd .awk .tcl
     .vim .el .lisp .scm .tex .bib .css .scss .sass .less .graphql .proto .thrift .toml .yaml .yml .ini .cfg
-    .conf .properties .xml .xsd .xsl .gradle .cmake .mk .tf .hcl .nix .dockerfile .diff .patch .log .srt .vtt""".split()
+    .conf .properties .xml .xsd .xsl .gradle .cmake .mk .tf .hcl .nix .dockerfile .diff .patch .log""".split()
 )
 """Suffixes of source code, configuration and other texts that are read as they are."""
 
@@ -46,10 +62,49 @@ NAMES = frozenset(
 )
 """Well-known names without a suffix of their own, in lower case; read as text."""
 
+CONVERTED = MappingProxyType(
+    {
+        ".doc": "soffice --headless --convert-to docx",
+        ".ppt": "soffice --headless --convert-to pptx",
+        ".pages": "soffice --headless --convert-to docx",
+        ".numbers": "soffice --headless --convert-to xlsx",
+        ".key": "soffice --headless --convert-to pptx",
+        ".pst": "readpst -o .",
+    }
+)
+"""Suffixes of files that no loader reads, and the command that converts them, without the name of the file."""
+
+
+SHOWN = (
+    ".md .txt .rst .html .mhtml .pdf .docx .odt .rtf .epub .xlsx .ods .csv .pptx .odp .eml .mbox .msg .zip .ics .json"
+    " .jsonl and source code"
+)
+
+
+def load_unknown(path: Path) -> ParsedFile:
+    """A file that no loader is for, if it is text."""
+    try:
+        with path.open("rb") as file:
+            decode(file.read(65536))
+    except FileSkipped as skipped:
+        if "binary" not in str(skipped):
+            raise
+        command = CONVERTED.get(path.suffix.lower())
+        hint = f"convert it: {command} {shlex.quote(path.name)}" if command else ""
+        raise FileSkipped(no_loader(path) + ("" if command else f"; it reads {SHOWN}"), hint=hint) from skipped
+    return load_text(path)
+
+
+def no_loader(path: Path) -> str:
+    """The reason why a file without a loader is not read."""
+    return f"no loader for {path.suffix.lower()} files" if path.suffix else "no loader for this kind of file"
+
+
 LOADERS: Mapping[str, Loader] = MappingProxyType(
     {
         **dict.fromkeys(CODE, load_code),
         **dict.fromkeys(TEXTS, load_text),
+        **dict.fromkeys(CONVERTED, load_unknown),
         ".md": load_markdown,
         ".markdown": load_markdown,
         ".rst": load_rst,
@@ -63,6 +118,22 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
         ".epub": load_epub,
         ".eml": load_eml,
         ".mbox": load_mbox,
+        ".msg": load_msg,
+        ".zip": load_zip,
+        ".xlsx": load_sheets,
+        ".xlsm": load_sheets,
+        ".xls": load_sheets,
+        ".ods": load_sheets,
+        ".pptx": load_pptx,
+        ".pptm": load_pptx,
+        ".ppsx": load_pptx,
+        ".potx": load_pptx,
+        ".odt": load_odt,
+        ".odp": load_odp,
+        ".rtf": load_rtf,
+        ".ics": load_ics,
+        ".srt": load_subtitles,
+        ".vtt": load_subtitles,
         ".csv": load_csv,
         ".tsv": load_csv,
         ".json": load_json,
@@ -71,8 +142,6 @@ LOADERS: Mapping[str, Loader] = MappingProxyType(
         ".ndjson": load_jsonl,
     }
 )
-
-SHOWN = ".md .txt .rst .html .mhtml .pdf .docx .epub .eml .mbox .csv .tsv .json .jsonl and source code"
 
 
 def loader(path: Path) -> Loader | None:
@@ -103,7 +172,7 @@ def load_by_name(name: str, path: Path) -> ParsedFile:
     """The documents of a file by somebody's own loader, made safe to store; headings stay where no text changed."""
     module, _, function = name.partition(":")
     file: ParsedFile = attrgetter(function)(import_module(module))(path)
-    return checked(replace(file, documents=tuple(map(_cleaned, file.documents))))
+    return replace(file, documents=tuple(map(_cleaned, file.documents)))
 
 
 def _cleaned(document: LoadedDocument) -> LoadedDocument:
@@ -119,34 +188,17 @@ def _cleaned(document: LoadedDocument) -> LoadedDocument:
     )
 
 
-def load(path: Path, password: str = "") -> ParsedFile:
-    """The documents of a file. One without a known suffix is read as text if it is text; a password is for PDF.
+@cache
+def parser_version() -> str:
+    """Which parser this is: what it could not read yesterday it cannot read today, unless it is another one.
 
-    Documents that say no date of their own have that of the file's name.
-    Raises FileSkipped with the reason when nothing can be read of it.
+    16 hex digits of the loaders' sources and the versions of their libraries and of Python: a number that somebody
+    must remember to raise is forgotten, and a change that reads no more than before costs one more attempt.
     """
-    load_it = loader(path)
-    try:
-        if load_it is load_pdf:
-            return _dated(checked(load_pdf(path, password)), path)
-        return _dated(checked(load_it(path) if load_it else _unknown(path)), path)
-    except OSError as error:
-        raise FileSkipped(f"cannot be opened ({reason_of(error)})") from error
-
-
-def _dated(file: ParsedFile, path: Path) -> ParsedFile:
-    date = iso_date(name_date(path.name))
-    dated = (document if document.date or not date else replace(document, date=date) for document in file.documents)
-    return replace(file, documents=tuple(dated))
-
-
-def _unknown(path: Path) -> ParsedFile:
-    try:
-        with path.open("rb") as file:
-            decode(file.read(65536))
-    except FileSkipped as skipped:
-        if "binary" not in str(skipped):
-            raise
-        kind = f"{path.suffix.lower()} files" if path.suffix else "this kind of file"
-        raise FileSkipped(f"no loader for {kind}; it reads {SHOWN}") from skipped
-    return load_text(path)
+    digest = hashlib.sha256(f"{local_rag.__version__} {sys.version}".encode())
+    for source in (*sorted(Path(__file__).parent.glob("*.py")), Path(encoding.__file__)):
+        digest.update(source.read_bytes() if source.exists() else b"")
+    for library in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):  # its installation makes another parser
+            digest.update(f"{library} {metadata.version(library)} ".encode())
+    return digest.hexdigest()[:16]

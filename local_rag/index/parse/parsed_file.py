@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import IO
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import FileSkipped
@@ -12,6 +13,9 @@ from local_rag.text.display import printable, shorten
 
 MAX_CHARACTERS = 50_000_000
 """Of one file. The largest book of Project Gutenberg has 6 million; what is above this is a dump, not a document."""
+
+MAX_BYTES = 500_000_000
+"""Of one file, and of all that lies inside of a zip file."""
 
 LONG = 10_000
 """Characters of a title that are looked at."""
@@ -52,6 +56,18 @@ class Properties:
 UNKNOWN = Properties()
 
 
+@dataclass(frozen=True)
+class Inside:
+    """A file inside of a file, such as an attachment, that is still to be read; `open` may raise what reading may."""
+
+    name: str
+    open: Callable[[], IO[bytes]]
+
+
+Piece = LoadedDocument | Inside
+"""What a mail, a mailbox or a zip file is made of."""
+
+
 def clean(text: str) -> str:
     """Text as it is stored: every line ends with a line feed, nothing invisible, no control character, no surrogate."""
     return printable(_INVISIBLE.sub("", _LINE_ENDS.sub("\n", _SURROGATE.sub("\ufffd", text))))
@@ -73,6 +89,18 @@ def document(
     title = properties.title or shorten(clean(title[:LONG]), 200)
     author, date, subject = properties.author, properties.date, properties.subject
     return LoadedDocument(text, title, page, titled, author=author, date=date, subject=subject)
+
+
+def joined(blocks: Iterable[tuple[int, str, str]], between: str = "\n\n") -> tuple[str, list[Heading]]:
+    """Blocks (level, heading, text) as one clean text, and the headings at which they start; level 0 is without one."""
+    parts, headings, length = list[str](), list[Heading](), 0
+    for level, heading, block in blocks:
+        if text := clean(block).strip():
+            if level:
+                headings.append(Heading(length, level, " ".join(heading.split())))
+            parts.append(text)
+            length += len(text) + len(between)
+    return between.join(parts), headings
 
 
 def checked(file: ParsedFile) -> ParsedFile:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import base64
 import errno
 import json
-import os
 import queue
 import re
 import shlex
@@ -18,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import IO, Any
 
@@ -26,14 +25,12 @@ from pydantic import TypeAdapter
 from local_rag.core import cancel, child_process
 from local_rag.core.errors import FileSkipped
 from local_rag.core.reasons import reason_of
-from local_rag.index.parse.parsed_file import ParsedFile
+from local_rag.index.parse.parsed_file import MAX_BYTES, ParsedFile
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote
 from local_rag.text.display import format_bytes
 
 SECONDS = 60.0
-"""Per file. The slowest of 497 real documents took under 3 s on two cores."""
-
-MAX_BYTES = 500_000_000
+"""Per part of a file. The slowest of 497 real documents took under 3 s on two cores."""
 
 _PARSED = TypeAdapter(ParsedFile)
 
@@ -42,15 +39,12 @@ _POLL = 0.05
 
 
 class Parser:
-    """A warm worker process, started by the first file. For one thread at a time; close it, or use it in `with`.
-
-    Starting a worker takes a fifth of a second of a processor, so the worker of a closed parser waits for the next one.
-    """
+    """A worker process, started by the first file. For one thread and one file at a time; close it, or use `with`."""
 
     def __init__(self, seconds: float = SECONDS, loaders: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`seconds` is the wall clock that one file may take; `loaders` as `loaders.names_of` gives them."""
+        """`seconds` is the wall clock that one part may take; `loaders` as `loaders.names_of` gives them."""
         self.seconds = seconds
-        self._loaders = loaders
+        self._loaders = dict(loaders)
         self._worker: _Worker | None = None
         self._stopped = threading.Event()
 
@@ -61,15 +55,10 @@ class Parser:
         self.close()
 
     def close(self) -> None:
-        """Let go of the worker, if there is one: it ends by itself when nothing is to be parsed for a while.
-
-        One that imported somebody's loaders or was given a password ends at once.
-        """
+        """End the worker, if there is one; another file starts another."""
         worker, self._worker = self._worker, None
-        if worker and (self._loaders or self._stopped.is_set()):
+        if worker:
             worker.end()
-        elif worker:
-            _keep(worker)
 
     def stop(self) -> None:
         """From another thread: whatever is being parsed is skipped at once, and so is all that would come after it."""
@@ -83,64 +72,49 @@ class Parser:
         """The id of the worker process; None before the first file."""
         return self._worker.process.pid if self._worker else None
 
-    def parse(self, path: Path, password: str = "") -> Iterator[ParsedFile]:
-        """The documents of a file. Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
+    def parse(self, path: Path) -> Iterator[ParsedFile]:
+        """The parts of a file: most files have one, a mailbox has many. The time limit holds for each part.
 
-        A worker that fails on memory or crashes after other files gets no say: a fresh one tries the file again.
+        Raises FileSkipped with the reason: unreadable, too slow, too large, a crash.
         """
-        own = self._loaders.get(path.suffix.lower())
-        reply = self._reply(path.absolute(), {"password": password} | ({"loader": own} if own else {}))
-        yield _PARSED.validate_python(_unless_skipped(reply))
-
-    def is_locked(self, path: Path, password: str = "") -> bool:
-        """Whether a PDF needs a password, and another one than this. Raises FileSkipped where it cannot be opened."""
-        reply = self._reply(path.absolute(), {"locked": True, "password": password})
-        return bool(reply.get("locked", False))
+        part = 0
+        while (reply := self._ask(path, loaders=self._loaders, part=part))["documents"] is not None:
+            yield _PARSED.validate_python(reply)
+            part += 1
 
     def picture(self, path: Path, page: int) -> PagePicture:
         """A page of a PDF as a picture, counted from 1. Raises FileSkipped as `parse` does, and for no such page."""
-        reply = _unless_skipped(self._reply(path.absolute(), {"page": page}))
+        reply = self._ask(path, page=page)
         return PagePicture(**reply | {"png": base64.b64decode(reply["png"])})
 
     def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
         """Where code points [start, end) of the stored text of a page stand on it. Raises as `picture` does."""
-        more = {"page": page, "text": text, "start": start, "end": end}
-        reply = _unless_skipped(self._reply(path.absolute(), more))
+        reply = self._ask(path, page=page, text=text, start=start, end=end)
         return PlacedQuote(**reply | {"rectangles": tuple(map(tuple, reply["rectangles"]))})
 
-    def _reply(self, path: Path, more: Mapping[str, Any]) -> dict[str, Any]:
-        _refuse(path)
-        try:
-            return self._ask({"path": str(path), "seconds": self.seconds, **more})
-        except BaseException:
-            self._end()  # a reply that comes later would be taken for the next file's
-            raise
-
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, path: Path, **more: Any) -> dict[str, Any]:
+        """The reply of the worker. One that fails after other files gets no say: a fresh one tries the file again."""
+        if not more.get("part"):
+            _refuse(path)
+        request = {"path": str(path.absolute()), "seconds": self.seconds, **more}
         while not self._stopped.is_set():
-            worker = self._worker = self._worker or _waiting() or _Worker()
+            again = self._worker is not None and not more.get("part")
+            worker = self._worker = self._worker or _Worker()
             if self._stopped.is_set():  # while the worker was starting
                 worker.process.kill()
-            others = worker.replies
-            reply = worker.ask(request, self.seconds)
-            if not reply.get("exhausted"):
-                return reply
-            self._end()
-            if reply.get("late") or not others:
-                return reply
-        return {"skipped": "was not read any more", "hint": "", "passing": True}
-
-    def _end(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker:
-            worker.end()
-
-
-def _unless_skipped(reply: dict[str, Any]) -> dict[str, Any]:
-    if "skipped" in reply:
-        passing, lasting = reply.get("passing", False), reply.get("late", False)
-        raise FileSkipped(reply["skipped"], hint=reply["hint"], passing=passing, lasting=lasting)
-    return reply
+            try:
+                reply = worker.ask(request, self.seconds)
+            except BaseException:
+                self.close()  # a reply that comes later would be taken for the next file's
+                raise
+            if reply.pop("exhausted", False):
+                self.close()
+                if again and not reply.get("lasting"):
+                    continue
+            if "skipped" in reply:
+                raise FileSkipped(reply.pop("skipped"), **reply)
+            return reply
+        raise FileSkipped("was not read any more", passing=True)
 
 
 def _refuse(path: Path) -> None:
@@ -157,30 +131,27 @@ def _refuse(path: Path) -> None:
 
 
 def refuse_large(path: Path, size: int) -> None:
-    """Raises FileSkipped for a file that is not even looked into: reading it would take long to no avail."""
-    if size > MAX_BYTES:
-        raise FileSkipped(f"is {format_bytes(size)} large, up to {format_bytes(MAX_BYTES)} are read", too_large(path))
-
-
-def too_large(path: Path) -> str:
-    """What to do about a file that is above a limit."""
-    pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
-    return f"split it, or leave it out with --exclude {shlex.quote(pattern)}"
+    """Raises FileSkipped for a file that is not even looked into; a mailbox is read in parts, whatever its size."""
+    if size > MAX_BYTES and path.suffix.lower() != ".mbox":
+        pattern = re.sub(r"([\\*?\[\]!#])", r"\\\1", path.name)
+        raise FileSkipped(
+            f"is {format_bytes(size)} large, up to {format_bytes(MAX_BYTES)} are read",
+            hint=f"split it, or leave it out with --exclude {shlex.quote(pattern)}",
+        )
 
 
 class _Worker:
-    """One worker process and the thread that reads its replies. `replies` counts them."""
+    """One worker process, the thread that reads its replies, and the folder for its temporary files."""
 
     def __init__(self) -> None:
-        self.replies, self.has_secret = 0, False
-        self.started_as = _circumstances()
+        self._folder = TemporaryDirectory(prefix="local-rag-", ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             child_process.command("local_rag.index.parse.worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             creationflags=child_process.NO_WINDOW,
-            env=child_process.environment(),
+            env=child_process.environment() | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._folder.name),
         )
         self._replies: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=_receive, args=(self.process.stdout, self._replies), daemon=True).start()
@@ -191,77 +162,33 @@ class _Worker:
         Raises Stopped.
         """
         assert self.process.stdin
-        self.has_secret |= bool(request.get("password"))
-        try:
+        with suppress(OSError):  # it has ended: so do its replies
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
-        except OSError:
-            return self._crashed()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             cancel.check()
-            try:
+            with suppress(queue.Empty):
                 line = self._replies.get(timeout=_POLL)
-            except queue.Empty:
-                continue
-            if not line.endswith(b"\n"):
-                return self._crashed()
-            reply: dict[str, Any] = json.loads(line)
-            self.replies += 1
-            return reply
+                reply: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else self._crashed()
+                return reply
         late = f"took longer than {seconds:g} s to read"
-        return {"skipped": late, "hint": "", "passing": True, "exhausted": True, "late": True}
-
-    def may_wait(self) -> bool:
-        """Whether another parser of this process can go on with it."""
-        return not self.has_secret and self.process.poll() is None and self.started_as == _circumstances()
+        return {"skipped": late, "passing": True, "lasting": True, "exhausted": True}
 
     def end(self) -> None:
-        process = self.process
-        process.kill()
-        process.wait()
-        if process.stdin:
-            with suppress(OSError):  # half a request was still to be written
-                process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        with suppress(OSError):  # half a request was still to be written
+            if self.process.stdin:
+                self.process.stdin.close()
+        self._folder.cleanup()
 
     def _crashed(self) -> dict[str, Any]:
         code = self.process.wait()
-        how = f"signal {-code}, {_signal_name(-code)}" if code < 0 else f"exit code {code}"
-        return {"skipped": f"the parser crashed ({how})", "hint": "", "passing": True, "exhausted": True}
-
-
-_WAITING: list[_Worker] = []
-"""At most one worker without a parser."""
-
-
-def _keep(worker: _Worker) -> None:
-    if _WAITING or not worker.may_wait():
-        worker.end()
-    else:
-        _WAITING.append(worker)
-
-
-def _waiting() -> _Worker | None:
-    try:
-        worker = _WAITING.pop()
-    except IndexError:
-        return None
-    if worker.may_wait():
-        return worker
-    if worker.started_as[0] == os.getpid():  # else it is the worker of the process that this one was forked from
-        worker.end()
-    return None
-
-
-def _circumstances() -> tuple[int, str, str]:
-    """What a worker has from the process that starts it: which one, the path of its imports, the time zone."""
-    return os.getpid(), child_process.environment()["PYTHONPATH"], os.environ.get("TZ", "")
-
-
-@atexit.register
-def _end_waiting() -> None:
-    while worker := _waiting():
-        worker.end()
+        how = f"exit code {code}"
+        with suppress(ValueError):
+            how = f"signal {-code}, {signal.Signals(-code).name}" if code < 0 else how
+        return {"skipped": f"the parser crashed ({how})", "passing": True, "exhausted": True}
 
 
 def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:
@@ -270,10 +197,3 @@ def _receive(replies: IO[bytes], lines: queue.Queue[bytes]) -> None:
         for line in replies:
             lines.put(line)
     lines.put(b"")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

@@ -6,15 +6,13 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.page_heading import page_headings
 from local_rag.index.parse.parsed_file import MAX_CHARACTERS, ParsedFile, Properties, clean, document
-from local_rag.index.parse.pdf_title import largest_line
+from local_rag.index.parse.pdf_headings import largest_line, page_headings
 from local_rag.index.parse.properties import stated
 from local_rag.text.display import plural
 
@@ -39,12 +37,12 @@ class Page:
     failed: bool = False
 
 
-def load_pdf(path: Path, password: str = "") -> ParsedFile:
+def load_pdf(path: Path) -> ParsedFile:
     """The pages that have text, numbered from 1; the others are named in the warnings.
 
-    Raises FileSkipped for another password than this one, for damage, and when no page has a text layer.
+    Raises FileSkipped for a password, for damage, and when no page has a text layer.
     """
-    properties, pages = _read(path, password)
+    properties, pages = _read(path)
     if not pages:
         raise FileSkipped("is damaged (no pages in it)")
     known = _vocabulary(page.text for page in pages)
@@ -67,20 +65,6 @@ def load_pdf(path: Path, password: str = "") -> ParsedFile:
     return ParsedFile(tuple(documents), tuple(warnings))
 
 
-def is_locked(path: Path, password: str = "") -> bool:
-    """Whether the file needs a password, and another one than this. Damage is told when it is read."""
-    import pypdfium2
-
-    with suppress(pypdfium2.PdfiumError):
-        pypdfium2.PdfDocument(path, password=password or None).close()
-        return False
-    try:
-        _read_by_pypdf(path, password)
-    except FileSkipped as skipped:
-        return skipped.locked
-    return False
-
-
 def _nothing(pages: int, failed: int, blank: int) -> str:
     if not blank:
         return "is empty"
@@ -99,13 +83,13 @@ def ranges(numbers: list[int]) -> str:
     return f"page{'s' if len(numbers) > 1 else ''} {', '.join(runs)}"
 
 
-def _read(path: Path, password: str) -> tuple[Properties, list[Page]]:
+def _read(path: Path) -> tuple[Properties, list[Page]]:
     import pypdfium2
 
     try:
-        file = pypdfium2.PdfDocument(path, password=password or None)
+        file = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError:
-        return _read_by_pypdf(path, password)
+        return _read_by_pypdf(path)
     try:
         properties = _properties(file.get_metadata_dict())
         if not properties.title:
@@ -114,7 +98,7 @@ def _read(path: Path, password: str) -> tuple[Properties, list[Page]]:
     finally:
         file.close()
     if pages and all(page.failed for page in pages):
-        return _read_by_pypdf(path, password)
+        return _read_by_pypdf(path)
     return properties, pages
 
 
@@ -139,16 +123,15 @@ def _pdfium_page(file: Any, number: int) -> Page:
         return Page("", failed=True)
 
 
-def _read_by_pypdf(path: Path, password: str) -> tuple[Properties, list[Page]]:
+def _read_by_pypdf(path: Path) -> tuple[Properties, list[Page]]:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
     try:
         reader = PdfReader(path, strict=False)
-        if reader.is_encrypted and not reader.decrypt(password):
-            raise FileSkipped(
-                "is encrypted with a password", hint="local-rag index --passwords asks for it"
-            )
+        if reader.is_encrypted and not reader.decrypt(""):
+            hint = "take the password off: qpdf --decrypt --password=PASSWORD IN.pdf OUT.pdf"
+            raise FileSkipped("is encrypted with a password", hint=hint)
         properties = _properties({name.lstrip("/"): str(value) for name, value in (reader.metadata or {}).items()})
         pages = _limited(_pypdf_page(reader, number) for number in range(len(reader.pages)))
     except FileSkipped:

@@ -56,9 +56,9 @@ class PlacedQuote:
     pages: int
 
 
-def picture(path: Path, number: int, password: str = "") -> PagePicture:
+def picture(path: Path, number: int) -> PagePicture:
     """Draw a page, counted from 1. Raises FileSkipped for a file or a page that pdfium cannot open."""
-    with _page(path, number, password) as (file, page):
+    with _page(path, number) as (file, page):
         with suppress(Exception):  # a form that is broken is drawn without its fields
             file.init_forms()
             page = file[number - 1]
@@ -67,23 +67,23 @@ def picture(path: Path, number: int, password: str = "") -> PagePicture:
         return PagePicture(_png(bitmap, width, height), width, height, len(file))
 
 
-def placed(path: Path, number: int, text: str, start: int, end: int, password: str = "") -> PlacedQuote:
+def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQuote:
     """Where code points [start, end) of a page's stored text stand on it; letters and digits alone are compared.
 
     Raises FileSkipped for a file or a page that pdfium cannot open.
     """
-    with _page(path, number, password) as (file, page):
+    with _page(path, number) as (file, page):
         spot = _characters(page, text, start, end)
         rectangles = _rectangles(page, *spot) if spot else ()
         return PlacedQuote(tuple(rectangles), *_size(page), len(file))
 
 
 @contextmanager
-def _page(path: Path, number: int, password: str) -> Iterator[tuple[PdfDocument, PdfPage]]:
+def _page(path: Path, number: int) -> Iterator[tuple[PdfDocument, PdfPage]]:
     import pypdfium2
 
     try:
-        file = pypdfium2.PdfDocument(path, password=password or None)
+        file = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         raise FileSkipped("cannot be drawn: it is damaged, or encrypted with a password") from error
     try:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, chain, zip_longest
 from pathlib import Path
 
 from local_rag.core.documents import Heading
 from local_rag.index.parse.front_matter import fields, front_matter
 from local_rag.index.parse.parsed_file import ParsedFile, clean, document
+from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
 
 LONG = 300
@@ -23,6 +27,8 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])[ \t]|[ \t]*$| {4}|\t| {0,3}#{1,6} |[ \t]*\|")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*[#.:][^{}]*\}[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+")
+_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_PIPE = re.compile(r"(?<!\\)\|")
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
 _MARKS = " \t*=#"
 _NO_TITLE = re.compile(r"(dear|hi|hello|hey|to whom|from|to|sent|date|re|copyright|this file|page)\b", re.IGNORECASE)
@@ -63,31 +69,63 @@ def _first_line(text: str) -> str:
 
 
 def load_markdown(path: Path) -> ParsedFile:
-    """Markdown as it is written; headings of both styles (https://spec.commonmark.org/0.31.2/#atx-headings)."""
+    """Markdown as it is written, but that the rows of its tables carry their headers; headings of both styles
+    (https://spec.commonmark.org/0.31.2/#atx-headings).
+    """
     text = read(path)
     properties, begin = front_matter(text)
-    headings = list(_markdown_headings(text, begin))
+    headings, tables = list(markdown_headings(text, begin)), list(_tables(text))
     outermost = min(headings, key=lambda h: (h.level, h.start), default=None)
+    ends = [0, *(end for _, end, _ in tables)]
+    grown = list(accumulate((len(rows) - (end - start) for start, end, rows in tables), initial=0))
+    kept = (text[end:start] for end, start in zip(ends, [*(start for start, _, _ in tables), len(text)], strict=True))
+    text = "".join(chain.from_iterable(zip_longest(kept, (rows for _, _, rows in tables), fillvalue="")))
+    headings = [replace(heading, start=heading.start + grown[bisect(ends, heading.start) - 1]) for heading in headings]
     title = outermost.text if outermost else ""
     return ParsedFile((document(text, title, headings=headings, properties=properties),))
 
 
-def _lines(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+def _tables(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each table starts and ends, and its rows behind their headers
+    (https://github.github.com/gfm/#tables-extension-).
+    """
+    fence, start, table = "", 0, list[str]()
+    above, above_start = "", 0
+    for at, line in [*_lines(text, longest=None), (len(text), "")]:
+        fence = _fence(fence, line)
+        if table and (fence or "|" not in line):
+            cells = ([cell.replace("\\|", "|") for cell in _PIPE.split(row.strip().strip("|"))] for row in table)
+            yield start, at - 1, "\n".join(rows(cells, headed=True))
+            table = []
+        elif table:
+            table.append(line)
+        elif not fence and "|" in above and "|" in line and _RULE.fullmatch(line):
+            start, table = above_start, [above]
+        above, above_start = line, at
+
+
+def _lines(text: str, start: int = 0, longest: int | None = LONG_LINE) -> Iterator[tuple[int, str]]:
     """Lines, cut where they are too long for a heading, with the code point they start at."""
     for line in text[start:].split("\n"):
-        yield start, line[:LONG_LINE]
+        yield start, line[:longest]
         start += len(line) + 1
 
 
-def _markdown_headings(text: str, begin: int) -> Iterator[Heading]:
+def _fence(fence: str, line: str) -> str:
+    """The fence that a line stands in, or opens; empty outside of code."""
+    opened = _FENCE.match(line)
+    if not fence:
+        return opened.group(1) if opened else ""
+    closed = opened and opened.group(1).startswith(fence) and not line.strip("`~ \t")
+    return "" if closed else fence
+
+
+def markdown_headings(text: str, begin: int) -> Iterator[Heading]:
     fence, before, before_start = "", "", 0
     for start, line in _lines(text, begin):
-        opened = _FENCE.match(line)
-        if fence:
-            fence = "" if opened and opened.group(1).startswith(fence) and not line.strip("`~ \t") else fence
+        inside, fence = fence, _fence(fence, line)
+        if inside or fence:
             before = ""
-        elif opened:
-            fence, before = opened.group(1), ""
         elif (heading := _ATX.match(line)) and (words := _unclosed(line[heading.end() :])):
             yield Heading(start, len(heading.group(1)), _plain(words))
             before = ""

@@ -1,75 +1,21 @@
-"""Tables and JSON as text that can be quoted: one record is one paragraph of "name: value" pairs."""
+"""JSON as text that can be quoted, one record a paragraph of "name: value" pairs, and notebooks."""
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from local_rag.index.parse.parsed_file import MAX_CHARACTERS, UNKNOWN, ParsedFile, Properties, clean, document
-from local_rag.index.parse.properties import MANY, from_mapping
-from local_rag.index.parse.prose import read
-from local_rag.text.encoding import decode
-
-_DELIMITERS = ",;\t|"
+from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, clean, document
+from local_rag.index.parse.properties import from_mapping
+from local_rag.index.parse.prose import markdown_headings, read
 
 _LONG_NAME = 200
 """Characters of a name that stands before each value of JSON; of a longer one, the innermost parts.
 
 A long key above many values would make a text many times as large as the file."""
-
-
-def load_csv(path: Path) -> ParsedFile:
-    """A table, one row a paragraph "header: value; header: value"; without a header only the values.
-
-    The header is the first row with as many cells as is usual, if each is filled, unlike the others and no number.
-    """
-    text = clean(decode(path.read_bytes()))
-    csv.field_size_limit(MAX_CHARACTERS)
-    try:
-        rows = [row for row in _rows(text, path.suffix.lower()) if any(row)]
-    except csv.Error:
-        return ParsedFile((document(text),))
-    above, head, rows = _headed(rows)
-    lines = itertools.chain((_row([], row) for row in above), (_row(head, row) for row in rows))
-    return ParsedFile((document("\n\n".join(line for line in lines if line)),))
-
-
-def _rows(text: str, suffix: str) -> Iterator[list[str]]:
-    """Cells without the white space at their ends, each on one line."""
-    first = next((line for line in text.split("\n") if line.strip()), "")[:100_000]
-    delimiter = "\t" if suffix == ".tsv" else max(_DELIMITERS, key=first.count)
-    for row in csv.reader(io.StringIO(text), delimiter=delimiter):
-        yield [" ".join(cell.split()) for cell in row]
-
-
-def _headed(rows: list[list[str]]) -> tuple[list[list[str]], list[str], list[list[str]]]:
-    """Rows above the header (a title, mostly), the header or nothing, the rows below it."""
-    filled = [sum(map(bool, row)) for row in rows[:10]]
-    usual = max(filled, key=filled.count, default=0)
-    for number, row in enumerate(rows[:10]):
-        if filled[number] >= usual:
-            return (
-                (rows[:number], row, rows[number + 1 :]) if _is_header(row) and rows[number + 1 :] else ([], [], rows)
-            )
-    return [], [], rows
-
-
-def _is_header(row: list[str]) -> bool:
-    return all(row) and len(set(row)) == len(row) and not any(_is_number(cell) or len(cell) > 100 for cell in row)
-
-
-def _is_number(cell: str) -> bool:
-    return cell.strip("+-$€£%() ").replace(",", "").replace(".", "").isdigit()
-
-
-def _row(head: list[str], row: list[str]) -> str:
-    pairs = zip(itertools.chain(head, itertools.repeat("")), row, strict=False)  # short rows below a wide head are many
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
 
 
 def load_json(path: Path) -> ParsedFile:
@@ -83,28 +29,29 @@ def load_json(path: Path) -> ParsedFile:
 
 
 def load_notebook(path: Path) -> ParsedFile:
-    """A Jupyter notebook, stored as the JSON that it is; its first heading is the title where it names none
-    (https://nbformat.readthedocs.io/en/latest/format_description.html).
+    """A Jupyter notebook as Markdown: its cells, code between fences, with the texts that they put out
+    (https://nbformat.readthedocs.io/en/latest/format_description.html). What is no notebook is the text it is.
     """
     text = read(path)
     try:
         notebook = json.loads(text)
-    except (ValueError, RecursionError):
+        text = clean("\n\n".join(block for cell in notebook["cells"] for block in _cell(cell))) or text
+        properties = _properties(notebook.get("metadata"))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return ParsedFile((document(text),))
-    notebook = notebook if isinstance(notebook, dict) else {}
-    cells = notebook.get("cells")
-    heading = next(filter(None, map(_first_heading, cells if isinstance(cells, list) else [])), "")
-    return ParsedFile((document(text, heading, properties=_properties(notebook.get("metadata"))),))
+    headings = list(markdown_headings(text, 0))
+    return ParsedFile((document(text, headings[0].text if headings else "", headings=headings, properties=properties),))
 
 
-def _first_heading(cell: Any) -> str:
-    """The first heading of a cell of Markdown."""
-    if not isinstance(cell, dict) or cell.get("cell_type") != "markdown":
-        return ""
-    source = cell.get("source")
-    lines = source if isinstance(source, list) else str(source).split("\n")
-    first = next((line for line in lines[:MANY] if isinstance(line, str) and line.lstrip().startswith("#")), "")
-    return first.strip("# \n")
+def _cell(cell: Any) -> Iterator[str]:
+    source = "".join(cell["source"]).strip("\n")
+    is_code = cell["cell_type"] == "code"
+    if source.strip():
+        yield f"```\n{source}\n```" if is_code else source
+    for output in cell.get("outputs", ()) if is_code else ():
+        plain = output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue") or ""
+        if said := "".join(plain).strip("\n"):
+            yield f"```\n{said}\n```"
 
 
 def load_jsonl(path: Path) -> ParsedFile:

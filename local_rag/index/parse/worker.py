@@ -1,11 +1,10 @@
 """The process that parses: `python -m local_rag.index.parse.worker`, a JSON request and a JSON reply per line.
 
-A request is {"path": …, "seconds": …}; a reply has the fields of `ParsedFile`, or {"skipped": reason, "hint": …}, with
-"passing" where the same content may be read another time. "exhausted" in a reply asks for a fresh worker: this one ran
-out of memory, and what is left of it cannot be trusted. "loader" in a request names a function of somebody's own that
-reads the file. "password" in a request opens a PDF, and "locked" in a reply
-says that it takes another one; {"path": …, "seconds": …, "locked": true} asks for that alone. "page" in a request asks
-for the picture of a page of a PDF; with "text", "start" and "end" for the place of a quote on it instead.
+A request is {"path": …, "seconds": …} and what is asked: "part", the number of a part of the file, with "loaders" of
+somebody's own; "page", for a picture of a page of a PDF; that with "text", "start" and "end", for the place of a quote.
+A reply has the fields of `ParsedFile`, of which "documents" is null behind the last part, those of `PagePicture` or of
+`PlacedQuote`, or {"skipped": reason} with the fields of `FileSkipped`. "exhausted" asks for a fresh worker: this one ran
+out of memory, and what is left of it cannot be trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -24,17 +23,54 @@ from typing import IO, Any
 from local_rag.core.child_process import end_after, limit_memory
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import pdf_page
-from local_rag.index.parse.loaders import load, load_by_name
-from local_rag.index.parse.pdf import is_locked
-from local_rag.text.display import printable, shorten
+from local_rag.index.parse.parsed_file import ParsedFile
+from local_rag.index.parse.parts import parts, told
 
 MEMORY = 2 << 30
 """Bytes of address space above what the worker needs to start. Where the system enforces no limit, the time limit is
 all that stops a parser."""
 
-
 IDLE_SECONDS = 60.0
-"""Without a request for so long the process ends."""
+"""Without a request for so long, and between two files, the process ends."""
+
+
+class Worker:
+    """Answers requests; holds the file of which more parts may be asked for."""
+
+    def __init__(self) -> None:
+        self._parts: Iterator[ParsedFile] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no file is read in the middle."""
+        return self._parts is None
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply to a request, whatever is in the file."""
+        try:
+            with told():
+                return self._reply(Path(request["path"]), request)
+        except FileSkipped as skipped:
+            return {"skipped": str(skipped), "hint": skipped.hint, "passing": skipped.passing}
+        except MemoryError:
+            reason = f"needs more than {MEMORY >> 30} GB of memory to read"
+            return {"skipped": reason, "passing": True, "exhausted": True}
+
+    def _reply(self, path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+        if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
+            raise FileSkipped("is not a regular file")
+        if "text" in request:
+            where = (request["page"], request["text"], request["start"], request["end"])
+            return asdict(pdf_page.placed(path, *where))
+        if "page" in request:
+            picture = pdf_page.picture(path, request["page"])
+            return asdict(picture) | {"png": base64.b64encode(picture.png).decode()}
+        found, self._parts = self._parts if request["part"] else parts(path, request["loaders"]), None
+        part = next(found, None) if found else None
+        if part is None:
+            return {"documents": None}
+        self._parts = found
+        return asdict(part)
 
 
 def main() -> None:
@@ -44,13 +80,14 @@ def main() -> None:
     limit_memory(MEMORY)
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_receive, args=(requests, lines), daemon=True).start()
+    worker = Worker()
     while True:
         try:
-            request = json.loads(lines.get(timeout=IDLE_SECONDS))
+            request = json.loads(lines.get(timeout=IDLE_SECONDS if worker.is_idle else None))
         except queue.Empty:
             os._exit(0)  # the other thread reads
         end_after(request["seconds"])
-        reply = answer(request)
+        reply = worker.answer(request)
         end_after(0)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
@@ -63,54 +100,6 @@ def channel() -> tuple[IO[bytes], IO[bytes]]:
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     return requests, replies
-
-
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to a request."""
-    path, password, own = Path(request["path"]), request.get("password", ""), request.get("loader", "")
-    if request.get("locked"):
-        return {"locked": is_locked(path, password)}
-    if "text" in request:
-        where = (request["page"], request["text"], request["start"], request["end"])
-        return _guarded(path, password, lambda: asdict(pdf_page.placed(path, *where, password)))
-    if "page" in request:
-        return _guarded(path, password, lambda: _picture(path, request["page"], password))
-    return parse(path, password, own)
-
-
-def parse(path: Path, password: str = "", own: str = "") -> dict[str, Any]:
-    """The reply about a file, whatever is in it."""
-    return _guarded(path, password, lambda: asdict(load_by_name(own, path) if own else load(path, password)))
-
-
-def _picture(path: Path, page: int, password: str) -> dict[str, Any]:
-    picture = pdf_page.picture(path, page, password)
-    return asdict(picture) | {"png": base64.b64encode(picture.png).decode()}
-
-
-def _guarded(path: Path, password: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The reply, whatever is in the file. No message of a library is passed on beside a password."""
-    try:
-        if path.exists() and not path.is_file():  # a pipe that came into its place just now would be waited for
-            raise FileSkipped("is not a regular file")
-        return read()
-    except FileSkipped as skipped:
-        passing = skipped.passing or _is_passing(skipped.__cause__)
-        return {"skipped": str(skipped), "hint": skipped.hint, "passing": passing}
-    except MemoryError:
-        reason = f"needs more than {MEMORY >> 30} GB of memory to read"
-        return {"skipped": reason, "hint": "", "exhausted": True, "passing": True}
-    except RecursionError:
-        return {"skipped": "is nested too deeply", "hint": ""}
-    except Exception as error:  # any parser, any input: the reason travels, the traceback helps nobody here
-        message = "" if password else shorten(printable(str(error)), 120)
-        reason = ": ".join(filter(None, (type(error).__name__, message)))
-        return {"skipped": f"the parser failed ({reason})", "hint": "", "passing": _is_passing(error)}
-
-
-def _is_passing(error: BaseException | None) -> bool:
-    """Whether the machine is the cause: no memory, no rights, a package that is not installed; else the content is."""
-    return isinstance(error, MemoryError | ImportError) or (isinstance(error, OSError) and error.errno is not None)
 
 
 def _receive(requests: IO[bytes], lines: queue.Queue[bytes]) -> None:

@@ -269,10 +269,9 @@ def around(db: Connection, keys: Collection[str], reach: int) -> dict[str, list[
 
 def span(db: Connection, key: str, start: int, end: int) -> str:
     """Code points [start, end) of the document that a chunk is of; "" where the chunk is gone."""
-    sql = "SELECT substr(text, ?, ?) FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
-    start = max(0, start)
-    row = db.execute(sql, (start + 1, max(0, end - start), key)).fetchone()
-    return row[0] if row else ""
+    sql = "SELECT text FROM documents JOIN chunks ON chunks.document = documents.id WHERE key = ?"
+    row = db.execute(sql, (key,)).fetchone()  # SQLite's substr counts no further than a NUL
+    return row[0][max(0, start) : max(0, end)] if row else ""
 
 
 def vectors_by_key(db: Connection, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:

@@ -17,7 +17,8 @@ from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.schema import Failure, FileRow, IndexSettings
-from local_rag.index.sync.walk import SECRET, file_state
+from local_rag.index.sync.file_state import file_state
+from local_rag.index.sync.walk import SECRET
 from local_rag.text.chunking import Chunk, chunk
 
 CutDocument = tuple[LoadedDocument, Sequence[Chunk]]

@@ -18,11 +18,13 @@ from local_rag.index.parse.parser import Parser
 from local_rag.index.store import reads, writes
 from local_rag.index.store.schema import OF_OTHER_KINDS, TEXT_PACE, Failure, FileRow, IndexSettings, Root
 from local_rag.index.store.store import Store
+from local_rag.index.sync.file_state import looks_unchanged, size_of
 from local_rag.index.sync.prefetch import Ahead
 from local_rag.index.sync.read import CutPart, LoadedPart, Read, Reader, SameFile, UnreadFile, warnings_of
 from local_rag.index.sync.report import GrowingReport, Pace, Progress
 from local_rag.index.sync.roots import WalkOptions, asked_roots, keeping_out, named_path
-from local_rag.index.sync.walk import LEADS_OUT, Walk, looks_unchanged, size_of, walk
+from local_rag.index.sync.walk import LEADS_OUT, walk
+from local_rag.index.sync.walked import Walk
 from local_rag.text.description import by_count, kinds_in_words
 from local_rag.text.display import plural
 from local_rag.text.urls import is_url, normal

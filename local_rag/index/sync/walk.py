@@ -274,7 +274,3 @@ def _why(error: Exception) -> str:
     if isinstance(error, UnusableIgnoreFileError):
         return str(error)
     return f"cannot be read ({reason_of(error)})"
-
-
-from local_rag.index.sync.file_state import file_state, looks_unchanged, size_of  # noqa
-from local_rag.index.sync.walked import Walk  # noqa

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local_rag.index.header import DOCUMENT_LENGTH, HEADER_LENGTH, document_header, passage_header
-from local_rag.index.name_words import folder_words, name_date, name_text, name_words
+from local_rag.index.names import folder_words, name_date, name_text, name_words
 
 
 @pytest.mark.parametrize(

@@ -212,17 +212,6 @@ def test_what_cannot_be_loaded_is_a_clear_error(folder):
     assert "LOCAL_RAG_EVALUATOR=off" in met.value.hint
 
 
-def test_a_search_that_is_to_be_reranked_says_in_one_line_why_it_is_not(folder, tmp_path, capsys):
-    cut(folder)
-    (tmp_path / "lease.md").write_text("The notice period of the lease is three months.\n")
-    assert run(["index", str(tmp_path / "lease.md")]) == 0
-    capsys.readouterr()
-    assert run(["search", "notice period", "--rerank", "evaluator"]) == 0
-    output = capsys.readouterr()
-    (line,) = [line for line in output.err.splitlines() if "evaluator" in line]
-    assert "damaged or others" in line and "models.yaml" in line and "three months" in output.out
-
-
 def test_the_package_says_both_licences_and_carries_their_texts():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["license"] == "MIT AND CC-BY-SA-4.0"

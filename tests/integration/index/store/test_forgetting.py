@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from local_rag.index.store.quantized_vectors import QuantizedVectors
 from support.fakes_index import HashingEmbedder
 
 from local_rag.core import cancel
@@ -20,7 +21,6 @@ from local_rag.core.errors import Stopped
 from local_rag.index.index import Index
 from local_rag.index.store import connection, forgetting, vector_index
 from local_rag.index.store.folder import VECTORS
-from local_rag.index.store.quantized_vectors import QuantizedVectors
 
 TESTS = Path(__file__).parents[3]
 RARE = "xylozanthium"

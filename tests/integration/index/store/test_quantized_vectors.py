@@ -6,9 +6,9 @@ import stat
 
 import numpy as np
 import pytest
+from local_rag.index.store.quantized_vectors import QuantizedVectors, bound_of, extent, quantized, write
 
 from local_rag.index.store import quantized_vectors
-from local_rag.index.store.quantized_vectors import QuantizedVectors, bound_of, extent, quantized, write
 
 DIMENSION = 16
 

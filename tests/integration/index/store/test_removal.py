@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from local_rag.index.store.removal import destroy
 from support import storing
 from support.permissions import bound_by_permissions
 
@@ -18,7 +19,6 @@ from local_rag.core.errors import IndexMissing, LocalRagError
 from local_rag.index.store import reads, vector_index
 from local_rag.index.store.checks import is_index
 from local_rag.index.store.folder import has_database
-from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk

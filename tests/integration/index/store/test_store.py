@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from local_rag.index.store.lock import write_lock
+from local_rag.index.store.removal import destroy
 from support import storing
 
 from local_rag.core.documents import LoadedDocument
@@ -26,8 +28,6 @@ from local_rag.core.errors import (
 )
 from local_rag.index.store import bm25, checks, connection, full_text, reads, schema, vector_index, writes
 from local_rag.index.store.folder import VECTORS
-from local_rag.index.store.lock import write_lock
-from local_rag.index.store.removal import destroy
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
 from local_rag.text.chunking import Chunk

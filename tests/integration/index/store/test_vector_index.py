@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
+from local_rag.index.store.verification import verify
 from support import storing
 
 from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import IndexDamaged
 from local_rag.index.store import connection, embedded, quantized_vectors, reads, vector_index, writes
 from local_rag.index.store.folder import VECTORS, vectors_file
-from local_rag.index.store.quantized_vectors import QuantizedVectors, quantized
 from local_rag.index.store.schema import FileRow, Recipe
 from local_rag.index.store.store import Store
-from local_rag.index.store.verification import verify
 from local_rag.text.chunking import Chunk
 
 DIMENSION = 16

@@ -36,13 +36,6 @@ class Remembering(HashingEmbedder):
         return HashingEmbedder.embed_documents(self, texts)
 
 
-class Missing(HashingEmbedder):
-    """An embedder whose weights are not there."""
-
-    def embed_documents(self, texts):
-        raise ModelMissing("there are no weights", hint="local-rag models pull")
-
-
 def opened(tmp_path, embedder=None, name="index", **options):
     embedder = embedder or Remembering()
     return Index.open(tmp_path / name, embedder, chunk_size=40, create=not options, **options)
@@ -103,7 +96,10 @@ def test_words_are_searched_before_there_is_any_vector(index, notes):
 
 
 def test_text_needs_no_weights_and_stays_without_them(tmp_path, notes):
-    with opened(tmp_path, Missing()) as index:
+    def missing():
+        raise ModelMissing("there are no weights", hint="local-rag models pull")
+
+    with opened(tmp_path, HashingEmbedder(before_batch=missing)) as index:
         index.sync([notes], embed=False)
         with pytest.raises(ModelMissing):
             index.sync()

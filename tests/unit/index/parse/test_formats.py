@@ -12,7 +12,7 @@ from support.hostile import (
 )
 from support.loading import document_of, outline, reason, write
 
-from local_rag.index.parse.loaders import load
+from local_rag.index.parse.parts import load
 from local_rag.index.parse.pdf import ranges
 
 # --- PDF -------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_docx_equations_are_named_as_not_read(tmp_path):
 
 def test_docx_under_a_password_is_named(tmp_path):
     path = tmp_path / "a.docx"
-    path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000))
+    path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"))
     assert "password" in reason(path)
 
 
@@ -169,14 +169,6 @@ def test_mbox_is_one_document_per_message(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "read"),
     [
-        ("a.csv", 'name,note\nlamp,"lit, at\ndusk"\n', "name: lamp; note: lit, at dusk"),
-        ("a.csv", "name;litres\nlamp;2,5\n;3\n", "name: lamp; litres: 2,5\n\nlitres: 3"),
-        ("a.csv", "1,2\n3,4\n", "1; 2\n\n3; 4"),
-        (
-            "a.tsv",
-            "Oil of 2026\t\nlamp\tlitres\nnorth\t2\nsouth\t3\textra\n",
-            "Oil of 2026\n\nlamp: north; litres: 2\n\nlamp: south; litres: 3; extra",
-        ),
         ("a.json", '{"lamp": {"oil": 2, "lit": true}, "by": ["Ada", "Bo"]}', "lamp: oil: 2; lit: true\n\nby: Ada, Bo"),
         ("a.json", '[{"a": 1, "b": {"c": "x"}}, {"a": 2, "d": null}]', "a: 1; b.c: x\n\na: 2"),
         ("a.json", '{"nights": [{"n": 1}, {"n": 2}]}', "nights: n: 1\n\nnights: n: 2"),

@@ -11,8 +11,9 @@ from support.loading import document_of, outline, reason, write
 
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.index.parse import parsed_file
-from local_rag.index.parse.loaders import LOADERS, load, loader
+from local_rag.index.parse.loaders import LOADERS, loader
 from local_rag.index.parse.parsed_file import ParsedFile
+from local_rag.index.parse.parts import load
 from local_rag.text.encoding import decode
 
 # --- text ------------------------------------------------------------------------------------------------------
@@ -167,12 +168,12 @@ def test_xml_entities_are_never_expanded(tmp_path):
 
 def test_unknown_suffixes_are_read_when_they_are_text(tmp_path):
     assert document_of(write(tmp_path, "a.lampnotes", SENTENCE)).text == SENTENCE
-    (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04" + bytes(200))
-    assert reason(tmp_path / "a.xlsx").startswith("no loader for .xlsx files; it reads .md .txt")
+    (tmp_path / "a.nxt").write_bytes(b"PK\x03\x04" + bytes(200))
+    assert reason(tmp_path / "a.nxt").startswith("no loader for .nxt files; it reads .md .txt")
 
 
 def test_known_names_and_suffixes():
-    assert loader(Path("src/Makefile")) and loader(Path("a.PY")) and not loader(Path("a.xlsx"))
+    assert loader(Path("src/Makefile")) and loader(Path("a.PY")) and not loader(Path("a.nxt"))
     assert {".md", ".txt", ".rst", ".html", ".pdf", ".docx", ".epub", ".eml", ".mbox", ".csv", ".jsonl"} <= set(LOADERS)
 
 

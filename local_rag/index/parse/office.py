@@ -1,10 +1,9 @@
-"""DOCX and EPUB: zip files of markup, measured before anything in them is parsed."""
+"""Texts of Word (DOCX) and books (EPUB): zip files of markup."""
 
 from __future__ import annotations
 
 import posixpath
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,79 +11,19 @@ from urllib.parse import unquote
 
 from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
-from local_rag.index.parse.html_text import TextBuilder, add_tree
-from local_rag.index.parse.markup import html_text_of, parse_xml
+from local_rag.index.parse.html_text import TextBuilder, add_tree, html_text_of, parse_xml
 from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
 from local_rag.index.parse.properties import MANY, stated
-
-MAX_UNZIPPED = 200_000_000
-MAX_RATIO = 200
-"""Unzipped to zipped. Deflate reaches 1032:1 on zeros, text 3 to 10, so what is above this is no document."""
-
-HARMLESS = 5_000_000
-"""Bytes up to which the ratio does not matter: small files of repetitive XML are real and cannot hurt."""
-
-MAX_MEMBERS = 10_000
+from local_rag.index.parse.zips import measured, xml_of
 
 _DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
 _CORE_NAMES = ("title", "creator", "date", "subject")
 
-_TEMPLATE_MADE = "2013-12-23T23:15:00Z"
-"""When the template of python-docx was made, which programs leave in what they write with it."""
+_TEMPLATES_MADE = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
+"""When the templates of python-docx and python-pptx were made, which programs leave in what they write with them."""
 
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Not DRM: obfuscated fonts (https://www.w3.org/TR/epub-33/#sec-font-obfuscation, and Adobe's older way)."""
-
-
-def measured(path: Path) -> zipfile.ZipFile:
-    """The opened zip file, once all of it was unzipped part by part and is small enough.
-
-    The sizes in the directory may lie, so they only serve to refuse early.
-    Raises FileSkipped for a bomb, a password and damage.
-    """
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OverflowError) as error:
-        raise FileSkipped(_no_zip(path)) from error
-    try:
-        _measure(archive, path.stat().st_size)
-    except FileSkipped:
-        archive.close()
-        raise
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
-        archive.close()
-        raise FileSkipped("is damaged (a part of it cannot be unpacked)") from error
-    return archive
-
-
-def _no_zip(path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(8)
-    if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
-        return "is encrypted with a password, or in Word's format of before 2007"
-    return f"is damaged (not a {path.suffix.lower()} file inside)"
-
-
-def _measure(archive: zipfile.ZipFile, packed: int) -> None:
-    members = archive.infolist()
-    if len(members) > MAX_MEMBERS:
-        raise FileSkipped(f"holds {len(members):,} files; up to {MAX_MEMBERS:,} are unzipped")
-    if any(member.flag_bits & 1 for member in members):
-        raise FileSkipped("is encrypted with a password")
-    _refuse_bomb(sum(member.file_size for member in members), packed)
-    unzipped = 0
-    for member in members:
-        with archive.open(member) as file:
-            while part := file.read(1 << 20):
-                unzipped += len(part)
-                _refuse_bomb(unzipped, packed)
-
-
-def _refuse_bomb(unzipped: int, packed: int) -> None:
-    if unzipped > MAX_UNZIPPED:
-        raise FileSkipped(f"unzips to more than {MAX_UNZIPPED // 1_000_000} MB: a zip bomb?")
-    if unzipped > HARMLESS and unzipped > MAX_RATIO * packed:
-        raise FileSkipped(f"unzips to more than {MAX_RATIO} times its size: a zip bomb?")
 
 
 def load_docx(path: Path) -> ParsedFile:
@@ -92,7 +31,7 @@ def load_docx(path: Path) -> ParsedFile:
     import mammoth
 
     with measured(path) as archive:
-        properties = _word_properties(_xml(archive, "docProps/core.xml"))
+        properties = core_properties(archive)
     with path.open("rb") as file:
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
         no_pictures = mammoth.images.img_element(lambda image: {})
@@ -100,19 +39,20 @@ def load_docx(path: Path) -> ParsedFile:
             converted = mammoth.convert_to_html(file, convert_image=no_pictures, style_map=styles)
         except (KeyError, AttributeError, TypeError, ValueError, OSError) as error:
             raise FileSkipped("is damaged (it cannot be read as Word)") from error
-    builder = html_text_of(clean(converted.value))
-    text = builder.text.removesuffix("↑")
+    text, headings = html_text_of(clean(converted.value))
     lost = any("}oMath" in message.message for message in converted.messages)
     warnings = ("its equations were not read",) if lost else ()
-    first = builder.headings[0].text if builder.headings else ""
-    return ParsedFile((document(text, first, headings=builder.headings, properties=properties),), warnings)
+    first = headings[0].text if headings else ""
+    return ParsedFile((document(text.removesuffix("↑"), first, headings=headings, properties=properties),), warnings)
 
 
-def _word_properties(core: Any) -> Properties:
-    """Dublin Core's, among Word's own (ECMA-376, part 2, section 11); a template says nothing of a file made of it."""
-    authors, created = _text(core, ".//{*}creator"), _text(core, ".//{*}created").replace(_TEMPLATE_MADE, "")
+def core_properties(archive: zipfile.ZipFile) -> Properties:
+    """Those of Word, Excel and PowerPoint (ECMA-376, part 2, section 11); a template's date says nothing of a file."""
+    core = xml_of(archive, "docProps/core.xml")
+    authors, created = _text(core, ".//{*}creator"), _text(core, ".//{*}created")
+    date = "" if created in _TEMPLATES_MADE else created
     subjects = [_text(core, f".//{{*}}{name}") for name in ("subject", "keywords")]
-    return stated(_text(core, ".//{*}title"), authors.split(";"), created, subjects)
+    return stated(_text(core, ".//{*}title"), authors.split(";"), date, subjects)
 
 
 def load_epub(path: Path) -> ParsedFile:
@@ -134,10 +74,11 @@ def load_epub(path: Path) -> ParsedFile:
             except (KeyError, FileSkipped):
                 missing.append(posixpath.basename(name))
                 continue
-            if chapter.text:
-                headings += [Heading(length + h.start, h.level, h.text) for h in chapter.headings]
-                parts.append(chapter.text)
-                length += len(chapter.text) + 2
+            text, found = chapter.picked(chapter.lines())
+            if text:
+                headings += [Heading(length + h.start, h.level, h.text) for h in found]
+                parts.append(text)
+                length += len(text) + 2
     warnings = (f"chapters not found in the file: {', '.join(missing)}",) if missing else ()
     book = document("\n\n".join(parts), headings=headings, properties=_book_properties(package))
     return ParsedFile((book,), warnings)
@@ -153,7 +94,7 @@ def _book_properties(package: Any) -> Properties:
 
 
 def _refuse_drm(archive: zipfile.ZipFile) -> None:
-    tree = _xml(archive, "META-INF/encryption.xml")
+    tree = xml_of(archive, "META-INF/encryption.xml")
     methods = [] if tree is None else [node.get("Algorithm", "") for node in tree.iter("{*}EncryptionMethod")]
     if any(method not in _FONTS for method in methods):
         raise FileSkipped("is encrypted (DRM)")
@@ -194,7 +135,7 @@ def _labels(archive: zipfile.ZipFile, package: Any, package_name: str) -> dict[s
         if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
             continue
         name = _resolved(package_name, item.get("href", ""))
-        tree = _xml(archive, name)
+        tree = xml_of(archive, name)
         for point in () if tree is None else tree.iter("{*}a", "{*}navPoint"):
             content = point.find("{*}content")
             target = point.get("href") or ("" if content is None else content.get("src"))
@@ -219,14 +160,6 @@ def _chapter(data: bytes, label: str) -> TextBuilder:
     headed.block(2)
     add_tree(body, headed)
     return headed
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> Any:
-    """The tree of a part of the file; None where there is no such part, or where it is no XML."""
-    try:
-        return parse_xml(archive.read(name))
-    except (KeyError, FileSkipped):
-        return None
 
 
 def _text(tree: Any, path: str) -> str:

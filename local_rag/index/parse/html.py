@@ -1,4 +1,4 @@
-"""HTML to text with headings at their offsets: web pages, DOCX (through mammoth) and EPUB chapters."""
+"""Web pages: their main text with title and headings; pages that a browser saved, and where they are from."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html.entities import html5
+from pathlib import Path
 from typing import Any
 
 from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.front_matter import fields
-from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree
+from local_rag.index.parse.html_text import AROUND, DROPPED, TextBuilder, add_tree, parse_html
+from local_rag.index.parse.mail import header, html_source, message_of
 from local_rag.index.parse.page_properties import page_properties
-from local_rag.index.parse.parsed_file import Properties, clean, document
+from local_rag.index.parse.parsed_file import ParsedFile, Properties, clean, document
 from local_rag.text.encoding import declared_charset, decode
-from local_rag.text.sentences import Span
+from local_rag.text.urls import is_page, normal
 from local_rag.text.words import words
 
 MAIN_SHARE = 0.5
@@ -37,48 +39,63 @@ from .977 to .986, for a precision of .866 instead of .878.
 MAX_PARTS = 30_000
 """Parts of text above which a page is taken whole: trafilatura needs more than a minute for 400,000 paragraphs."""
 
+LONGEST = 2000
+"""Characters of a URL; what is longer is none that a person could read."""
+
+HEAD = 100_000
+"""Characters of a page in which it says where it is from."""
+
 _GRAM = 3
-_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _UNSEEN = re.compile(r"<(script|style|head|template)\b|<!--", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z!?][^<>]*>")
-_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
+_SAVED = re.compile(r"<!--\s*(?:saved from url=\(\d+\)|Page saved with SingleFile\s+url:\s*)(\S+)", re.IGNORECASE)
+"""What Chromium and SingleFile write above a page that they save."""
+
+_BODY = re.compile(r"<body\b", re.IGNORECASE)
 
 
-def parse_html(source: str) -> Any:
-    """The tree of a page, however broken, or None where nothing is left of it; nothing is fetched."""
-    from lxml import etree
-
-    parser = etree.HTMLParser(no_network=True, remove_pis=True, huge_tree=True)
-    try:
-        return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError):
-        return None
+def load_html(path: Path) -> ParsedFile:
+    """The main text of a page, or all of its visible text where the main text is too little of it."""
+    data = path.read_bytes()
+    source = clean(decode(data, declared_charset(data)))
+    return ParsedFile((replace(html_document(source), url=saved_from(source)),))
 
 
-def html_text_of(source: str) -> TextBuilder:
-    """The text of a page and its headings."""
-    builder = TextBuilder()
-    if (tree := parse_html(source)) is not None:
-        add_tree(tree, builder)
-    return builder
+def load_mhtml(path: Path) -> ParsedFile:
+    """The page of an MHTML file (RFC 2557); its pictures and styles are left out. Raises FileSkipped without any."""
+    message = message_of(path.read_bytes())
+    source = html_source(message)
+    if not source:
+        raise FileSkipped("holds no page (no part of it is HTML)")
+    url = address(header(message, "Snapshot-Content-Location")) or saved_from(source)
+    return ParsedFile((replace(html_document(source), url=url),))
 
 
-def parse_xml(data: bytes) -> Any:
-    """The tree of an XML file; no entity is expanded but HTML's own, nothing is fetched. None where it is no XML."""
-    from lxml import etree
+def saved_from(source: str) -> str:
+    """The address of a saved page: what the browser wrote above it, else what it calls its own; empty where unknown.
 
-    source = _ENTITY.sub(_character, decode(data, declared_charset(data)))
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True, remove_pis=True)
-    try:
-        return etree.fromstring(_DECLARATION.sub("", source), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return None
+    A page may call itself what it likes: the address is shown, and nothing is ever fetched from it.
+    """
+    head = source[:HEAD]
+    saved = _SAVED.search(head)
+    if saved and (url := address(saved.group(1))):
+        return url
+    body = _BODY.search(head)
+    tree = parse_html(head[: body.start()] if body else head)
+    return next((url for named in _named(tree) if (url := address(named))), "") if tree is not None else ""
 
 
-def _character(match: re.Match[str]) -> str:
-    """A named character of HTML as itself, XML's own five untouched, anything else dropped."""
-    name = match.group(1)
-    return match.group() if name in ("amp", "lt", "gt", "quot", "apos") else html5.get(name + ";", "")
+def _named(tree: Any) -> list[str]:
+    """The canonical link of a page, then its Open Graph address."""
+    links = [link.get("href", "") for link in tree.iter("link") if "canonical" in link.get("rel", "").lower().split()]
+    metas = [meta.get("content", "") for meta in tree.iter("meta") if meta.get("property", "").lower() == "og:url"]
+    return [*links, *metas]
+
+
+def address(url: str) -> str:
+    """One spelling of an absolute http(s) URL, empty for anything else."""
+    url = normal(url) if len(url) <= LONGEST else ""
+    return url if is_page(url) and url.isprintable() and not re.search(r"\s", url) else ""
 
 
 def html_document(source: str) -> LoadedDocument:
@@ -94,7 +111,7 @@ def html_document(source: str) -> LoadedDocument:
         return document(_bare(source), properties=page_properties(tree))
     title = whole.headings[0].text if whole.headings else ""
     small = len(whole.parts) <= MAX_PARTS
-    text, headings = (small and _main(source, visible, len(words(own.text)))) or (whole.text, whole.headings)
+    text, headings = (small and _main(source, visible, len(words(own.text)))) or whole.picked(whole.lines())
     return document(text, title, headings=headings, properties=_properties(tree, whole.text))
 
 
@@ -117,7 +134,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
     main = words(extract(source, include_comments=False) or "")
     known = set(_grams(main))
     text = visible.text
-    lines = [Span(*match.span()) for match in re.finditer(r"[^\n]+", text)]
+    lines = visible.lines()
     counts, kept = [], []
     for number, line in enumerate(lines):
         tokens = words(line.of(text))
@@ -135,7 +152,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
         inside = after < len(lines) and (after > kept[0] or opening is not None)
         if sum(counts[before + 1 : after]) <= max(10, GAP_SHARE * total if inside else 0):
             filled.update(range(before + 1, after))
-    return _picked(visible, [lines[number] for number in sorted(filled)])
+    return visible.picked(lines[number] for number in sorted(filled))
 
 
 def _bare(source: str) -> str:
@@ -164,21 +181,3 @@ def _seen(source: str) -> Iterator[str]:
 
 def _grams(tokens: list[str]) -> list[tuple[str, ...]]:
     return list(zip(*(tokens[offset:] for offset in range(_GRAM)), strict=False))
-
-
-def _picked(builder: TextBuilder, lines: list[Span]) -> tuple[str, list[Heading]]:
-    """Some lines of a text, neighbours as far apart as they were, and the headings among them at their new places."""
-    text, parts = builder.text, list[str]()
-    length, headings, end = 0, iter(builder.headings), 0
-    picked: list[Heading] = []
-    heading = next(headings, None)
-    for line in lines:
-        between = text[end : line.start] if parts else ""
-        parts += ["\n\n" if between.strip() else between, line.of(text)]
-        length += len(parts[-2])
-        while heading and heading.start < line.end:
-            if heading.start >= line.start:
-                picked.append(Heading(length + heading.start - line.start, heading.level, heading.text))
-            heading = next(headings, None)
-        length, end = length + len(parts[-1]), line.end
-    return "".join(parts), picked

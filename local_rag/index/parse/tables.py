@@ -1,0 +1,100 @@
+"""Tables as lines of text: each row is one line that carries its headers, "Revenue | 2023: 46,298 | 2022: 51,761"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise, zip_longest
+
+_LOOKED_AT = 20
+"""Rows in which a header is sought."""
+
+_LONG_HEADER = 100
+_GROUPS = 2
+"""Rows of a header above its last one, at most."""
+
+_NUMBER = re.compile(r"[-+(<~]?\s*[$€£¥]?\s*[-+]?\d[\d.,'\s]*\s*(?:[%$€£¥)]|[A-Z]{3})*")
+_TIME = re.compile(r"(?:FY ?)?(?:1[89]|20|21)\d\d(?:[-/]\d\d(?:[-/]\d\d)?)?")
+"""A year, a month or a day, which may name a column."""
+
+
+def rows(table: Iterable[Sequence[str]], *, headed: bool = False) -> list[str]:
+    """The rows of a table that are not empty, a line each; see `lines`."""
+    return [line for line in lines(table, headed=headed) if line]
+
+
+def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[str]:
+    """A line for each row, empty for one without text: its first cell, and every other cell behind its header.
+
+    The header is a row, with rows above it where cells are merged, that differs from those below it. It and the titles
+    above it are lines without headers. `headed`: a row of words above rows of words is one in two columns, too.
+    """
+    source = ([" ".join(cell.split()) for cell in row] for row in table)
+    head = list(islice(source, _LOOKED_AT))
+    start, end = _header(head, headed)
+    names = _names(head[start:end])
+    for row in head[:end]:
+        yield " | ".join(filter(None, row))
+    for row in chain(head[end:], source):
+        pairs = zip_longest(names[: len(row)], row, fillvalue="")
+        yield " | ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+
+
+def _header(head: list[list[str]], headed: bool) -> tuple[int, int]:
+    """Where the header starts and ends among the first rows: (0, 0) where there is none."""
+    filled = [number for number, row in enumerate(head) if any(row)]
+    widths = [sum(map(bool, head[number])) for number in filled]
+    usual = max(widths, key=lambda width: (widths.count(width), width), default=0)
+    for place, (last, width) in enumerate(zip(filled, widths, strict=True)):
+        row = head[last]
+        below = [head[number] for number in filled[place + 1 :]]
+        if any(row[1:]) and not _may_name(row):
+            break
+        if below and any(row[1:]) and width + 1 >= usual and _differs(row, below, headed):
+            start = last
+            while start and last - start < _GROUPS and _is_group(head[start - 1], head[start]):
+                start -= 1
+            merged = any(after in ("", cell) for cell, after in pairwise(row[1:]))
+            return start, last + 1 + (merged and _is_group(row, head[last + 1]) and _may_name(head[last + 1]))
+        if width >= usual > 1:
+            break
+    return 0, 0
+
+
+def _may_name(row: list[str]) -> bool:
+    return all(len(cell) <= _LONG_HEADER and _kind(cell) != "number" for cell in row)
+
+
+def _is_group(row: list[str], below: list[str]) -> bool:
+    """Whether a row names groups of the columns that the row below it names; a title names all of them."""
+    several = any(row[2:]) or (any(row[1:]) and bool(row[0]))
+    return several and _may_name(row) and any(below[1:]) and (not row[0] or below[0] in ("", row[0]))
+
+
+def _differs(row: list[str], below: list[list[str]], headed: bool) -> bool:
+    """Whether a row that may be a header is unlike the rows below it in some column, or of nothing but words."""
+    names = list(filter(None, row))
+    wide = len(names) > 2
+    for cell, column in zip(row, zip_longest(*below, fillvalue=""), strict=False):
+        kind, kinds = _kind(cell), {_kind(other) for other in column if any(map(str.isalnum, other))}
+        if kind == "word" and kinds and "word" not in kinds:
+            return True
+        if kind == "time" and kinds and ("number" in kinds or (wide and "time" not in kinds)):
+            return True
+    return (headed or wide) and len(set(names)) == len(names) and all(_kind(name) == "word" for name in names)
+
+
+def _kind(cell: str) -> str:
+    return "time" if _TIME.fullmatch(cell) else "number" if _NUMBER.fullmatch(cell) else "word" if cell else ""
+
+
+def _names(header: list[list[str]]) -> list[str]:
+    """The names of the columns, nothing for the first; a group's name goes before those of its columns."""
+    names: list[str] = []
+    for row in header:
+        spread, group = list[str](), ""
+        for cell in row[1:]:
+            group = cell or (group if row is not header[-1] else "")
+            spread.append(group)
+        names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip_longest(names, spread, fillvalue="")]
+    return ["", *names]

@@ -1,0 +1,181 @@
+"""A search brings only what its filter leaves; one that leaves nothing says which condition it is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import datetime
+
+import pytest
+from support.fakes_index import add, indexed, markdown
+
+from local_rag.core.errors import UsageError
+from local_rag.core.narrowing import Narrowing
+from local_rag.index import filters
+from local_rag.index.path_filters import matching
+
+FILES = {
+    "notes/plan.md": ("The roof of the boat house is due for paint.", "2023-03-31 00:00"),
+    "notes/list.txt": ("Buy paint for the boat and its oars, draft of a list.", "2023-03-30 23:59"),
+    "notes/last.markdown": ("The paint of the boat is dry.", "2024-01-01 00:00"),
+    "page.html": ("<title>Paint</title><p>Paint the boat twice.</p>", "2022-06-01"),
+}
+STATED = {
+    "/own/month.epub": markdown("Boats need paint.", author="Ann Ash", date="2020-05"),
+    "/own/year.epub": markdown("A boat without paint.", author="Ash, Ben; Ann Oak", date="2020"),
+}
+
+
+@pytest.fixture(scope="module", params=[filters.LISTED, 0, 1], ids=["usual", "never listed", "always listed"])
+def index(request, tmp_path_factory):
+    """Files of different kinds and days, and texts that state their own; nobody changes it."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, (text, changed) in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+        os.utime(folder / name, 2 * [datetime.fromisoformat(changed).timestamp()])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(filters, "LISTED", request.param)
+        with indexed(folder / "index", STATED) as made:
+            made.sync([folder / "notes", folder / "page.html"])
+            yield made
+
+
+def left(index, mode="hybrid", **conditions):
+    """The names of the files whose passages a search brings."""
+    passages = index.search("paint boat", 9, within=Narrowing(**conditions), mode=mode)
+    return " ".join(sorted(passage.metadata["source"].rpartition("/")[2].partition(".")[0] for passage in passages))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        ({}, "last list month page plan year"),
+        ({"types": ["txt"]}, "list"),
+        ({"types": ["markdown"]}, "last plan"),
+        ({"types": ["md"]}, "plan"),
+        ({"types": ["html", ".TXT"]}, "list page"),
+        ({"types": ["book"]}, "month year"),
+        ({"authors": ["ann"]}, "month year"),
+        ({"authors": ["Ben Ash"]}, "year"),
+        ({"authors": ["oak", "nobody"]}, "year"),
+        ({"after": "2023-03-31"}, "last plan"),
+        ({"before": "2023-03-31", "after": "2021"}, "list page"),
+        ({"after": "2023-03"}, "last list plan"),
+        ({"after": "2023", "before": "2024"}, "list plan"),
+        ({"after": "2024"}, "last"),
+        ({"after": "2020-05-02", "before": "2020-05-03"}, "month year"),
+        ({"after": "2020-06", "before": "2021"}, "year"),
+        ({"within": ["notes"], "types": ["markdown"], "before": "2024"}, "plan"),
+        ({"within": ["/own/*.epub", "page.html"]}, "month page year"),
+        ({"phrases": ["the boat"]}, "last list page plan"),
+        ({"phrases": ["paint the boat"]}, "page"),
+        ({"phrases": ["boat house", "for paint"]}, "plan"),
+        ({"phrases": ["boat houses"]}, ""),
+        ({"without": ["draft"], "within": ["notes"]}, "last plan"),
+        ({"without": ["house", "twice"], "after": "2022"}, "last list"),
+        ({"phrases": ["the boat"], "types": ["markdown"], "without": ["dry"]}, "plan"),
+    ],
+)
+def test_a_search_brings_what_is_left(index, conditions, names):
+    assert [left(index, mode, **conditions) for mode in ("hybrid", "dense", "words")] == [names] * 3
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        (
+            {"types": ["pfd"]},
+            "no indexed file is of type 'pfd': there are epub (2), html (1), markdown (1), md (1) and txt (1)",
+        ),
+        ({"authors": ["Zoe"]}, "no indexed document is by 'Zoe': there are Ann Ash; Ash, Ben; Ann Oak"),
+        ({"after": "2031"}, "no indexed document is dated since 2031"),
+        ({"after": "1990", "before": "1991-06"}, "no indexed document is dated since 1990 and before 1991-06"),
+        ({"within": ["boots", "b"]}, "no indexed file matches 'boots' or 'b'"),
+        ({"within": ["notes"], "types": ["html"]}, "no indexed document in notes is of type html"),
+        (
+            {"within": ["notes"], "types": ["md"], "after": "2024"},
+            "no indexed document in notes of type md is dated since 2024",
+        ),
+    ],
+)
+def test_what_leaves_nothing_is_named(index, conditions, message):
+    for look in (lambda wanted: index.search("paint", 4, within=wanted), index.files):
+        with pytest.raises(UsageError) as caught:
+            look(Narrowing(**conditions))
+        assert str(caught.value) == message
+        assert shlex.split(caught.value.hint) == ["local-rag", "files", "--index", str(index.path)]
+
+
+def test_files_are_listed_by_the_same_conditions(index):
+    assert [file.path.rpartition("/")[2] for file in index.files(Narrowing(types=["markdown"]))] == [
+        "last.markdown",
+        "plan.md",
+    ]
+    assert len(index.files()) == 6 and len(index.files(Narrowing(before="2023"))) == 3
+
+
+def test_the_day_of_a_mail_is_that_of_the_clocks_here(clocks_in_berlin, tmp_path):
+    mails = {
+        "/late.eml": markdown("The boat is painted.", date="2023-12-31T23:30Z"),
+        "/early.eml": markdown("The boat is not painted.", date="2023-12-31T22:30Z"),
+    }
+    with indexed(tmp_path / "index", mails) as index:
+        assert left(index, after="2024") == left(index, after="2024-01-01", before="2024-01-02") == "late"
+        assert left(index, after="2023-12-31", before="2024") == left(index, before="2024") == "early"
+
+
+def test_a_change_of_the_index_is_seen_by_the_next_search(tmp_path):
+    with indexed(tmp_path / "index", {"/a.md": "paint the boat"}) as index:
+        assert left(index, types=["md"]) == "a"
+        add(index, {"/b.md": "the boat needs paint"})
+        index.remove(["/a.md"])
+        assert left(index, types=["md"]) == "b"
+
+
+PATHS = [
+    "/n/a.md",
+    "/n/x/b.md",
+    "/n/x/y/c.pdf",
+    "/m/[d].md",
+    "/m/handbook.pdf",
+    "/n/xx/b.txt",
+    "C:\\n\\e.md",
+    "/n/A.pdf",
+]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "places"),
+    [
+        (["/n/x"], [1, 2]),
+        (["/n/*.md"], [0]),
+        (["/n/**/*.md"], [0, 1]),
+        (["x/*"], [1, 2]),
+        (["[d].md"], [3]),
+        (["[!a-d]*.pdf"], [4, 7]),
+        (["?.md"], [0, 1, 6]),
+        (["X/Y"], [2]),
+        (["a.PDF"], [7]),
+        (["book.pdf"], []),
+        ([".."], []),
+        ([""], []),
+        (["book.pdf", "a.md", "/m"], [0, 3, 4]),
+    ],
+)
+def test_patterns_of_paths(patterns, places):
+    assert matching(PATHS, patterns) == [PATHS[place] for place in places]
+
+
+def test_a_pattern_is_read_from_the_current_folder_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here, there = str(tmp_path / "x" / "a.md"), "/n/x/a.md"
+    assert matching([there, here], ["x"]) == [here] and matching([there, here], ["./x/a.md"]) == [here]
+    assert matching(["/n/A.md", "/n/a.md"], ["a.md"]) == ["/n/a.md"], "as it is typed, where that is there"
+    assert matching(["/n/A.md", "/n/a.md"], ["a.MD"]) == ["/n/A.md", "/n/a.md"]
+
+
+def test_no_glob_is_tried_in_every_way():
+    name = "/" + "a" * 200
+    assert matching([name + "b", name], ["*a" * 60 + "b", "**/*a/**/*a/**/*c"]) == [name + "b"]
+    assert matching(["/n/a", "/n/z"], ["[z-a]", "/n[!b]a"]) == []
