@@ -1,17 +1,28 @@
+"""Which files and pages `--in` (paths, URLs, folders and globs) and `--type` (suffixes and kinds) leave."""
+
 from __future__ import annotations
-
-"""Which files and pages the patterns of `--in` match: paths, URLs, folders and globs."""
-
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from local_rag.index.globs import ANY_FOLDERS, ANY_SIGN, STAR, name_regex, one_of, path_regex
-from local_rag.text.urls import is_url, normal
+from local_rag.text.urls import is_page, is_url, normal
 
 _SIGN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]")
+
+KINDS = {
+    "mail": (".eml", ".mbox", ".msg"),
+    "html": (".html", ".htm", ".xhtml", ".mhtml", ".mht"),
+    "markdown": (".md", ".markdown"),
+    "word": (".docx", ".odt", ".rtf"),
+    "book": (".epub",),
+    "table": (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods"),
+    "slides": (".pptx", ".pptm", ".ppsx", ".potx", ".odp"),
+}
+"""A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 
 
 def matching(paths: Iterable[str], within: Sequence[str]) -> list[str]:
@@ -84,26 +95,6 @@ def _ranges(inside: str) -> Iterator[tuple[str, str]]:
         last = at + 2 if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside) else at
         yield inside[at], inside[last]
         at = last + 1
-
-
-"""The kinds of files that `--type` understands besides suffixes."""
-
-
-from pathlib import PurePosixPath
-from urllib.parse import urlsplit
-
-from local_rag.text.urls import is_page
-
-KINDS = {
-    "mail": (".eml", ".mbox", ".msg"),
-    "html": (".html", ".htm", ".xhtml", ".mhtml", ".mht"),
-    "markdown": (".md", ".markdown"),
-    "word": (".docx", ".odt", ".rtf"),
-    "book": (".epub",),
-    "table": (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods"),
-    "slides": (".pptx", ".pptm", ".ppsx", ".potx", ".odp"),
-}
-"""A kind -> its suffixes; pages of the web are html, and `web` means them alone."""
 
 
 def suffix_of(path: str) -> str:

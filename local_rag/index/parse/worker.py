@@ -3,8 +3,8 @@
 A request is {"path": …, "seconds": …} and what is asked: "part", the number of a part of the file, with "loaders" of
 somebody's own; "page", for a picture of a page of a PDF; that with "text", "start" and "end", for the place of a quote.
 A reply has the fields of `ParsedFile`, of which "documents" is null behind the last part, those of `PagePicture` or of
-`PlacedQuote`, or {"skipped": reason} with the fields of `FileSkipped`. "exhausted" asks for a fresh worker: this one ran
-out of memory, and what is left of it cannot be trusted.
+`PlacedQuote`, or {"skipped": reason} with the fields of `FileSkipped`. "exhausted" asks for a fresh worker: this one
+ran out of memory, and what is left of it cannot be trusted.
 """
 
 from __future__ import annotations

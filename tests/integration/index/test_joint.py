@@ -65,7 +65,7 @@ def test_a_filter_may_leave_nothing_in_one_of_them(joint):
     assert named(joint.as_retriever(9, filter={"type": "txt"}).invoke("oars")) == only
     assert [file.path for file in joint.files(Narrowing(types=["txt"]))] == ["/tax.txt"]
     for look in (lambda: joint.search("oars", 9, within=["nowhere"]), lambda: joint.files(["nowhere"])):
-        with pytest.raises(UsageError, match="^no indexed file matches 'nowhere'$") as caught:
+        with pytest.raises(UsageError, match=r"^no indexed file matches 'nowhere'$") as caught:
             look()
         hints = [f"local-rag files --index {joint.path.with_name(name)}" for name in ("boats", "taxes")]
         assert caught.value.hint == "   or   ".join(hints)
