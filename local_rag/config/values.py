@@ -259,8 +259,6 @@ class Values(_Section):
     device: DeviceName = Field(
         "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
     )
-        "auto", description="embeds passages: auto, cpu; cuda (NVIDIA), mps (Apple) as PyTorch finds them"
-    )
     chunks: Chunks = Chunks()
     direct: bool = Field(False, description="allow answers that use none of the files, marked as such")
     strict: bool = Field(False, description="remove sentences without support instead of marking them")
