@@ -58,7 +58,7 @@ HOME_OF = {
     "matplotlib": {"evaluation/reports"},
     "scipy": {"evaluation/statistics"},
     "icalendar": {"index/parse/calendar"},
-    "oxmsg": {"index/parse/outlook"},
+    "oxmsg": {"index/parse/mail"},
     "pptx": {"index/parse/slides"},
     "python_calamine": {"index/parse/sheets"},
     "striprtf": {"index/parse/odf"},

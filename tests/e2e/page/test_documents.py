@@ -173,7 +173,7 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
     in_part = [{"label": "b.eml", "reason": f"{name} is left out", "fix": "", "partly": True} for name in ("x", "y")]
     root = {
         "file_id": "r1", "label": "~/notes", "files": 2, "excludes": [], "again": [], "there": True,
-        "not_read": "5 .pptx and 1 .odt",
+        "not_read": "5 .mp4 and 1 .sav",
     }  # fmt: skip
     state = {
         "index": "default", "exists": True, "allowed": [{"file_id": "r1", "label": "~/notes"}], "syncing": None,
@@ -191,7 +191,7 @@ def test_bringing_up_to_date_and_adding_a_folder_tell_what_they_do(browser, serv
         tab.expected.append("409")
         tab.see("3 of 5 passages are embedded")
         tab.see("local-rag index --retry")
-        tab.see("2 files, of kinds that are not read: 5 .pptx and 1 .odt")
+        tab.see("2 files, of kinds that are not read: 5 .mp4 and 1 .sav")
         assert tab.page.get_by_role("heading", name="Skipped 1").is_visible()
         assert tab.page.get_by_role("heading", name="Indexed in part 1").is_visible(), "one file has both warnings"
         tab.page.get_by_role("button", name="Bring up to date").click()

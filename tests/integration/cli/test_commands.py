@@ -173,10 +173,10 @@ def test_no_index_is_made_of_nothing(home, capsys):
     slides.mkdir()
     assert run(["index", str(slides)]) == 2
     assert "~/slides holds no file of a kind that is read\nhint: " in capsys.readouterr().err
-    for name in ("a.pptx", "b.pptx", "c.xlsx"):
+    for name in ("a.mp4", "b.mp4", "c.jpg"):
         (slides / name).write_bytes(b"x")
     assert run(["index", str(slides)]) == 2
-    assert "read, only 3 files of other kinds: 2 .pptx and 1 .xlsx\n" in capsys.readouterr().err
+    assert "read, only 3 files of other kinds: 2 .mp4 and 1 .jpg\n" in capsys.readouterr().err
     assert not list((home / "data" / "indexes").iterdir())
 
 
@@ -213,10 +213,10 @@ def test_doctor_finds_what_is_wrong(here, capsys, monkeypatch, tmp_path):
 
 
 def test_files_of_other_kinds_are_counted(here, capsys, tmp_path):
-    (tmp_path / "slides.pptx").write_bytes(b"PK")
+    (tmp_path / "talk.mp4").write_bytes(b"x")
     (tmp_path / "a.txt").write_text("Something to read about lanterns.")
     assert run(["index", str(tmp_path), "--index", "kinds"]) == 0
-    assert "Not indexed, because local-rag does not read these kinds of files: 1 .pptx" in capsys.readouterr().out
+    assert "Not indexed, because local-rag does not read these kinds of files: 1 .mp4" in capsys.readouterr().out
     assert run(["remove", "--index", "kinds"]) == 0
 
 

@@ -16,7 +16,7 @@ from local_rag.server.file_ids import file_id
 def notes(tmp_path, converted):
     notes = notes_in(tmp_path)
     (notes / "broken.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
-    for name in ("talk.pptx", "more.pptx", "table.odt"):
+    for name in ("talk.mp4", "more.mp4", "table.sav"):
         (notes / name).write_bytes(b"x")
     (notes / ".hidden").mkdir()
     (notes / "letters" / "old").mkdir()
@@ -51,7 +51,7 @@ def test_the_state_of_an_index(indexed, notes):
     assert state["exists"] and state["files"] == 2 and state["chunks"] == state["embedded"] > 0 and state["last_sync"]
     (root,) = state["roots"]
     assert root["file_id"] == file_id(str(notes)) and root["files"] == 2 and root["there"]
-    assert root["not_read"] == "2 .pptx and 1 .odt"
+    assert root["not_read"] == "2 .mp4 and 1 .sav"
     assert {each["file_id"] for each in state["allowed"]} == {file_id(str(notes))} and state["syncing"] is None
     skipped = {each["label"]: each for each in state["skipped"]}
     assert "is damaged" in skipped["notes/broken.pdf"]["reason"]
