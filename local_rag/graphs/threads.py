@@ -208,7 +208,9 @@ class Threads:
         return next(name for name in names if name not in taken)
 
     def close(self) -> None:
-        self._connection.close()
+        """Close the database once no thread of a run is in the middle of a transaction: that would end the process."""
+        with self.saver.lock:
+            self._connection.close()
 
     def __enter__(self) -> Threads:
         return self

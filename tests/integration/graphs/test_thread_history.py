@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
+from threading import Thread
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -520,3 +521,13 @@ def test_the_schemas_of_a_graph_can_be_made(graph):
     assert app.get_context_jsonschema() == {"type": "object", "properties": {}}
     assert app.config_schema().model_json_schema() == app.get_config_jsonschema()
     assert app.get_input_jsonschema()["required"] == ["question"]
+
+
+def test_closing_waits_for_a_transaction_of_another_thread(tmp_path):
+    threads = Threads.open(tmp_path)
+    with threads.saver.cursor() as cursor:
+        closing = Thread(target=threads.close)
+        closing.start()
+        closing.join(0.2)
+        assert closing.is_alive() and cursor.execute("SELECT 1").fetchone() == (1,)
+    closing.join()

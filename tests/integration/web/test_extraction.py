@@ -76,7 +76,9 @@ def test_the_line_of_an_empty_page():
     assert refusal("") == "no readable text"
 
 
-@pytest.mark.parametrize("body", [b"%PDF-1.7\n%\x00...", b"PK\x03\x04...", bytes(range(32)) * 50, b"\x1f\x8b\x08\x00..."])
+@pytest.mark.parametrize(
+    "body", [b"%PDF-1.7\n%\x00...", b"PK\x03\x04...", bytes(range(32)) * 50, b"\x1f\x8b\x08\x00..."]
+)
 def test_what_is_not_text_is_refused_whatever_it_says(body):
     for kind in ("text/html", "text/plain"):
         assert read(body, kind, "utf-8") == {"refused": f"says that it is {kind}, and is not text"}
