@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from local_rag.core.answer import Citation, Status
 from local_rag.text.alignment import verbatim
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, refusals
 from local_rag.text.display import shorten
-from local_rag.text.marks import begins_item, leads, marks, without_bullet, without_marks
+from local_rag.text.marks import Claim, Mark, begins_item, claims, marks, without_bullet, without_marks
 from local_rag.text.parts import heading_at
 from local_rag.text.properties import properties
 from local_rag.text.sentences import Span, sentences, stripped
-from local_rag.text.tables import blanked, tables
 from local_rag.text.verification import evidence, supports
 from local_rag.text.words import content_stems, words
 
@@ -36,9 +36,6 @@ NEAR = 0.2
 """Cosine below which a passage is not worth naming as near."""
 
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
-
-Mark = tuple[Span, tuple[int, ...]]
-"""Where a citation mark stands in a text (the blank before it included), and its numbers."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def check(text: str, documents: Sequence[Document]) -> Checked:
     text, placed = _written(text, known)
     citations: list[Citation] = []
     uncited = 0
-    for sentence, numbers in (*_cited_rows(text, placed, documents), *_cited_outside(text, placed, documents)):
+    for sentence, numbers in _cited(text, placed, documents):
         uncited += not numbers and bool(words(sentence))
         citations += [_cite(sentence, number, documents[number - 1]) for number in numbers]
     return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
@@ -203,86 +200,40 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
     return known and (bool(goes_on) or not all(1 <= number <= len(documents) for number in cited))
 
 
-def _cited_rows(
-    text: str, placed: Sequence[Mark], documents: Sequence[Document]
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The rows of the tables with the numbers of all marks in each; one that a passage has is cited with another."""
-    for table in tables(text):
-        inside = {row: [cited for span, cited in placed if row.start <= span.start < row.end] for row in table.rows}
-        everywhere = dict.fromkeys(number for marks_of in inside.values() for cited in marks_of for number in cited)
-        for row, marks_of in inside.items():
-            plain = without_marks(row.of(text)).strip()
-            numbers = tuple(dict.fromkeys(number for cited in marks_of for number in cited))
-            yield plain, numbers or _copied_from(plain, everywhere, documents)
+def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The claims of an answer without marks, with their numbers; of a sentence with several marks its clauses.
 
-
-def _cited_outside(
-    text: str, placed: Sequence[Mark], documents: Sequence[Document]
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The sentences outside of tables, with their numbers."""
-    rows = [row for table in tables(text) for row in table.rows]
-    outside = [mark for mark in placed if not any(row.start <= mark[0].start < row.end for row in rows)]
-    yield from _cited_sentences(_runs(blanked(text), outside), documents)
-
-
-@dataclass
-class _Run:
-    """Words of the answer between two marks; `before` are the numbers that stand in front of them on their line."""
-
-    text: str
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-
-
-def _runs(text: str, placed: Sequence[Mark]) -> list[_Run]:
-    """Cut an answer at its marks. A mark cites what stands before it, but at the start of a line what stands after."""
-    runs: list[_Run] = []
-    start, before = 0, ()  # type: int, tuple[int, ...]
-    for span, cited in placed:
-        words_before = text[start : span.start]
-        joins = bool(_BETWEEN_MARKS.fullmatch(words_before)) and "\n" not in words_before.rstrip("\n")
-        if joins and before:
-            before += cited
-        elif leads(text, span):
-            runs.append(_Run(words_before, before))
-            before = cited
-        elif joins and runs:
-            runs[-1].after += cited
-        else:
-            runs.append(_Run(words_before, before, cited))
-            before = ()
-        tail = re.compile(r"[.!?…。]+").match(text, span.end)
-        start = tail.end() if tail else span.end
-    return [*runs, _Run(text[start:], before)]
-
-
-def _cited_sentences(runs: Iterable[_Run], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The sentences of an answer without marks, with their numbers: a mark cites the one sentence that it stands at.
-
-    A longer run that stands in a cited passage word for word (an introduction with its list) stays one, and an
-    earlier sentence that does is cited with the last.
+    Where the passage of a mark says the claims before it and its own word for word (an introduction with its list),
+    they are one; any other claim without a mark is cited with those of the answer whose passages say it so.
     """
-    for run in runs:
-        text = run.text.strip()
-        cited = tuple(dict.fromkeys((*run.before, *run.after)))
-        parts = [span.of(text) for span in sentences(text)]
-        if len(parts) > 1 and _copied_from(text, cited, documents):
-            parts = [text]
-        elif run.after:
-            parts = _last_item_as_one(text, parts)
-        for position, part in enumerate(parts):
-            numbers = run.before if position == 0 else ()
-            numbers += run.after if position == len(parts) - 1 else ()
-            yield part, tuple(dict.fromkeys(numbers or _copied_from(part, cited, documents)))
+    everywhere = dict.fromkeys(number for _, cited in placed for number in cited)
+    waiting: list[Claim] = []
+    for claim in claims(text, placed):
+        waiting.append(claim)
+        if not claim.numbers:
+            continue
+        joint = without_marks(text[waiting[0].span.start : claim.span.end]).strip()
+        if len(waiting) > 1 and _copied_from(joint, claim.numbers, documents):
+            yield joint, claim.numbers
+        else:
+            yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting[:-1])
+            yield from _clauses(text, claim, placed)
+        waiting = []
+    yield from ((each.text, _copied_from(each.text, everywhere, documents)) for each in waiting)
 
 
-def _last_item_as_one(text: str, parts: list[str]) -> list[str]:
-    """The sentences before a mark; those of a list item on the last line are one, as in `marks.claims`."""
-    item = text.rpartition("\n")[2]
-    if not begins_item(item):
-        return parts
-    before = [span.of(text) for span in sentences(text[: len(text) - len(item)])]
-    return [*before, item]
+def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """A claim with its numbers; of a sentence with words between its marks what stands before each, and the rest."""
+    inside = [mark for mark in placed if claim.span.start <= mark[0].start < claim.span.end]
+    start, numbers = claim.span.start, dict[int, None]()
+    for (span, cited), following in zip_longest(inside, inside[1:]):
+        numbers |= dict.fromkeys(cited)
+        between = text[span.end : following[0].start] if following else ""
+        is_end = not _BETWEEN_MARKS.fullmatch(between) and words(without_marks(text[start : span.start]))
+        if following and is_end and not claim.columns:
+            yield without_marks(text[start : span.end]).strip(" \n,;"), tuple(numbers)
+            start, numbers = span.end, {}
+    yield without_marks(text[start : claim.span.end]).strip(" \n,;"), tuple(numbers)
 
 
 def _copied_from(text: str, cited: Iterable[int], documents: Sequence[Document]) -> tuple[int, ...]:

@@ -52,8 +52,15 @@ ABBREVIATIONS = frozenset(
 
 # Negations. All three kinds deny; which of them count depends on what a mistake costs.
 
-NEGATIONS = frozenset("not no never none nobody nothing neither nor without cannot".split())
-"""Deny outright, like words in n't. Enough for support, which is graded by the words that a claim shares."""
+NEGATIONS = frozenset(
+    """not no never none nobody nothing neither nor without cannot
+    nicht nichts nie niemals niemand nirgends kein keine keinem keinen keiner keines ohne weder
+    ne pas jamais rien aucun aucune sans nunca jamas nada nadie ningun ninguna ninguno sin
+    nao nem nenhum nenhuma ninguem sem non mai niente nulla nessun nessuna nessuno senza
+    niet niets nooit niemand geen zonder inte aldrig ingen inget inga utan ikke nie bez""".split()
+)
+"""Deny outright, like words in n't; folded, in English, German, French, Spanish, Portuguese, Italian, Dutch,
+Scandinavian and Slavic languages. Enough for support, which is graded by the words that a claim shares."""
 NEAR_NEGATIONS = frozenset("hardly rarely seldom scarcely barely false falsely untrue".split())
 """Deny nearly or from outside. With the outright ones they keep a citation from being verified."""
 FAILURES = frozenset("least fail failed fails lack lacks lacked unable refuse refused hardly rarely".split())

@@ -20,10 +20,13 @@ _MARK = re.compile(
     rf"(?:\[({_LISTED}(?:\s*[,;]\s*{_LISTED})*)\]|【(\d{{1,4}}(?:\s*[,;]\s*\d{{1,4}})*)(?:†[^】\n]*)?】)"
 )
 
+Mark = tuple[Span, tuple[int, ...]]
+"""Where a citation mark stands in a text (the blank before it included), and its numbers."""
 
-def marks(text: str) -> list[tuple[Span, list[int]]]:
-    """Citation marks [1], [1, 2], [1-3] or 【1】 with their span (the blank before included) and numbers."""
-    return [(Span(*match.span()), cited) for match in _MARK.finditer(text) if (cited := _cited(match))]
+
+def marks(text: str) -> list[Mark]:
+    """The citation marks of a text: [1], [1, 2], [1-3] or 【1】."""
+    return [(Span(*match.span()), tuple(cited)) for match in _MARK.finditer(text) if (cited := _cited(match))]
 
 
 class Claim(NamedTuple):
@@ -37,32 +40,37 @@ class Claim(NamedTuple):
     columns: str = ""
 
 
-def claims(text: str) -> list[Claim]:
+def claims(text: str, known: Sequence[Mark] | None = None) -> list[Claim]:
     """The sentences of an answer. A mark belongs to the sentence it stands in or behind, at the start of a line to the
     one after it.
 
     A mark does not cut a sentence, unless what follows begins anew: a quote that was cut has no full stop to end it.
     A row of a table is one claim, the heading of the table none. The first sentences of a list item are one claim with
-    the sentence that has its first mark.
+    the sentence that has its first mark. `known` are the marks that count, where not all of `marks(text)` do.
     """
-    return sorted([*_sentences(blanked(text)), *_rows(text)], key=lambda claim: claim.span)
+    known = marks(text) if known is None else known
+    return sorted([*_sentences(blanked(text), known), *_rows(text, known)], key=lambda claim: claim.span)
 
 
-def _rows(text: str) -> Iterator[Claim]:
+def _rows(text: str, known: Sequence[Mark]) -> Iterator[Claim]:
     """The rows of the tables of an answer, each with all marks that stand in it."""
     for table in tables(text):
         columns = " | ".join(cells(table.heading.of(text)))
         for span in table.rows:
-            row = span.of(text)
-            plain = without_marks(row).strip()
+            inside = [mark for mark in known if span.start <= mark[0].start < span.end]
+            plain = _plain(text, span, inside)
             if words(plain):
-                cited = dict.fromkeys(number for _, numbers in marks(row) for number in numbers)
-                yield Claim(span, plain, tuple(cited), columns)
+                yield Claim(
+                    span, plain, tuple(dict.fromkeys(number for _, cited in inside for number in cited)), columns
+                )
 
 
-def _sentences(text: str) -> list[Claim]:
-    known = marks(text)
-    blank = _MARK.sub(lambda match: " " * len(match.group()) if _cited(match) else match.group(), text)
+def _sentences(text: str, known: Sequence[Mark]) -> list[Claim]:
+    known = [(mark, cited) for mark, cited in known if mark.of(text).strip()]  # not those of tables
+    characters = list(text)
+    for mark, _ in known:
+        characters[mark.start : mark.end] = " " * (mark.end - mark.start)
+    blank = "".join(characters)
     spans = [span for span in _cut_at(text, blank, [mark for mark, _ in known]) if words(span.of(blank))]
     starts = [span.start for span in spans]
     begins, ends = list(starts), [span.end for span in spans]
@@ -76,14 +84,24 @@ def _sentences(text: str) -> list[Claim]:
         numbers[index] += cited
         begins[index] = min(begins[index], _line_start(text, mark) if leads(text, mark) else mark.start)
         ends[index] = max(ends[index], mark.end)
+    each = map(Span, begins, ends)
     uncombined = [
-        Claim(Span(begin, end), without_marks(text[begin:end]).strip(), tuple(dict.fromkeys(cited)))
-        for begin, end, cited in zip(begins, ends, numbers, strict=True)
+        Claim(span, _plain(text, span, known), tuple(dict.fromkeys(cited)))
+        for span, cited in zip(each, numbers, strict=True)
     ]
-    return list(_items_as_one(text, uncombined))
+    return list(_items_as_one(text, uncombined, known))
 
 
-def _items_as_one(text: str, uncombined: Sequence[Claim]) -> Iterator[Claim]:
+def _plain(text: str, span: Span, known: Sequence[Mark]) -> str:
+    """The part of a text without the marks in it."""
+    plain, start = "", span.start
+    for mark, _ in known:
+        if span.start <= mark.start and mark.end <= span.end:
+            plain, start = plain + text[start : mark.start], mark.end
+    return (plain + text[start : span.end]).strip()
+
+
+def _items_as_one(text: str, uncombined: Sequence[Claim], known: Sequence[Mark]) -> Iterator[Claim]:
     """The claims, those before the first mark of a list item put together."""
     begun: Claim | None = None
     for claim in uncombined:
@@ -93,7 +111,7 @@ def _items_as_one(text: str, uncombined: Sequence[Claim]) -> Iterator[Claim]:
                 begun = None
             else:
                 span = Span(begun.span.start, claim.span.end)
-                claim = Claim(span, without_marks(span.of(text)).strip(), claim.numbers)
+                claim = Claim(span, _plain(text, span, known), claim.numbers)
         if begins_item(claim.text) and not claim.numbers:
             begun = claim
             continue

@@ -22,11 +22,7 @@ COMMON = 0.6
 _WEIGHTLESS = frozenset("a an the and of to in on at for by with as that this it its also so".split())
 """What may differ inside: two contracts that differ in any other word are not the same contract."""
 
-_DENYING = (
-    NEGATIONS
-    | NEAR_NEGATIONS
-    | frozenset("nicht kein keine keinen keiner nie niemals ohne ne pas jamais sans nunca sin non senza".split())
-)
+_DENYING = NEGATIONS | NEAR_NEGATIONS
 
 
 class _Words(NamedTuple):

@@ -85,7 +85,7 @@ def test_a_quote_in_the_wider_part_says_where_it_stands():
     wide = widened([BOOK[3]], FakeCorpus(BOOK), 1000, "neighbours")
     checked = citations.check("Pets are allowed [1]. Notice is three months [1].", wide)
     text = "\n\n".join(TEXTS)
-    assert [one.quote for one in checked.citations] == ["Pets are allowed", "Notice is three months"]
+    assert [one.quote for one in checked.citations] == ["Pets are allowed.", "Notice is three months."]
     assert [text[one.start : one.end] for one in checked.citations] == [one.quote for one in checked.citations]
     assert [one.heading for one in checked.citations] == ["House", "Plan > Costs"]
     assert all(one.verified for one in checked.citations)
@@ -211,7 +211,7 @@ def test_the_parts_of_an_answer_do_not_share_wider_passages():
     stored = [name for names in ids(state["documents"]) for name in names]
     assert len(stored) == len(set(stored))
     checked = citations.check(state["generation"], state["documents"])
-    assert [one.quote for one in checked.citations] == ["Intro of the plan", "Parking is extra"]
+    assert [one.quote for one in checked.citations] == ["Intro of the plan.", "Parking is extra."]
 
 
 def test_no_passage_is_split_into_words_twice(monkeypatch):

@@ -99,6 +99,13 @@ def test_a_fluent_sentence_is_verified_only_when_the_passage_says_it(sentence, v
         ("The warranty covers the pump but not the seals.", "The warranty covers the seals but not the pump"),
         ("Did the board approve the plan in May 2021?", "The board did approve the plan in May 2021"),
         ("The area is 10² metres.", "The area is 102 metres"),
+        ("Der Mieter darf in der Wohnung keine Hunde halten.", "Der Mieter darf in der Wohnung Hunde halten"),
+        ("Der Mieter darf in der Wohnung Hunde halten.", "Der Mieter darf in der Wohnung niemals Hunde halten"),
+        ("Le locataire ne peut pas garder un chien dans l'appartement.",
+         "Le locataire peut garder un chien dans l'appartement"),
+        ("El inquilino nunca puede tener perros en la vivienda.", "El inquilino puede tener perros en la vivienda"),
+        ("L'inquilino non può tenere cani in casa di notte.", "L'inquilino può tenere cani in casa di notte"),
+        ("De huurder mag geen honden houden in de woning.", "De huurder mag honden houden in de woning"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_only_looks_like_its_passage_is_not_verified(passage_text, sentence):
@@ -189,6 +196,21 @@ def test_a_mark_cites_the_sentence_before_it_and_not_those_before_that():
     checked = check("It is lovely. The warranty does not cover the seals. [1] So buy one.", [WARRANTY])
     assert [citation.sentence for citation in checked.citations] == ["The warranty does not cover the seals."]
     assert checked.uncited == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("The pump is covered for two years [3], and the seals are not covered.", [(3, True)]),
+        ("It does not cover the seals [1], and the pump is covered for ten years [3].", [(1, True), (3, False)]),
+        ("Choose one before you start [2] and, it does not cover the seals [1].", [(2, True), (1, True)]),
+        ("[1] It does not cover the seals and [2] they are red.", [(1, False), (2, False)]),
+    ],
+)
+def test_a_mark_within_a_sentence_cites_the_sentence_and_of_several_each_its_clause(text, cited):
+    seals = passage(3, "The pump is covered for two years, and the seals are not covered.")
+    checked = check(text, [WARRANTY, OTHER, seals])
+    assert [(citation.number, citation.verified) for citation in checked.citations] == cited and not checked.uncited
 
 
 def test_a_list_copied_from_the_passage_is_one_claim():

@@ -115,11 +115,11 @@ def test_numbers_and_names():
 
 
 def test_marks_and_stems():
-    assert [numbers for _, numbers in marks("So it is [1, 2]. Yes [3].")] == [[1, 2], [3]]
+    assert [numbers for _, numbers in marks("So it is [1, 2]. Yes [3].")] == [(1, 2), (3,)]
     assert [numbers for _, numbers in marks("So [1-3]. Yes 【4】. No 【5†source】. x[9-1] [0-9]")] == [
-        [1, 2, 3],
-        [4],
-        [5],
+        (1, 2, 3),
+        (4,),
+        (5,),
     ]
     assert without_marks("So it is [1, 2].") == "So it is."
     assert without_marks("So 【1】 is [1-2] it [0-9].") == "So is it [0-9]."
