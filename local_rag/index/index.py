@@ -131,7 +131,7 @@ class Index:
     ) -> list[Document]:
         """The k best passages, best first, each text once, with the metadata that `protocols.Corpus` lists.
 
-        `within` are files, folders or globs (see `path_filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
+        `within` are files, folders or globs (see `filters.matching`), or a `Narrowing`; `exclude` are `chunk_id`s;
         `score` is the cosine in every mode. Documents that the query names are preferred. Raises UsageError if
         `within` leaves nothing, IndexMismatch after a re-embedding.
         """

@@ -12,7 +12,7 @@ from support.fakes_index import add, indexed, markdown
 from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing
 from local_rag.index import filters
-from local_rag.index.path_filters import matching
+from local_rag.index.filters import matching
 
 FILES = {
     "notes/plan.md": ("The roof of the boat house is due for paint.", "2023-03-31 00:00"),
@@ -33,7 +33,7 @@ def index(request, tmp_path_factory):
     for name, (text, changed) in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-        os.utime(folder / name, 2 * [datetime.fromisoformat(changed).timestamp()])
+        os.utime(folder / name, 2 * (datetime.fromisoformat(changed).timestamp(),))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(filters, "LISTED", request.param)
         with indexed(folder / "index", STATED) as made:
@@ -178,4 +178,4 @@ def test_a_pattern_is_read_from_the_current_folder_first(tmp_path, monkeypatch):
 def test_no_glob_is_tried_in_every_way():
     name = "/" + "a" * 200
     assert matching([name + "b", name], ["*a" * 60 + "b", "**/*a/**/*a/**/*c"]) == [name + "b"]
-    assert matching(["/n/a", "/n/z"], ["[z-a]", "/n[!b]a"]) == []
+    assert matching(["/n/a", "/n/z"], ["/n[!b]a"]) == []

@@ -92,9 +92,6 @@ def test_a_split_corpus_ranks_as_the_whole_does(tmp_path):
             scores = [[round(passage.metadata["score"], 5) for passage in index.search(query, 9, mode="dense")]
                       for index in (one, joint)]  # fmt: skip
             assert scores[0] == scores[1]
-            for mode in ("words", "hybrid"):
-                best = {passage.metadata["source"] for passage in one.search(query, 3, mode=mode)}
-                nine = [passage.metadata["source"] for passage in joint.search(query, 9, mode=mode)]
-                assert nine[0] in best and best.issubset(nine), (mode, query, best, nine)
-        rare = [passage.page_content for passage in joint.search("boat lamp", 9, mode="words")]
-        assert sum("boat" in text for text in rare) >= 8  # 22 texts hold it, 39 hold "lamp"
+            best = {passage.metadata["source"] for passage in one.search(query, 3)}
+            nine = [passage.metadata["source"] for passage in joint.search(query, 9)]
+            assert nine[0] in best and best.issubset(nine), (query, best, nine)

@@ -12,7 +12,7 @@ from support.fakes_index import HashingEmbedder, add, indexed, markdown, remembe
 from local_rag.core import cancel
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.index.header import HEADER_WEIGHT, document_header, passage_header
+from local_rag.index.names import HEADER_WEIGHT, document_header, passage_header
 from local_rag.index.search import SPARSE, combined
 from local_rag.text.citations import check
 from local_rag.text.parts import heading_at
@@ -258,19 +258,19 @@ class TestSections:
 
 
 @pytest.mark.parametrize(
-    ("cosines", "shares", "waiting", "expected"),
+    ("cosines", "shares", "expected"),
     [
-        ({1: 0.5, 2: 0.4, 3: 0.1}, {2: 0.5, 3: 0.25}, [], {1: 0.5, 2: 0.4 + SPARSE * 0.5, 3: 0.1 + SPARSE * 0.25}),
+        ({1: 0.5, 2: 0.4, 3: 0.1}, {2: 0.5, 3: 0.25}, {1: 0.5, 2: 0.4 + SPARSE * 0.5, 3: 0.1 + SPARSE * 0.25}),
         # what is not embedded counts with the mean cosine of what words found
-        ({1: 0.7, 2: 0.3, 9: 0.9}, {1: 0.6, 2: 0.2, 3: 0.4}, [3],
+        ({1: 0.7, 2: 0.3, 9: 0.9}, {1: 0.6, 2: 0.2, 3: 0.4},
          {1: 0.7 + SPARSE * 0.6, 2: 0.3 + SPARSE * 0.2, 3: 0.5 + SPARSE * 0.4, 9: 0.9}),
         # before anything is embedded words decide alone
-        ({}, {1: 0.2, 2: 0.6}, [1, 2], {1: SPARSE * 0.2, 2: SPARSE * 0.6}),
+        ({}, {1: 0.2, 2: 0.6}, {1: SPARSE * 0.2, 2: SPARSE * 0.6}),
         # where nothing that words found is embedded, the best of it counts as the nearest
-        ({7: 0.3, 8: 0.28}, {1: 0.4, 2: 0.04}, [1, 2],
+        ({7: 0.3, 8: 0.28}, {1: 0.4, 2: 0.04},
          {7: 0.3, 8: 0.28, 1: 0.3 + SPARSE * 0.4, 2: 0.03 + SPARSE * 0.04}),
-        ({7: -0.1}, {1: 0.4}, [1], {7: -0.1, 1: SPARSE * 0.4}),
+        ({7: -0.1}, {1: 0.4}, {7: -0.1, 1: SPARSE * 0.4}),
     ],
 )  # fmt: skip
-def test_the_share_of_bm25_is_added_to_the_cosine(cosines, shares, waiting, expected):
-    assert combined(cosines, shares, waiting) == pytest.approx(expected)
+def test_the_share_of_bm25_is_added_to_the_cosine(cosines, shares, expected):
+    assert combined(cosines, shares) == pytest.approx(expected)

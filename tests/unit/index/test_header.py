@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local_rag.index.header import DOCUMENT_LENGTH, HEADER_LENGTH, document_header, passage_header
+from local_rag.index.names import DOCUMENT_LENGTH, HEADER_LENGTH, document_header, passage_header
 from local_rag.index.names import folder_words, name_date, name_text, name_words
 
 

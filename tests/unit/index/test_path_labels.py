@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.counting import grows_in_step
 
-from local_rag.index.path_filters import matching
+from local_rag.index.filters import matching
 from local_rag.index.path_labels import PathLabels
 
 
