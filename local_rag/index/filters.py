@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
@@ -22,10 +22,8 @@ from local_rag.text.urls import is_page, is_url, normal
 from local_rag.text.words import WORD, words
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from local_rag.index.store.store import Store
+    from local_rag.index.store.vectors import Ids
 
 KINDS = {
     "mail": (".eml", ".mbox", ".msg"),
@@ -40,10 +38,6 @@ KINDS = {
 
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
-
-LISTED = 0.12
-"""Share of the documents up to which the ids of their chunks are listed. Of more of them the best chunks of all hold
-enough: to list 1,000,000 ids takes 2 s."""
 
 _MOMENT = "CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END"
 """When a file was changed, in seconds since 1970; of a page of the web, when it was fetched."""
@@ -62,41 +56,18 @@ class NothingLeft(UsageError):
     """No document of an index meets all conditions."""
 
 
-class Selection:
-    """The chunks that a filter leaves, in one snapshot of an index. Raises NothingLeft where its files, types, dates or
-    authors leave nothing; phrases that occur nowhere leave an empty selection.
-
-    `share` is that of the documents which are left. `ids` (n,) are their chunks, ascending, where they are few enough
-    to be listed, else None.
+def selected_chunks(db: Connection, folder: Path, wanted: Narrowing) -> Ids:
+    """The ids (n,) of the chunks that a filter leaves, ascending. Raises NothingLeft where its files, types, dates or
+    authors leave nothing; phrases that occur nowhere leave no chunk.
     """
+    import numpy as np
 
-    def __init__(self, db: Connection, folder: Path, wanted: Narrowing) -> None:
-        self._where, self._values = _conditions(db, folder, wanted)
-        self.ids: NDArray[np.int64] | None = None
-        left = f"SELECT count(*) FROM documents d WHERE {self._where}"
-        count, every = db.execute(f"SELECT ({left}), (SELECT count(*) FROM documents)", self._values).fetchone()
-        self.share = count / max(1, every)
-        if phrases := _full_text(wanted.phrases):
-            self._where += " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
-            self._values.append(phrases)
-        if phrases or self.share <= LISTED:
-            import numpy as np
-
-            self.ids = np.array(sorted(self._chunks(db)), dtype=np.int64)
-
-    def kept(self, db: Connection, chunks: Sequence[int]) -> list[int]:
-        """Those of these chunks that are left, in their order."""
-        if self.ids is None:
-            left = self._chunks(db, f" AND chunks.id {IN}", array(chunks))
-        else:
-            import numpy as np
-
-            left = set(self.ids[np.isin(self.ids, chunks)].tolist())
-        return [chunk for chunk in chunks if chunk in left]
-
-    def _chunks(self, db: Connection, condition: str = "", *values: object) -> set[int]:
-        sql = f"SELECT chunks.id FROM chunks JOIN documents d ON d.id = chunks.document WHERE {self._where}{condition}"
-        return {row[0] for row in db.execute(sql, [*self._values, *values])}
+    where, values = _conditions(db, folder, wanted)
+    if phrases := _full_text(wanted.phrases):
+        where += " AND chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH ?)"
+        values.append(phrases)
+    sql = f"SELECT chunks.id FROM documents d JOIN chunks ON chunks.document = d.id WHERE {where}"
+    return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
 
 
 def selected_paths(store: Store, wanted: Narrowing) -> set[str] | None:
@@ -188,10 +159,8 @@ def _dated(db: Connection, wanted: Narrowing) -> Condition:
 
 
 def _moment(day: str) -> float:
-    """The beginning of a day here, in seconds since 1970."""
-    if not 1970 < int(day[:4]) < 3000:  # beyond what every system's clock can say
-        return (date.fromisoformat(day) - date(1970, 1, 1)).total_seconds()
-    return datetime.fromisoformat(day).timestamp()
+    """The beginning of a day here, in seconds since 1970; of days that a system's clock may not know the nearest."""
+    return datetime.fromisoformat(min(max(day, "1971-01-01"), "2999-01-01")).timestamp()
 
 
 def _full_text(phrases: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.search import Mode
 from local_rag.index.store.folder import index_name
 from local_rag.index.store.schema import IndexedFile, Stored
 
@@ -31,8 +30,9 @@ T = TypeVar("T")
 _COUNTED = ("files", "documents", "chunks", "embedded", "bytes", "pages", "roots", "root_options")
 """What of a status adds up."""
 
+_SUMMED = ("documents", "chunks", "files")
 _LISTED = {"titles": 20, "headings": 20, "folders": 20, "topics": 20, "terms": 30}
-"""How much of what catalogs list comes into the catalog of all."""
+"""What of catalogs adds up, and how much of what they list comes into the catalog of all."""
 
 
 class JointIndex:
@@ -63,23 +63,14 @@ class JointIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def search(
-        self,
-        query: str,
-        k: int,
-        *,
-        within: Narrowing | Sequence[str] = (),
-        exclude: Collection[str] = (),
-        mode: Mode = "hybrid",
-        repeats: bool = False,
-    ) -> list[Document]:
+    def search(self, query: str, k: int, *, repeats: bool = False, **options: Any) -> list[Document]:
         """The k best passages of all, by their scores, which can be compared: cosines of one embedder, and BM25 as a
-        share of what the query could reach. Raises UsageError if `within` leaves nothing in any index.
+        share of what the query could reach. `options` as `Index.search` has them. Raises UsageError if `within` leaves
+        nothing in any index.
         """
 
         def ranked(name: str, index: Index) -> list[Document]:
-            passages = index.search(query, k, within=within, exclude=exclude, mode=mode, repeats=repeats)
-            return [_named(passage, name) for passage in passages]
+            return [_named(passage, name) for passage in index.search(query, k, repeats=repeats, **options)]
 
         best: dict[str, Document] = {}
         for passage in sorted(self._filtered(ranked), key=lambda passage: -float(passage.metadata["rank_score"])):
@@ -114,16 +105,14 @@ class JointIndex:
         """What the catalogs of all say, each index in turn."""
         catalogs = [index.catalog() for index in self._indexes]
         kinds: Counter[str] = Counter()
-        for kind, _, count in (line.rpartition(" ") for catalog in catalogs for line in catalog.kinds):
+        for kind, _, count in (line.rpartition(" ") for each in catalogs for line in each.kinds):
             kinds[kind] += int(count.replace(",", ""))
-        merged: dict[str, Any] = {
-            name: sum(getattr(each, name) for each in catalogs) for name in ("documents", "chunks", "files")
-        }
+        merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _SUMMED}
         for name, most in _LISTED.items():
             in_turn = chain(*zip_longest(*(getattr(each, name) for each in catalogs)))
             merged[name] = tuple(dict.fromkeys(filter(None, in_turn)))[:most]
-        merged["about"] = " ".join(filter(None, (catalog.about for catalog in catalogs)))
-        return Catalog(kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()), **merged)
+        about = " ".join(each.about for each in catalogs if each.about)
+        return Catalog(about=about, kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()), **merged)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
         """The counts of all; what is no count is that of the first."""

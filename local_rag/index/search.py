@@ -5,7 +5,7 @@ All of it reads one snapshot of the index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from local_rag.core import cancel
 from local_rag.core.narrowing import Narrowing
-from local_rag.index.exact_words import ExactWords
-from local_rag.index.filters import Selection
+from local_rag.index.exact_words import obeys
+from local_rag.index.filters import selected_chunks
 from local_rag.index.named_documents import front, named_documents
 from local_rag.index.store import reads, vectors
 from local_rag.index.store.checks import check_settings
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Embedder, Vectors
     from local_rag.index.store.schema import IndexSettings, Passage
     from local_rag.index.store.store import Store
+    from local_rag.index.store.vectors import Ids
 
 Mode = Literal["hybrid", "dense", "words"]
 
@@ -49,11 +50,10 @@ near-duplicates are taken rather than others looked for."""
 _READ = 20
 """Passages whose texts are read at once, at least."""
 
-_FEW = 20_000
-"""Chunks of a filter whose ids FTS5 is given; of more of them the ranking of all chunks holds enough."""
-
-_FILTERS = 8
-"""Filters whose chunks are kept in memory until the index changes, 8 bytes each."""
+_FEW, _SHARE = 20_000, 20
+"""Chunks of a filter whose ids FAISS and FTS5 are given; how many times as many of all are ranked by words where a
+filter leaves more.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,13 @@ class Request:
     repeats: bool = False
 
 
-@dataclass
-class Scores:
-    """Chunks with their scores, their cosines, and BM25 as a share of the highest possible."""
-
-    scores: dict[int, float] = field(default_factory=dict)
-    cosines: dict[int, float] = field(default_factory=dict)
-    shares: dict[int, float] = field(default_factory=dict)
-
-
 class Searcher:
     """The search of one index. Any thread may ask."""
 
     def __init__(self, store: Store, settings: IndexSettings, embedder: Embedder) -> None:
         self._store, self._settings, self._embedder = store, settings, embedder
         self._frequencies = Frequencies()
-        self._filters: tuple[str, dict[tuple[Narrowing, str], Selection]] = ("", {})
+        self._last_filter: tuple[object, Ids | None] = (None, None)
 
     def search(self, request: Request) -> list[Document]:
         """The best passages, best first. Raises UsageError if the filter leaves nothing."""
@@ -98,56 +89,60 @@ class Searcher:
     def _passages(self, db: Connection, meta: dict[str, str], index: VectorIndex, request: Request) -> list[Document]:
         if meta["fingerprint"] != self._settings.fingerprint:
             check_settings(db, self._store.folder, self._settings)
-        selection = self._selection(db, meta["generation"], request.wanted)
         words = partial(Words, db, self._frequencies, meta["generation"])
-        return _Snapshot(db, index, request, selection, words, self._embedder).passages()
+        among = self._among(db, meta["generation"], request.wanted)
+        return _Snapshot(db, index, request, among, words, self._embedder).passages()
 
-    def _selection(self, db: Connection, generation: str, wanted: Narrowing) -> Selection | None:
-        """The chunks that a filter leaves, None for all of them. Raises NothingLeft."""
+    def _among(self, db: Connection, generation: str, wanted: Narrowing) -> Ids | None:
+        """The chunks that a filter leaves, None for all of them. Those of the last filter are kept: the searches of a
+        question have the same.
+        """
         if not (wanted.of_documents or wanted.phrases):
             return None
-        if self._filters[0] != generation or len(self._filters[1]) > _FILTERS:
-            self._filters = generation, {}
-        known = self._filters[1]
-        key = wanted, str(Path.cwd()) if wanted.within else ""  # what a relative pattern means
-        if key not in known:
-            known[key] = Selection(db, self._store.folder, wanted)
-        return known[key]
+        key = generation, wanted, Path.cwd() if wanted.within else ""  # what a relative pattern means
+        known, chunks = self._last_filter
+        if known != key:
+            chunks = selected_chunks(db, self._store.folder, wanted)
+            self._last_filter = key, chunks
+        return chunks
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """One search in one snapshot of an index."""
+    """One search in one snapshot of an index. `cosines` and `shares` (BM25 as a share of the highest possible) are
+    those of the chunks that were scored so far.
+    """
 
     db: Connection
     index: VectorIndex
     request: Request
-    selection: Selection | None
+    among: Ids | None
     words: Callable[[str], Words]
     embedder: Embedder
+    cosines: dict[int, float] = field(default_factory=dict)
+    shares: dict[int, float] = field(default_factory=dict)
 
     def passages(self) -> list[Document]:
         k = self.request.k
-        preferred, said = self._preferred()
+        preferred, named = self._preferred()
         deep = max(_DEEP, 4 * k)
         while True:
-            scored, exhausted = self._scored(deep)
-            scored.scores |= preferred.scores
-            taken, distinct = self._taken(sorted(scored.scores, key=lambda chunk: (-scored.scores[chunk], chunk)))
+            scores, exhausted = self._scored(deep)
+            scores |= preferred
+            taken, distinct = self._taken(sorted(scores, key=lambda chunk: (-scores[chunk], chunk)))
             enough = len(taken) == k and (distinct or deep >= _DEEP_ENOUGH)
             if enough or exhausted or deep > vectors.DEEPEST:
                 break
             deep *= 4
-        cosines = self._with_cosines(scored.cosines, [passage.id for passage in taken], self.request.vector)
+        cosines = self._cosines([passage.id for passage in taken], self.request.vector)
         cosines |= self._embedded([passage for passage in taken if passage.id not in cosines])
-        shares = scored.shares | preferred.shares
         return [
             document(
                 passage,
-                named=said.get(passage.id, ""),
+                named=named.get(passage.id, ""),
                 score=cosines[passage.id],
-                sparse=shares.get(passage.id),
-                rank_score=scored.scores[passage.id],
+                sparse=self.shares.get(passage.id),
+                rank_score=scores[passage.id],
             )
             for passage in taken
         ]
@@ -170,56 +165,60 @@ class _Snapshot:
         exclude = self.request.exclude
         return set(reads.chunks_by_key(self.db, exclude).values()) if exclude else set()
 
+    @property
+    def _few(self) -> Ids | None:
+        """The chunks of a filter where they are few; of more of them the best of all chunks hold enough."""
+        return self.among if self.among is not None and len(self.among) <= _FEW else None
+
     def _kept(self, chunks: Sequence[int]) -> list[int]:
         """Those of these chunks that are wanted."""
-        kept = [chunk for chunk in chunks if chunk not in self._left_out]
-        return self.selection.kept(self.db, kept) if self.selection else kept
+        import numpy as np
 
-    def _scored(self, deep: int) -> tuple[Scores, bool]:
-        """The `deep` nearest chunks and those that BM25 ranks first, as far as the mode wants them, with one score; and
-        whether there are no others.
+        left = np.array(chunks, dtype=np.int64)
+        if self.among is not None:
+            left = left[np.searchsorted(self.among, left, "right") > np.searchsorted(self.among, left)]
+        return [chunk for chunk in left.tolist() if chunk not in self._left_out]
+
+    def _scored(self, deep: int) -> tuple[dict[int, float], bool]:
+        """The scores of the `deep` nearest chunks and of those that BM25 ranks first, as far as the mode wants them,
+        and whether there are no others.
         """
         mode, vector = self.request.mode, self.request.vector
         nearest: list[tuple[int, float]] = []
         shares: dict[int, float] = {}
         exhausted = no_more = True
         if mode != "words":
-            among = self.selection.ids if self.selection else None
-            nearest, exhausted = vectors.nearest(self.db, self.index, vector, deep, among, self._kept)
+            nearest, exhausted = vectors.nearest(self.db, self.index, vector, deep, self._few, self._kept)
+            self.cosines.update(nearest)
         if mode != "dense":
             shares, no_more = self._matching(self.words(self.request.query), deep)
-        return self._combined(dict(nearest), shares, vector), exhausted and no_more
+        return self._combined([*dict(nearest), *shares], shares, vector), exhausted and no_more
 
     def _matching(self, words: Words, deep: int) -> tuple[dict[int, float], bool]:
         """The shares of the `deep` chunks that BM25 ranks first of those that are wanted, and whether there are no
         others.
         """
-        selection, limit = self.selection, deep + len(self._left_out)
-        if selection and selection.ids is not None and len(selection.ids) <= _FEW:
-            ranking = words.among(self._kept(selection.ids.tolist()), deep)
-            return _shares(words, ranking), len(ranking) < deep
-        if selection:
-            limit = min(vectors.DEEPEST, int(1.5 * limit / (selection.share or 1)))
-        ranking = words.best(limit)
+        limit = len(self._left_out) + (deep if self.among is None or self._few is not None else _SHARE * deep)
+        ranking = words.best(limit) if self._few is None else words.among(self._few.tolist(), limit)
         kept = set(self._kept([chunk for chunk, _ in ranking]))
         return _shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit
 
-    def _combined(self, cosines: dict[int, float], shares: dict[int, float], vector: Vectors) -> Scores:
-        if self.request.mode == "words":
-            return Scores(dict(shares), {}, shares)
-        cosines = self._with_cosines(cosines, shares, vector)
-        return Scores(combined(cosines, shares), cosines, shares)
+    def _combined(self, chunks: Sequence[int], shares: dict[int, float], vector: Vectors) -> dict[int, float]:
+        self.shares.update(shares)
+        return dict(shares) if self.request.mode == "words" else combined(self._cosines(chunks, vector), shares)
 
-    def _with_cosines(self, cosines: dict[int, float], chunks: Iterable[int], vector: Vectors) -> dict[int, float]:
-        """Cosines, and those of further chunks that have a vector."""
-        missing = [chunk for chunk in chunks if chunk not in cosines]
-        return cosines | dict(vectors.exact(self.db, vector, missing)) if missing else cosines
+    def _cosines(self, chunks: Sequence[int], vector: Vectors) -> dict[int, float]:
+        """The cosines of those of these chunks that have a vector."""
+        known = self.cosines if vector is self.request.vector else {}
+        if missing := [chunk for chunk in chunks if chunk not in known]:
+            known.update(vectors.exact(self.db, vector, missing))
+        return {chunk: known[chunk] for chunk in chunks if chunk in known}
 
     # --- documents that the query names
 
-    def _preferred(self) -> tuple[Scores, dict[int, str]]:
-        """The passages of documents that the query names, and the words that name them. They come first, and nothing is
-        left out: a document that was recognised wrongly must not hide the answer.
+    def _preferred(self) -> tuple[dict[int, float], dict[int, str]]:
+        """The scores of the passages of documents that the query names, and the words that name them. They come first,
+        and nothing is left out: a document that was recognised wrongly must not hide the answer.
 
         What a document says of something is looked for by the words for that alone.
         """
@@ -227,30 +226,29 @@ class _Snapshot:
         query, vector = self.request.query, self.request.vector
         if form and form.topic:
             query, vector = form.topic, self.embedder.embed_queries([form.topic])[0]
-        preferred, said = Scores(), dict[int, str]()
+        preferred, said = dict[int, float](), dict[int, str]()
         ranked: list[list[tuple[float, int]]] = []
         for named in documents:
             passages = named.chunks(self.db)
             inside = self._inside([chunk for chunk, _ in passages], query, vector)
-            scores = {chunk: score + NAMED for chunk, score in inside.scores.items()}
+            scores = {chunk: score + NAMED for chunk, score in inside.items()}
             if form and form.asks != "topic":
                 first = [chunk for chunk in front(passages, form.asks == "content") if chunk in scores]
                 scores |= {chunk: FRONT + NAMED - place / 100 for place, chunk in enumerate(first)}
             ranked.append(sorted(((score, -chunk) for chunk, score in scores.items()), reverse=True))
-            preferred.shares |= inside.shares
             said |= dict.fromkeys(scores, " ".join(named.said))
         for row in zip_longest(*ranked, fillvalue=(0.0, 0)):  # of several the best of each, then the second of each
-            preferred.scores |= {-chunk: max(row)[0] for _, chunk in row if chunk}
+            preferred |= {-chunk: max(row)[0] for _, chunk in row if chunk}
         return preferred, said
 
-    def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> Scores:
+    def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> dict[int, float]:
         """The chunks of a document with their scores."""
-        mode, chunks = self.request.mode, self._kept(chunks)
+        chunks = self._kept(chunks)
         shares: dict[int, float] = {}
-        if chunks and mode != "dense":
+        if chunks and self.request.mode != "dense":
             words = self.words(query)
             shares = _shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
-        return self._combined({}, {chunk: shares.get(chunk, 0.0) for chunk in chunks}, vector)
+        return self._combined(chunks, {chunk: shares.get(chunk, 0.0) for chunk in chunks}, vector)
 
     # --- passages
 
@@ -258,7 +256,7 @@ class _Snapshot:
         """The first k passages that hold what is wanted, with different texts, and whether there was no need of
         near-duplicates of better ones: where the others are fewer than k, the first of these come after them.
         """
-        k, repeats, wanted = self.request.k, self.request.repeats, ExactWords.of(self.request.wanted)
+        k, repeats, wanted = self.request.k, self.request.repeats, self.request.wanted
         taken: list[Passage] = []
         duplicates: list[Passage] = []
         distinct, seen = Distinct(), set[str]()
@@ -266,7 +264,7 @@ class _Snapshot:
         for first in range(0, len(ranked), step):
             for passage in reads.passages(self.db, ranked[first : first + step]):
                 text = passage.key if repeats else " ".join(passage.text.split())
-                if text in seen or not (wanted is None or wanted.are_in(passage)):
+                if text in seen or not obeys(passage, wanted):
                     continue
                 seen.add(text)
                 (taken if repeats or distinct.takes(passage.text) else duplicates).append(passage)

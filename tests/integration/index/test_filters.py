@@ -11,7 +11,6 @@ from support.fakes_index import add, indexed, markdown
 
 from local_rag.core.errors import UsageError
 from local_rag.core.narrowing import Narrowing
-from local_rag.index import filters
 from local_rag.index.filters import matching
 
 FILES = {
@@ -26,19 +25,17 @@ STATED = {
 }
 
 
-@pytest.fixture(scope="module", params=[filters.LISTED, 0, 1], ids=["usual", "never listed", "always listed"])
-def index(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
     """Files of different kinds and days, and texts that state their own; nobody changes it."""
     folder = tmp_path_factory.mktemp("files")
     for name, (text, changed) in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
         os.utime(folder / name, 2 * (datetime.fromisoformat(changed).timestamp(),))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(filters, "LISTED", request.param)
-        with indexed(folder / "index", STATED) as made:
-            made.sync([folder / "notes", folder / "page.html"])
-            yield made
+    with indexed(folder / "index", STATED) as made:
+        made.sync([folder / "notes", folder / "page.html"])
+        yield made
 
 
 def left(index, mode="hybrid", **conditions):

@@ -55,10 +55,10 @@ def test_it_is_the_search_of_the_index(index):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"filter": {"year": 2023}}, "knows type, author, from, source, after, before, date, .and, and not year"),
-        ({"filter": {"type": {"$ne": "pdf"}}}, r"type in a filter takes \$eq or \$in, not {'\$ne': 'pdf'}"),
-        ({"filter": {"after": {"$in": ["2023"]}}}, r"after in a filter takes \$eq"),
-        ({"filter": {"date": {"$gt": "2023"}}}, "and not date: {'\\$gt': '2023'}"),
+        ({"filter": {"year": 2023}}, r"a filter knows type \$eq, .* and not year \$eq"),
+        ({"filter": {"type": {"$ne": "pdf"}}}, r"and not type \$ne"),
+        ({"filter": {"after": {"$in": ["2023"]}}}, r"and not after \$in"),
+        ({"filter": {"date": {"$gt": "2023"}}}, r"and not date \$gt"),
         ({"filter": {"after": "last year"}}, "takes a date as 2023"),
         ({"filter": {"type": 7}}, "--type takes a text, not 7"),
         ({"filter": {"$and": [{"type": "md"}, {"type": "pdf"}]}}, "sets types twice"),
