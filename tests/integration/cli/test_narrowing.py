@@ -110,6 +110,7 @@ def test_a_mail_counts_for_itself():
         ),
         (["search", "x", "--from", "zoe"], "no indexed document is by 'zoe': there is only Ann Lee"),
         (["ask", "x", "--type", "pdf"], "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
+        (["search", "x", "--in", "~nosuchuser/x"], "'~nosuchuser/x' is no path or pattern of paths"),
         (["search", "-draft"], "the query only says what to leave out"),
         (["search", "x", "-k", "1"], "No such option: -k"),
         (["index", "papers", "--index", "mail"], "this command takes one --index, not 2"),

@@ -29,7 +29,6 @@ def index(tmp_path_factory):
     ("opening", "asking", "names"),
     [
         ({}, {}, "last list page plan"),
-        ({}, {"filter": {"type": "txt"}}, "list"),
         ({"filter": {"type": "md", "date": {"$gte": "2023", "$lt": "2024"}}}, {}, "plan"),
         ({"search_kwargs": {"k": 9, "filter": {"type": {"$eq": "md"}, "before": "2024"}}}, {}, "plan"),
         ({"within": Narrowing(types=["md"])}, {"filter": {"author": "Ann"}}, "last plan"),
@@ -40,7 +39,6 @@ def index(tmp_path_factory):
 )
 def test_filters_of_vector_stores(index, opening, asking, names):
     retriever = index.as_retriever(**{"k": 9} | opening)
-    assert isinstance(retriever, BaseRetriever)
     found = retriever.invoke("paint boat", **asking)
     assert " ".join(sorted(one.metadata["source"].rpartition("/")[2].partition(".")[0] for one in found)) == names
     assert asyncio.run(retriever.ainvoke("paint boat", **asking)) == found
@@ -48,7 +46,7 @@ def test_filters_of_vector_stores(index, opening, asking, names):
 
 def test_it_is_the_search_of_the_index(index):
     retriever = index.as_retriever(k=2)
-    assert retriever.invoke("paint boat") == index.search("paint boat", 2)
+    assert isinstance(retriever, BaseRetriever) and retriever.invoke("paint boat") == index.search("paint boat", 2)
     assert len(retriever.invoke("paint boat", k=3)) == 3
 
 
@@ -57,7 +55,6 @@ def test_it_is_the_search_of_the_index(index):
     [
         ({"filter": {"year": 2023}}, r"a filter knows type \$eq, .* and not year \$eq"),
         ({"filter": {"type": {"$ne": "pdf"}}}, r"and not type \$ne"),
-        ({"filter": {"after": {"$in": ["2023"]}}}, r"and not after \$in"),
         ({"filter": {"date": {"$gt": "2023"}}}, r"and not date \$gt"),
         ({"filter": {"after": "last year"}}, "takes a date as 2023"),
         ({"filter": {"type": 7}}, "--type takes a text, not 7"),
