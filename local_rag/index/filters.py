@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from sqlite3 import Connection
@@ -39,11 +38,14 @@ KINDS = {
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 
-_MOMENT = "CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END"
-"""When a file was changed, in seconds since 1970; of a page of the web, when it was fetched."""
-
-_WRITTEN = "CAST(strftime('%s', d.date) AS INTEGER)"
-"""When a document was written whose date has a time, in seconds since 1970."""
+_DAY = (
+    "CASE WHEN d.date LIKE '%T%' THEN date(d.date, 'localtime') WHEN d.date != '' THEN d.date ELSE"
+    " (SELECT date(CASE mtime_ns WHEN 0 THEN indexed_at ELSE mtime_ns / 1e9 END, 'unixepoch', 'localtime')"
+    " FROM files WHERE files.id = d.file) END"
+)
+"""The date of a document, which may lack its day or its month; that of its file where it has none (of a page of the web
+when it was fetched). Moments are days by the clocks here.
+"""
 
 _GLOB = re.compile(r"[*?\[]")
 _SIGNS = re.compile(r"(\?|\[(?:![^\]]+|[^\]!][^\]]*)\])")
@@ -118,9 +120,8 @@ def _of_types(db: Connection, wanted: Narrowing) -> Condition:
     chosen = [number for path, number in files.items() if _suffix(path) in suffixes or (pages and is_page(path))]
     if not chosen:
         known = Counter(sorted(_suffix(path).removeprefix(".") or "no suffix" for path in files))
-        there = those_there([f"{suffix} ({count:,})" for suffix, count in known.most_common(SUGGESTED)])
-        more = " and others" if len(known) > SUGGESTED else ""
-        raise NothingLeft(f"no indexed file is of type {joined(map(repr, wanted.types), 'or')}: {there}{more}")
+        there = _there([f"{suffix} ({count:,})" for suffix, count in known.most_common()])
+        raise NothingLeft(f"no indexed file is of type {joined(map(repr, wanted.types), 'or')}: {there}")
     return f"d.file {IN}", [array(chosen)]
 
 
@@ -134,33 +135,22 @@ def _by(db: Connection, wanted: Narrowing) -> Condition:
     names = [set(words(name)) for name in wanted.authors]
     chosen = [author for author in known if any(name and name.issubset(words(author)) for name in names)]
     if not chosen:
-        listed = "; ".join(shorten(author, 40) for author in known[:SUGGESTED])
-        more = " and others" if len(known) > SUGGESTED else ""
-        there = f"there {'is only' if len(known) == 1 else 'are'} {listed}{more}" if known else "none names one"
+        there = _there([repr(shorten(author, 40)) for author in known])
         raise NothingLeft(f"no indexed document is by {joined(map(repr, wanted.authors), 'or')}: {there}")
     return f"d.author {IN}", [array(chosen)]
 
 
+def _there(names: Sequence[str]) -> str:
+    return those_there(names[:SUGGESTED]) + " and others" * (len(names) > SUGGESTED)
+
+
 def _dated(db: Connection, wanted: Narrowing) -> Condition:
-    """The condition that a document's own date, else that of its file, is from `after` on and before `before`.
-
-    Of a document whose own date is partial, any day of it counts: its last day is compared with the first border, its
-    first with the last. One whose date has a time is compared by the clocks here, as the times of files are.
+    """From `after` on and before `before`. Of a partial date any day of it counts: its last day is compared with the
+    first border, its first with the last.
     """
-    first, last = first_day(wanted.after or "0001"), first_day(wanted.before or "9999")
-    moments = [_moment(first), _moment(last)]
-    of_day = (
-        "d.date != '' AND d.date NOT LIKE '%T%' AND d.date >= substr(?, 1, length(d.date))"
-        " AND d.date || substr('0000-01-01', length(d.date) + 1) < ?"
-    )
-    of_moment = f"d.date LIKE '%T%' AND {_WRITTEN} >= ? AND {_WRITTEN} < ?"
-    of_file = f"d.date = '' AND d.file IN (SELECT id FROM files WHERE {_MOMENT} >= ? AND {_MOMENT} < ?)"
-    return f"({of_day} OR {of_moment} OR {of_file})", [first, last, *moments, *moments]
-
-
-def _moment(day: str) -> float:
-    """The beginning of a day here, in seconds since 1970; of days that a system's clock may not know the nearest."""
-    return datetime.fromisoformat(min(max(day, "1971-01-01"), "2999-01-01")).timestamp()
+    of_day = "day >= substr(?, 1, length(day)) AND day || substr('0000-01-01', length(day) + 1) < ?"
+    borders: list[object] = [first_day(wanted.after or "0001"), first_day(wanted.before or "9999")]
+    return f"EXISTS (SELECT 1 FROM (SELECT {_DAY} AS day) WHERE {of_day})", borders
 
 
 def _full_text(phrases: Sequence[str]) -> str:

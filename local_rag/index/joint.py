@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -102,17 +101,14 @@ class JointIndex:
         return {term: sum(counts[term] for counts in each) for term in terms}
 
     def catalog(self) -> Catalog:
-        """What the catalogs of all say, each index in turn."""
+        """What the catalogs of all say, each index in turn; kinds of files are left out."""
         catalogs = [index.catalog() for index in self._indexes]
-        kinds: Counter[str] = Counter()
-        for kind, _, count in (line.rpartition(" ") for each in catalogs for line in each.kinds):
-            kinds[kind] += int(count.replace(",", ""))
         merged: dict[str, Any] = {name: sum(getattr(each, name) for each in catalogs) for name in _SUMMED}
         for name, most in _LISTED.items():
             in_turn = chain(*zip_longest(*(getattr(each, name) for each in catalogs)))
             merged[name] = tuple(dict.fromkeys(filter(None, in_turn)))[:most]
         about = " ".join(each.about for each in catalogs if each.about)
-        return Catalog(about=about, kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()), **merged)
+        return Catalog(about=about, **merged)
 
     def status(self, *, outlined: bool = False) -> IndexStatus:
         """The counts of all; what is no count is that of the first."""

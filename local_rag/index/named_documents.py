@@ -9,7 +9,7 @@ hardly use.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from sqlite3 import Connection
@@ -17,7 +17,7 @@ from sqlite3 import Connection
 from local_rag.index.store.full_text import is_rare_elsewhere
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.words import content_words, stem, words
+from local_rag.text.words import stem, words
 
 MOST = 4
 """Documents that one name may mean; a name that fits more tells none of them from the others."""
@@ -66,8 +66,8 @@ class NamedDocument:
 
     file: int
     title: str
-    name: frozenset[str]
-    titled: frozenset[str]
+    name: tuple[str, ...]
+    titled: tuple[str, ...]
     said: tuple[str, ...] = ()
 
     def chunks(self, db: Connection) -> list[tuple[int, str]]:
@@ -80,17 +80,11 @@ class NamedDocument:
 
 
 def named_documents(db: Connection, question: str) -> tuple[list[NamedDocument], DocumentQuestion | None]:
-    """The documents that a question names, and its form where it asks about one; a name alone asks for its content."""
+    """The documents that a question names, and its form where it asks about one."""
     form = document_question(question)
     if form and (named := _in_slot(db, form.name)):
         return named, form
-    named = _mentioned(db, question)
-    if named and form is None:
-        said = {stem(word) for word in named[0].said}
-        whole = any(part and part <= said for part in (named[0].name, named[0].titled))
-        if whole and all(stem(word) in said or word in _KINDS for word in content_words(question)):
-            form = DocumentQuestion("content", question)
-    return named, form if form and form.asks == "content" else None
+    return _mentioned(db, question), form if form and form.asks == "content" else None
 
 
 def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
@@ -118,21 +112,18 @@ def _best(db: Connection, name: str) -> list[NamedDocument]:
     kinds = {word for word in spoken if word in _KINDS or stem(word) in _KINDS}
     ranked: dict[tuple[float, int, float], list[NamedDocument]] = {}
     for document in _candidates(db, spoken):
-        held = _held(document.name | document.titled, spoken)
-        missing = [word for word in spoken if word not in held and word not in kinds]
-        if not held or (kinds.issuperset(held) and len(held) < len(spoken)):
-            continue
-        stems = {stem(word) for word in held}
-        complete = max(len(stems & part) / len(part) for part in (document.name, document.titled) if part)
-        rank = len(held) / len([*held, *missing]), len(held), complete
-        ranked.setdefault(rank, []).append(replace(document, said=held))
+        held = _held(document.name + document.titled, spoken)
+        covered = len(held) / max(1, len(held) + len([word for word in spoken if word not in kinds.union(held)]))
+        if covered >= COVERED and (len(held) == len(spoken) or not kinds.issuperset(held)):
+            parts = [{*part} for part in (document.name, document.titled) if part]
+            complete = max(len(part.intersection(map(stem, held))) / len(part) for part in parts)
+            ranked.setdefault((covered, len(held), complete), []).append(replace(document, said=held))
     if not ranked:
         return []
-    covered, count, complete = max(ranked)
-    best = ranked[covered, count, complete]
-    if covered < COVERED or len(best) > MOST or not (count > 1 or complete == 1 or _is_rare(db, best[0].said[0], best)):
-        return []
-    return best
+    rank = _, count, complete = max(ranked)
+    best = ranked[rank]
+    is_name = count > 1 or complete == 1 or _is_rare(db, best[0].said[0], best)
+    return best if is_name and len(best) <= MOST else []
 
 
 def _mentioned(db: Connection, question: str) -> list[NamedDocument]:
@@ -142,7 +133,14 @@ def _mentioned(db: Connection, question: str) -> list[NamedDocument]:
     """
     spoken = _spoken(question)
     candidates = _candidates(db, spoken)
-    if whole := [named for document in candidates for named in _wholly_said(document, spoken)]:
+    stems = f" {' '.join(map(stem, spoken))} "
+    whole = [
+        replace(document, said=_held(part, spoken))
+        for document in candidates
+        for part in (document.name, document.titled)
+        if len(part) > 1 and f" {' '.join(part)} " in stems
+    ]
+    if whole:
         return _fullest(whole)
     telling = _written_as_names(question)
     held_by = [replace(document, said=_held(document.name, spoken)) for document in candidates]
@@ -151,16 +149,6 @@ def _mentioned(db: Connection, question: str) -> list[NamedDocument]:
     names = telling.intersection(best[0].said) if best else ()
     rare = any(_is_rare(db, word, [document for document in held_by if word in document.said]) for word in names)
     return best if rare else []
-
-
-def _wholly_said(document: NamedDocument, spoken: Sequence[str]) -> list[NamedDocument]:
-    """A document of which all words of its name, or of its title, stand together."""
-    stems = [stem(word) for word in spoken]
-    for part in (document.name, document.titled):
-        places = [place for place, word in enumerate(stems) if word in part]
-        if len(part) > 1 and part.issubset(stems) and places[-1] - places[0] <= len(places):
-            return [replace(document, said=tuple(spoken[place] for place in places))]
-    return []
 
 
 def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:
@@ -182,8 +170,8 @@ def _candidates(db: Connection, spoken: Sequence[str]) -> list[NamedDocument]:
     return [NamedDocument(file, title, _stems(name), _stems(titled)) for file, title, name, titled in rows]
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)
+def _stems(text: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in words(text) if word not in STOP_WORDS)
 
 
 def _spoken(name: str) -> list[str]:
@@ -193,7 +181,7 @@ def _spoken(name: str) -> list[str]:
     return [word for word in bare if word not in STOP_WORDS or word == "may"] or bare
 
 
-def _held(stems: frozenset[str], spoken: Sequence[str]) -> tuple[str, ...]:
+def _held(stems: Collection[str], spoken: Sequence[str]) -> tuple[str, ...]:
     """The words that a name has, alone or with their neighbour as one."""
     joined = {word for pair in pairwise(spoken) if "".join(pair) in stems for word in pair}
     return tuple(word for word in spoken if stem(word) in stems or word in joined)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import zip_longest
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,9 +38,8 @@ SPARSE = 0.5
 """What BM25 as a share of the highest possible counts for, the cosine counting 1. Cranfield, SciFact and questions
 about PEPs would take more (.6 to 1), FinanceBench less (.2 to .4); docs/measurements.md has the figures."""
 
-NAMED, FRONT = 1.0, 2.0
-"""What is added to the score of a passage of a document that the query names, and of one that says what that document
-is, where that is asked."""
+NAMED = 2.0
+"""The least score of a passage of a document that the query names: more than cosine and BM25 come to."""
 
 _DEEP, _DEEP_ENOUGH = 50, 400
 """How many candidates of each kind are scored at least, four times k if that is more; and how many, after which
@@ -218,7 +216,8 @@ class _Snapshot:
 
     def _preferred(self) -> tuple[dict[int, float], dict[int, str]]:
         """The scores of the passages of documents that the query names, and the words that name them. They come first,
-        and nothing is left out: a document that was recognised wrongly must not hide the answer.
+        of several documents in turn, and nothing is left out: a document that was recognised wrongly must not hide the
+        answer.
 
         What a document says of something is looked for by the words for that alone.
         """
@@ -227,28 +226,24 @@ class _Snapshot:
         if form and form.topic:
             query, vector = form.topic, self.embedder.embed_queries([form.topic])[0]
         preferred, said = dict[int, float](), dict[int, str]()
-        ranked: list[list[tuple[float, int]]] = []
         for named in documents:
             passages = named.chunks(self.db)
             inside = self._inside([chunk for chunk, _ in passages], query, vector)
-            scores = {chunk: score + NAMED for chunk, score in inside.items()}
+            ranked = sorted(inside, key=lambda chunk: (-inside[chunk], chunk))
             if form and form.asks != "topic":
-                first = [chunk for chunk in front(passages, form.asks == "content") if chunk in scores]
-                scores |= {chunk: FRONT + NAMED - place / 100 for place, chunk in enumerate(first)}
-            ranked.append(sorted(((score, -chunk) for chunk, score in scores.items()), reverse=True))
-            said |= dict.fromkeys(scores, " ".join(named.said))
-        for row in zip_longest(*ranked, fillvalue=(0.0, 0)):  # of several the best of each, then the second of each
-            preferred |= {-chunk: max(row)[0] for _, chunk in row if chunk}
+                ranked = [*filter(inside.__contains__, front(passages, form.asks == "content")), *ranked]
+            preferred |= {chunk: NAMED + 1 / place for place, chunk in enumerate(dict.fromkeys(ranked), start=1)}
+            said |= dict.fromkeys(inside, " ".join(named.said))
         return preferred, said
 
     def _inside(self, chunks: Sequence[int], query: str, vector: Vectors) -> dict[int, float]:
         """The chunks of a document with their scores."""
         chunks = self._kept(chunks)
-        shares: dict[int, float] = {}
+        shares = dict.fromkeys(chunks, 0.0)
         if chunks and self.request.mode != "dense":
             words = self.words(query)
-            shares = _shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
-        return self._combined(chunks, {chunk: shares.get(chunk, 0.0) for chunk in chunks}, vector)
+            shares |= _shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
+        return self._combined(chunks, {chunk: shares[chunk] for chunk in chunks}, vector)
 
     # --- passages
 

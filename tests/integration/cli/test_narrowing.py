@@ -108,7 +108,7 @@ def test_a_mail_counts_for_itself():
             ["search", "x", "--after", "31.3.2023"],
             "--after takes a date as 2023, 2023-03 or 2023-03-31, not '31.3.2023'",
         ),
-        (["search", "x", "--from", "zoe"], "no indexed document is by 'zoe': there is only Ann Lee"),
+        (["search", "x", "--from", "zoe"], "no indexed document is by 'zoe': there is only 'Ann Lee'"),
         (["ask", "x", "--type", "pdf"], "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
         (["search", "x", "--in", "~nosuchuser/x"], "'~nosuchuser/x' is no path or pattern of paths"),
         (["search", "-draft"], "the query only says what to leave out"),

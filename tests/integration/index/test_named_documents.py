@@ -76,7 +76,6 @@ def test_two_documents_are_named(index):
     ("question", "headings"),
     [
         ("Who wrote Tides of the bay?", ["Tides"]),
-        ("Tides of the bay", ["Tides", "Abstract", "Contents"]),
         ("What is Tides of the bay about?", ["Tides", "Abstract", "Contents"]),
         ("What does Tides of the bay say about the west wind?", ["Wind"]),
     ],
