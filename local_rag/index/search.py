@@ -85,7 +85,7 @@ class Searcher:
         return self._store.search(self._passages, request)
 
     def _passages(self, db: Connection, meta: dict[str, str], index: VectorIndex, request: Request) -> list[Document]:
-        if meta["fingerprint"] != self._settings.fingerprint:
+        if meta.get("fingerprint") != self._settings.fingerprint:
             check_settings(db, self._store.folder, self._settings)
         words = partial(Words, db, self._frequencies, meta["generation"])
         among = self._among(db, meta["generation"], request.wanted)
