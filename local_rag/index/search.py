@@ -199,10 +199,15 @@ class _Snapshot:
         limit = len(self._left_out) + (deep if self.among is None or self._few is not None else _SHARE * deep)
         ranking = words.best(limit) if self._few is None else words.among(self._few.tolist(), limit)
         kept = set(self._kept([chunk for chunk, _ in ranking]))
-        return _shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit
+        return self._shares(words, [match for match in ranking if match[0] in kept][:deep]), len(ranking) < limit
+
+    def _shares(self, words: Words, ranking: Ranking) -> dict[int, float]:
+        highest = words.highest
+        shares = {chunk: -score / highest for chunk, score in ranking}
+        self.shares.update(shares)
+        return shares
 
     def _combined(self, chunks: Sequence[int], shares: dict[int, float], vector: Vectors) -> dict[int, float]:
-        self.shares.update(shares)
         return dict(shares) if self.request.mode == "words" else combined(self._cosines(chunks, vector), shares)
 
     def _cosines(self, chunks: Sequence[int], vector: Vectors) -> dict[int, float]:
@@ -242,7 +247,7 @@ class _Snapshot:
         shares = dict.fromkeys(chunks, 0.0)
         if chunks and self.request.mode != "dense":
             words = self.words(query)
-            shares |= _shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
+            shares |= self._shares(words, words.within(chunks[0], chunks[-1], len(chunks)))
         return self._combined(chunks, {chunk: shares[chunk] for chunk in chunks}, vector)
 
     # --- passages
@@ -266,11 +271,6 @@ class _Snapshot:
                 if len(taken) == k:
                     return taken, True
         return [*taken, *duplicates][:k], False
-
-
-def _shares(words: Words, ranking: Ranking) -> dict[int, float]:
-    highest = words.highest
-    return {chunk: -score / highest for chunk, score in ranking}
 
 
 def combined(cosines: Mapping[int, float], shares: Mapping[int, float]) -> dict[int, float]:
@@ -298,22 +298,10 @@ def document(passage: Passage, named: str = "", **scores: float | None) -> Docum
     """A passage with the metadata that `protocols.Corpus` lists; a search adds `score`, `sparse` and `rank_score`."""
     from langchain_core.documents import Document
 
-    metadata: dict[str, Any] = {
-        "source": passage.source,
-        "title": passage.title,
-        "author": passage.author,
-        "date": passage.date,
-        "modified": passage.modified,
-        "page": passage.page,
-        "heading": passage.heading,
-        "start": passage.start,
-        "end": passage.end,
-        "chunk_id": passage.key,
-        "named": named,
-        **scores,
-        "origin": "files",
-        "url": passage.source if is_page(passage.source) else "",
-    }
+    told = ("source", "title", "author", "date", "modified", "page", "heading", "start", "end")
+    metadata: dict[str, Any] = {name: getattr(passage, name) for name in told}
+    metadata |= {"chunk_id": passage.key, "named": named, **scores, "origin": "files"}
+    metadata["url"] = passage.source if is_page(passage.source) else ""
     if len(passage.sections) > 1:
         metadata["sections"] = [list(section) for section in passage.sections]
     return Document(passage.text, metadata=metadata)
