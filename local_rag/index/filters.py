@@ -21,7 +21,6 @@ from local_rag.text.urls import is_page, is_url, normal
 from local_rag.text.words import WORD, words
 
 if TYPE_CHECKING:
-    from local_rag.index.store.store import Store
     from local_rag.index.store.vectors import Ids
 
 KINDS = {
@@ -72,15 +71,10 @@ def selected_chunks(db: Connection, folder: Path, wanted: Narrowing) -> Ids:
     return np.sort(np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64))
 
 
-def selected_paths(store: Store, wanted: Narrowing) -> set[str] | None:
-    """The paths of the files of which a filter leaves something, None for all. Raises NothingLeft."""
-
-    def paths(db: Connection) -> set[str]:
-        where, values = _conditions(db, store.folder, wanted)
-        sql = f"SELECT DISTINCT path FROM documents d JOIN files ON files.id = d.file WHERE {where}"
-        return {row[0] for row in db.execute(sql, values)}
-
-    return store.read(paths) if wanted.of_documents else None
+def selected_files(db: Connection, folder: Path, wanted: Narrowing) -> list[int]:
+    """The ids of the files of which a filter leaves something. Raises NothingLeft."""
+    where, values = _conditions(db, folder, wanted)
+    return [row[0] for row in db.execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", values)]
 
 
 def _conditions(db: Connection, folder: Path, wanted: Narrowing) -> Condition:

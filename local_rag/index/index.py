@@ -219,8 +219,9 @@ class Index:
 
     def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
         """All files, or those of which `within` leaves something. Raises UsageError if there is none then."""
-        chosen = filters.selected_paths(self._store, Narrowing.of(within))
-        return [file for file in self._store.read(reads.indexed_files) if chosen is None or file.path in chosen]
+        wanted = Narrowing.of(within).of_documents
+        chosen = self._store.read(filters.selected_files, self.path, wanted) if wanted else None
+        return self._store.read(reads.indexed_files, chosen)
 
     def stored(self, keys: Collection[str]) -> Stored:
         """What the index has now of passages that were retrieved before."""
